@@ -1,0 +1,105 @@
+"""Uniform decoys: publish a set of eta values in which the true one hides (papers 000 and 002).
+
+One attribute with a domain of d values. With probability p the set is the true value and eta - 1 distinct
+others, drawn uniformly; otherwise it is eta distinct values drawn uniformly from the whole domain. The set is
+therefore a noisy statement about the truth whose likelihood is known exactly, which is what lets a recipient
+estimate counts and lets an auditor compute what an adversary learns.
+"""
+
+from __future__ import annotations
+
+from math import comb, inf, log, sqrt
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class DecoyDesign(BaseModel):
+    """How the published set of one attribute is drawn, and with which probability.
+
+    Guarantee: with p = 1 every set holds eta values, the true one among them, and inside a set the posterior odds
+    of two values equal their prior odds. With p < 1 the set is also `epsilon`-locally differentially private.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Literal["uniform-decoys"] = "uniform-decoys"
+    d: int = Field(ge=1, description="Number of values in the attribute's domain.")
+    eta: int = Field(ge=1, description="Number of values in each published set.")
+    p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> DecoyDesign:
+        if self.eta > self.d:
+            raise ValueError(f"eta={self.eta} exceeds the {self.d} values of the domain")
+        return self
+
+    @classmethod
+    def exact(cls, d: int) -> DecoyDesign:
+        """The design of a column that is published as it is."""
+        return cls(d=d, eta=1, p=1.0)
+
+    @classmethod
+    def from_rho(cls, d: int, eta: int, rho: float) -> DecoyDesign:
+        """The design whose likelihood ratio between values inside and outside a set is rho >= 1."""
+        if rho == inf or eta == d:
+            return cls(d=d, eta=eta, p=1.0)
+        p_true = rho * eta / (rho * eta + d - eta)
+        return cls(d=d, eta=eta, p=min(1.0, max(0.0, (p_true - eta / d) / (1 - eta / d))))
+
+    @property
+    def is_exact(self) -> bool:
+        return self.eta == 1 and self.p == 1.0
+
+    @property
+    def p_true(self) -> float:
+        """Pt: probability that the set contains the true value."""
+        return self.p + (1 - self.p) * self.eta / self.d
+
+    @property
+    def p_other(self) -> float:
+        """Po: probability that the set contains one given other value."""
+        if self.d == 1:
+            return 1.0
+        return self.p * (self.eta - 1) / (self.d - 1) + (1 - self.p) * self.eta / self.d
+
+    @property
+    def p_gap(self) -> float:
+        """Pt - Po, in the form that does not cancel; 0 means the sets carry no information."""
+        if self.d == 1:
+            return 0.0
+        return self.p * (self.d - self.eta) / (self.d - 1)
+
+    @property
+    def kappa_in(self) -> float:
+        """P(R = Z | v) for a value v inside Z."""
+        return self.p_true / comb(self.d - 1, self.eta - 1)
+
+    @property
+    def kappa_out(self) -> float:
+        """P(R = Z | v) for a value v outside Z."""
+        if self.eta == self.d:
+            return 0.0
+        return (1 - self.p_true) / comb(self.d - 1, self.eta)
+
+    @property
+    def rho(self) -> float:
+        """Likelihood ratio between a value inside a set and one outside; infinite for p = 1."""
+        if self.eta == self.d:
+            return 1.0
+        if self.p == 1.0:
+            return inf
+        return self.p_true * (self.d - self.eta) / ((1 - self.p_true) * self.eta)
+
+    @property
+    def epsilon(self) -> float:
+        """ln(rho): the local differential privacy of one published set."""
+        return inf if self.rho == inf else log(self.rho)
+
+    def expected_l2(self, n: int) -> float:
+        """Expected L2 error, in relative frequencies, of linear inversion over n records (equation 9)."""
+        if self.p == 0 or self.eta == self.d:
+            return inf
+        d, eta, p = self.d, self.eta, self.p
+        square = (d - 1) ** 2 * eta / (p * p * d * n * (d - eta)) - (d - 1) / (d * n)
+        return sqrt(max(0.0, square))
