@@ -1,0 +1,1 @@
+"""From files and frames to batches of Arrow columns, without holding the whole table."""

@@ -1,0 +1,1 @@
+"""The few verbs that tie the rooms together."""

@@ -1,0 +1,1 @@
+"""The holder's policy: attributes, requirements, method; TOML in and out."""

@@ -1,0 +1,1 @@
+"""What a column means: roles, domains, hierarchies, distances."""

@@ -1,0 +1,118 @@
+"""Noren: publish tables about people, and analyse them.
+
+The holder's verbs: `Policy.load`, `anonymize`, `verify`. The recipient's: `open_release`, then `release.estimate` and
+`release.count`. Names are loaded when first used, so that `import noren` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from noren.analysis.estimate import Count, Estimate
+    from noren.designs.decoys import DecoyDesign
+    from noren.errors import (
+        DataError,
+        NorenError,
+        PolicyError,
+        QueryError,
+        ReleaseError,
+        RequirementNotMet,
+        SecretError,
+    )
+    from noren.methods.decoys import DecoyParameters, Decoys
+    from noren.models import EntropyLDiversity, ExpandedK, FrequencyLDiversity, TCloseness, Verdict
+    from noren.pipeline.anonymize import anonymize
+    from noren.pipeline.verify import verify
+    from noren.policy.policy import Policy
+    from noren.release.release import Release, open_release
+    from noren.schema.attribute import (
+        Attribute,
+        identifier,
+        plain,
+        quasi_identifier,
+        sensitive,
+        sensitive_quasi_identifier,
+    )
+    from noren.schema.hierarchy import Hierarchy
+    from noren.secret import Secret
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Attribute": "noren.schema.attribute",
+    "Count": "noren.analysis.estimate",
+    "DataError": "noren.errors",
+    "DecoyDesign": "noren.designs.decoys",
+    "DecoyParameters": "noren.methods.decoys",
+    "Decoys": "noren.methods.decoys",
+    "EntropyLDiversity": "noren.models",
+    "Estimate": "noren.analysis.estimate",
+    "ExpandedK": "noren.models",
+    "FrequencyLDiversity": "noren.models",
+    "Hierarchy": "noren.schema.hierarchy",
+    "NorenError": "noren.errors",
+    "Policy": "noren.policy.policy",
+    "PolicyError": "noren.errors",
+    "QueryError": "noren.errors",
+    "Release": "noren.release.release",
+    "ReleaseError": "noren.errors",
+    "RequirementNotMet": "noren.errors",
+    "Secret": "noren.secret",
+    "SecretError": "noren.errors",
+    "TCloseness": "noren.models",
+    "Verdict": "noren.models",
+    "anonymize": "noren.pipeline.anonymize",
+    "identifier": "noren.schema.attribute",
+    "open_release": "noren.release.release",
+    "plain": "noren.schema.attribute",
+    "quasi_identifier": "noren.schema.attribute",
+    "sensitive": "noren.schema.attribute",
+    "sensitive_quasi_identifier": "noren.schema.attribute",
+    "verify": "noren.pipeline.verify",
+}
+
+__all__ = [
+    "Attribute",
+    "Count",
+    "DataError",
+    "DecoyDesign",
+    "DecoyParameters",
+    "Decoys",
+    "EntropyLDiversity",
+    "Estimate",
+    "ExpandedK",
+    "FrequencyLDiversity",
+    "Hierarchy",
+    "NorenError",
+    "Policy",
+    "PolicyError",
+    "QueryError",
+    "Release",
+    "ReleaseError",
+    "RequirementNotMet",
+    "Secret",
+    "SecretError",
+    "TCloseness",
+    "Verdict",
+    "anonymize",
+    "identifier",
+    "open_release",
+    "plain",
+    "quasi_identifier",
+    "sensitive",
+    "sensitive_quasi_identifier",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        from importlib import import_module
+
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'noren' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,128 @@
+"""One uniform permutation of a whole table, in memory or through buckets on disk.
+
+Every record goes to a bucket drawn uniformly and independently; each bucket is then shuffled uniformly; the buckets
+are read one after the other. The order that results is uniform over all permutations of the table, whatever the
+batches were, so nothing of the original order is left. Only what will be published is written to the buckets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noren.cells import CellBatch, Cells, OpenCells, SetCells, ValueCells, batch_length, concat, take
+from noren.engines.permute import bucket_numbers, permutation
+from noren.secret import Keystream
+
+MEMORY_BYTES = 256 << 20
+BUCKET_BYTES = 96 << 20
+MOST_BUCKETS = 256
+
+
+def record_bytes(batch: CellBatch) -> float:
+    """Average size of a record of cells."""
+    size = 0
+    for cells in batch.values():
+        size += cells.data.nbytes
+    return size / max(1, batch_length(batch))
+
+
+class Shuffler:
+    """Collects batches, gives them back in a uniformly random order."""
+
+    def __init__(self, stream: Keystream, records: int, folder: Path | None = None) -> None:
+        self._stream = stream
+        self._records = records
+        self._folder = folder
+        self._held: list[CellBatch] = []
+        self._buckets: list[Any] = []
+        self._like: CellBatch | None = None
+
+    def add(self, batch: CellBatch) -> None:
+        if self._like is None:
+            self._like = take(batch, slice(0, 0))
+            total = record_bytes(batch) * self._records
+            if self._folder is not None and total > MEMORY_BYTES:
+                self._open_buckets(batch, int(np.ceil(total / BUCKET_BYTES)))
+        if not self._buckets:
+            self._held.append(batch)
+            return
+        import pyarrow as pa
+
+        numbers = bucket_numbers(batch_length(batch), len(self._buckets), self._stream)
+        order = np.argsort(numbers, kind="stable")
+        bounds = np.searchsorted(numbers[order], np.arange(len(self._buckets) + 1))
+        packed = pa.record_batch(pack(take(batch, order)))
+        for number, writer in enumerate(self._buckets):
+            start, stop = int(bounds[number]), int(bounds[number + 1])
+            if stop > start:
+                writer.write_batch(packed.slice(start, stop - start))
+
+    def finish(self) -> Iterator[CellBatch]:
+        """The shuffled records. Buckets are removed as they are read."""
+        if self._like is None:
+            return
+        if not self._buckets:
+            yield self._shuffled(self._held)
+            self._held = []
+            return
+        import pyarrow as pa
+
+        assert self._folder is not None
+        for writer in self._buckets:
+            writer.close()
+        for number in range(len(self._buckets)):
+            path = self._folder / f"bucket-{number}.arrow"
+            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+                parts = [unpack(batch, self._like) for batch in reader]
+            path.unlink()
+            if parts:
+                yield self._shuffled(parts)
+
+    def _shuffled(self, parts: Sequence[CellBatch]) -> dict[str, Cells]:
+        whole = concat(parts)
+        return take(whole, permutation(batch_length(whole), self._stream))
+
+    def _open_buckets(self, batch: CellBatch, wanted: int) -> None:
+        import pyarrow as pa
+
+        assert self._folder is not None
+        count = 1 << int(np.ceil(np.log2(min(MOST_BUCKETS, max(2, wanted)))))
+        schema = pa.record_batch(pack(take(batch, slice(0, 0)))).schema
+        for number in range(count):
+            path = self._folder / f"bucket-{number}.arrow"
+            self._buckets.append(pa.ipc.new_stream(str(path), schema))
+
+
+def pack(batch: CellBatch) -> dict[str, Any]:
+    """Cells as Arrow columns, for the buckets."""
+    import pyarrow as pa
+
+    out: dict[str, Any] = {}
+    for name, cells in batch.items():
+        if isinstance(cells, OpenCells):
+            out[name] = cells.data
+        elif cells.data.ndim == 2:
+            out[name] = pa.FixedSizeListArray.from_arrays(pa.array(cells.data.ravel()), cells.data.shape[1])
+        else:
+            out[name] = pa.array(cells.data)
+    return out
+
+
+def unpack(batch: Any, like: CellBatch) -> dict[str, Cells]:
+    """The reverse of pack."""
+    out: dict[str, Cells] = {}
+    for name, example in like.items():
+        column = batch.column(name)
+        if isinstance(example, OpenCells):
+            out[name] = OpenCells(column)
+        elif example.data.ndim == 2:
+            flat = column.flatten().to_numpy(zero_copy_only=False)
+            out[name] = SetCells(example.d, flat.reshape(-1, example.data.shape[1]))
+        else:
+            kind = SetCells if isinstance(example, SetCells) else ValueCells
+            out[name] = kind(example.d, column.to_numpy(zero_copy_only=False))
+    return out

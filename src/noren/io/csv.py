@@ -1,0 +1,180 @@
+"""Delimited text: separator and encoding given or sniffed, rows streamed, errors that point and do not quote."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from noren.errors import DataError
+from noren.io.source import check_columns
+
+SEPARATORS = ",;\t|"
+SAMPLE_BYTES = 1 << 18
+BLOCK_BYTES = 8 << 20
+
+
+class CsvSource:
+    """A CSV file with a header line. Every cell is text; an empty cell is missing."""
+
+    rows: int | None = None
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        separator: str | None = None,
+        encoding: str | None = None,
+        missing_values: tuple[str, ...] = (),
+    ) -> None:
+        self.path = path
+        self.name = str(path)
+        notes: list[str] = []
+        sample = _sample(path)
+        if not sample.strip():
+            raise DataError(f"{path}: empty file.", hint="The first line must hold the column names.")
+        if encoding is None:
+            encoding, guessed = sniff_encoding(sample, self.name)
+            if guessed:
+                notes.append(f"{path}: not UTF-8, read as {encoding} (set encoding to choose another)")
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(sample, final=False)
+        except LookupError:
+            raise DataError(f"encoding {encoding!r} is unknown.", hint="For example utf-8, cp1252, utf-16.") from None
+        except UnicodeDecodeError as error:
+            raise _broken(self.name, encoding, error.start) from None
+        text = text.removeprefix("\ufeff")
+        if separator is None:
+            separator = sniff_separator(text)
+        elif len(separator) != 1:
+            raise DataError(f"separator {separator!r} is not one character.", hint="For example ',' or ';'.")
+        self.encoding = encoding
+        self.separator = separator
+        self.missing_values = ("", *missing_values)
+        self.notes = tuple(notes)
+        header = next(csv.reader(text.splitlines(), delimiter=separator))
+        self.columns = check_columns(header, self.name)
+        self.size = path.stat().st_size
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.csv as pv
+
+        ragged: list[tuple[int | None, int, int]] = []
+
+        def refuse(row: Any) -> str:
+            ragged.append((row.number, row.expected_columns, row.actual_columns))
+            return "error"
+
+        utf8 = self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
+        text_type = pa.dictionary(pa.int32(), pa.string())
+        try:
+            with pv.open_csv(
+                pa.input_stream(str(self.path)),
+                read_options=pv.ReadOptions(
+                    block_size=BLOCK_BYTES, encoding="utf8" if utf8 else self.encoding, use_threads=True
+                ),
+                parse_options=pv.ParseOptions(
+                    delimiter=self.separator, invalid_row_handler=refuse, newlines_in_values=self._has_quotes()
+                ),
+                convert_options=pv.ConvertOptions(
+                    check_utf8=True,
+                    column_types=dict.fromkeys(columns, text_type),
+                    include_columns=list(columns),
+                    null_values=list(self.missing_values),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                ),
+            ) as reader:
+                yield from reader
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise self._explain(error, ragged) from None
+
+    def _has_quotes(self) -> bool:
+        """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
+        if not hasattr(self, "_quotes"):
+            self._quotes = _contains_byte(self.path, b'"')
+        return self._quotes
+
+    def _explain(self, error: Exception, ragged: list[tuple[int | None, int, int]]) -> DataError:
+        if ragged:
+            number, expected, actual = ragged[0]
+            row = f"row {number}" if number is not None else "a row"
+            return DataError(
+                f"{self.name}: {row} has {actual} cells, the header has {expected}.",
+                hint=f"Mend the row, or set the separator if {self.separator!r} is not the right one.",
+            )
+        text = str(error)
+        if isinstance(error, UnicodeDecodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
+            return _broken(self.name, self.encoding, None)
+        if "straddling object" in text:
+            return DataError(f"{self.name}: a row exceeds {BLOCK_BYTES} bytes, or a quote is never closed.")
+        return DataError(
+            f"{self.name}: cannot be parsed as CSV with separator {self.separator!r}.",
+            hint="Check quotes and the separator.",
+        )
+
+
+def _sample(path: Path) -> bytes:
+    try:
+        if path.suffix.lower() == ".gz":
+            with gzip.open(path) as file:
+                return file.read(SAMPLE_BYTES)
+        with path.open("rb") as raw:
+            return raw.read(SAMPLE_BYTES)
+    except (OSError, EOFError):
+        raise DataError(f"{path}: cannot be read.", hint="Is the file complete, and may you read it?") from None
+
+
+def _contains_byte(path: Path, byte: bytes) -> bool:
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    with opener(path, "rb") as file:
+        while chunk := file.read(1 << 22):
+            if byte in chunk:
+                return True
+    return False
+
+
+def _broken(name: str, encoding: str, position: int | None) -> DataError:
+    where = f" at byte {position}" if position is not None else ""
+    return DataError(
+        f"{name}: the text is not valid {encoding}{where}.",
+        hint="Give the right encoding (for example cp1252 or utf-16), or repair the file.",
+    )
+
+
+def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
+    """Byte order marks, then UTF-8, then cp1252 where no byte sequence looks like UTF-8. Second: was it a guess?"""
+    if sample.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig", False
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16", False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=False)
+        return "utf-8", False
+    except UnicodeDecodeError as error:
+        kept = sample.decode("utf-8", errors="ignore")
+        if not kept.isascii():
+            raise _broken(name, "utf-8", error.start) from None
+    try:
+        codecs.getincrementaldecoder("cp1252")().decode(sample)
+    except UnicodeDecodeError as error:
+        raise _broken(name, "utf-8", error.start) from None
+    return "cp1252", True
+
+
+def sniff_separator(text: str) -> str:
+    """The candidate that splits the first lines into the same number of cells, the most cells winning."""
+    lines = text.splitlines()[:-1][:50] or text.splitlines()
+    best, best_score = ",", 0.0
+    for candidate in SEPARATORS:
+        widths = [len(row) for row in csv.reader(lines, delimiter=candidate) if row]
+        if not widths or widths[0] < 2:
+            continue
+        score = sum(width == widths[0] for width in widths) / len(widths) * 1000 + widths[0]
+        if score > best_score:
+            best, best_score = candidate, score
+    return best

@@ -1,0 +1,133 @@
+"""The method of papers 000 and 002: hide every sensitive value in a random set of decoys.
+
+Diversity alone: p = 1, eta = l, the parameters of least expected error (Theorem 1). Closeness: for every eta the
+largest p for which no set moves a belief further than t, then the eta of least expected error. Both at once: eta from
+l upwards. Columns without a requirement pass unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from noren.designs.decoys import DecoyDesign
+from noren.errors import PolicyError, Problem
+from noren.methods.base import ColumnFacts, Decision, Method
+from noren.models.base import Model
+from noren.models.t_closeness import TCloseness
+from noren.schema.roles import Role
+
+
+class DecoyParameters(BaseModel):
+    """Parameters that the holder fixes for one column, instead of those Noren would choose."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    eta: int = Field(ge=1, description="Number of values in each published set.")
+    p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
+
+
+class Decoys(Method):
+    """Publish a set of eta values for every protected cell."""
+
+    name: Literal["decoys"] = "decoys"
+    parameters: dict[str, DecoyParameters] = Field(
+        default_factory=dict, description="Fixed eta and p by column; the others are chosen from the requirements."
+    )
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        found = []
+        protected = {name for model in requirements for name in model.on}
+        for name in self.parameters:
+            if name not in roles:
+                found.append(Problem(f"method.parameters.{name}", "no such column in [attributes]."))
+            elif name not in protected:
+                found.append(
+                    Problem(
+                        f"method.parameters.{name}",
+                        "parameters for a column that no requirement protects.",
+                        "Add a [[require]] on the column, or remove the parameters.",
+                    )
+                )
+        for name, role in roles.items():
+            if role is Role.QUASI_SENSITIVE:
+                found.append(
+                    Problem(
+                        f"attributes.{name}.role",
+                        "the method 'decoys' cannot protect a quasi-sensitive column.",
+                        "Give the column another role, or leave it out of the table.",
+                    )
+                )
+        return found
+
+    def decide(self, columns: Mapping[str, ColumnFacts], requirements: Sequence[Model]) -> Decision:
+        problems: list[Problem] = []
+        designs: dict[str, DecoyDesign] = {}
+        notes: list[str] = []
+        by_column: dict[str, list[Model]] = {}
+        for model in requirements:
+            for name in model.on:
+                by_column.setdefault(name, []).append(model)
+        for name, models in by_column.items():
+            facts = columns[name]
+            found, note = self._decide_column(facts, models)
+            if isinstance(found, Problem):
+                problems.append(found)
+            else:
+                designs[name] = found
+                if note:
+                    notes.append(note)
+        if problems:
+            raise PolicyError(problems)
+        return Decision(designs, tuple(notes))
+
+    def _decide_column(self, facts: ColumnFacts, models: Sequence[Model]) -> tuple[DecoyDesign | Problem, str]:
+        name, d = facts.name, len(facts.domain)
+        least = max(model.least_set_size for model in models)
+        closeness = [model for model in models if isinstance(model, TCloseness)]
+        asks = ", ".join(f"{m.model} {m.required:g}" for m in models)
+        fixed = self.parameters.get(name)
+        if fixed is not None:
+            if fixed.eta > d:
+                message = f"eta = {fixed.eta} exceeds the {d} values of {name!r}."
+                return Problem(f"method.parameters.{name}.eta", message, f"Choose at most {d}."), ""
+            note = f"{name}: eta = d = {d}, so its sets say nothing" if fixed.eta == d else ""
+            return DecoyDesign(d=d, eta=fixed.eta, p=fixed.p), note
+        if d == 1:
+            return Problem(
+                f"attributes.{name}",
+                f"the column has a single value, so nothing can protect it ({asks} asked).",
+                "Leave the column out, make it 'plain', or declare a larger domain with values = [...].",
+            ), ""
+        if least > d:
+            return Problem(
+                f"require on {name!r}",
+                f"{asks}: l exceeds the {d} values of the domain.",
+                f"Lower it to at most {d - 1}, or declare a larger domain with values = [...].",
+            ), ""
+        if least == d:
+            return Problem(
+                f"require on {name!r}",
+                f"{asks}: every set would be the whole domain of {d} values and say nothing.",
+                f"Lower it to at most {d - 1}; or ask for t-closeness instead, which also protects small domains; "
+                f"or set eta = {d} under [method.parameters.{name}] to publish a column that says nothing.",
+            ), ""
+        if not closeness:
+            return DecoyDesign(d=d, eta=least), ""
+        return self._closest(facts, closeness, least)
+
+    def _closest(self, facts: ColumnFacts, closeness: Sequence[TCloseness], least: int) -> tuple[DecoyDesign, str]:
+        """For every eta the largest p that all closeness requirements permit, then the least expected error."""
+        from noren.designs.closeness import largest_ps
+
+        d, n = len(facts.domain), int(facts.counts.sum())
+        options = [largest_ps(facts.counts, model.t, model.distance) for model in closeness]
+        designs = [
+            DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)
+        ]
+        best = min(designs, key=lambda design: design.expected_l2(n))
+        bounds = {option[best.eta - 1].bound for option in options if not option[best.eta - 1].exact}
+        note = f"{facts.name}: p is safe but may not be the largest possible ({'; '.join(sorted(bounds))})"
+        return best, note if bounds else ""

@@ -1,0 +1,186 @@
+"""What must hold, and how it is checked.
+
+A model declares its parameters once and makes one check per column. A check sees only published cells, batch by
+batch, plus what the evidence says about the design and, for the holder, about the original. It shares no code with
+the method that made the cells.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from noren.cells import Cells, SetCells
+from noren.designs.decoys import DecoyDesign
+from noren.errors import ModelDoesNotApply
+
+Form = Literal["value", "set", "open"]
+Basis = Literal["the release alone", "the published design", "the original", "an estimate from the release"]
+
+
+@dataclass(frozen=True)
+class PublishedColumn:
+    """What the manifest says about a published column."""
+
+    name: str
+    form: Form
+    d: int
+    design: DecoyDesign | None = None
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Overall:
+    """The distribution of a column in the whole table, and where it was taken from."""
+
+    shares: NDArray[np.float64]
+    basis: Basis
+    std_error: NDArray[np.float64] | None = None
+    """Standard errors of the shares, where they are estimated."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a verdict may rest on besides the cells."""
+
+    columns: Mapping[str, PublishedColumn]
+    overall: Mapping[str, Overall]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One requirement on one column: what was asked, what was found, and on which ground.
+
+    `holds` is None where an estimate is too uncertain to say; the statement then tells what would settle it.
+    """
+
+    model: str
+    column: str
+    required: float
+    achieved: float
+    holds: bool | None
+    basis: str
+    records: int
+    breaches: int
+    statement: str
+
+
+class Check(ABC):
+    """Accumulates evidence about one column and ends in a verdict."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    @abstractmethod
+    def observe(self, cells: Cells) -> None: ...
+
+    @abstractmethod
+    def verdict(self) -> Verdict: ...
+
+
+class Model(BaseModel, ABC):
+    """A privacy requirement on one or several columns, each on its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    on: tuple[str, ...] = Field(min_length=1, description="The column, or the columns, that must be protected.")
+
+
+    @field_validator("on", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("on")
+    @classmethod
+    def _distinct(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(value)) != len(value):
+            raise ValueError("on names a column twice")
+        return value
+
+    @property
+    def required(self) -> float:
+        """The parameter that a verdict compares with."""
+        raise AttributeError("required")
+
+    @property
+    def least_set_size(self) -> int:
+        """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
+        return 1
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters without name and columns."""
+        return self.model_dump(mode="json", exclude={"model", "on"})
+
+    @abstractmethod
+    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
+        """A check of one column. Raises ModelDoesNotApply for a form the model says nothing about."""
+
+    def checks(self, evidence: Evidence) -> list[Check]:
+        return [self.check(evidence.columns[name], evidence) for name in self.on]
+
+    def refuse_form(self, column: PublishedColumn) -> ModelDoesNotApply:
+        what = {"value": "published exactly", "open": "published exactly", "set": "published as sets"}[column.form]
+        return ModelDoesNotApply(
+            f"{self.model} makes no statement about column {column.name!r}, which is {what}.",
+            hint="It is checked on columns published as sets of possible values.",
+        )
+
+
+class SetSizeCheck(Check):
+    """Every published set holds enough distinct values of the domain.
+
+    In the un-aggregated form (the product of a record's sets) a class for column j takes, from every record that
+    falls into it, one row per value of that record's set. A value therefore comes at most once per record, and its
+    share is at most records / sum of set sizes <= 1 / (smallest set): Theorem 2 for sets of any sizes. The
+    smallest set is thus a lower bound of what each class achieves, and exact for a class of one record.
+    """
+
+    def __init__(self, model: Model, column: PublishedColumn, required: float, means: str) -> None:
+        super().__init__(column.name)
+        self.model = model
+        self.d = column.d
+        self.required = required
+        self.means = means
+        self.smallest: int | None = None
+        self.records = 0
+        self.breaches = 0
+
+    def observe(self, cells: Cells) -> None:
+        if not isinstance(cells, SetCells) or cells.d != self.d:
+            raise ModelDoesNotApply(f"column {self.column!r} does not hold sets over its {self.d} values.")
+        if not len(cells):
+            return
+        if cells.is_mask and self.d < 64 and int(cells.data.max()) >> self.d:
+            raise ModelDoesNotApply(f"column {self.column!r} holds a value outside its domain.")
+        sizes = cells.sizes()
+        self.records += len(cells)
+        self.breaches += int((sizes < self.required - 1e-9).sum())
+        least = int(sizes.min())
+        self.smallest = least if self.smallest is None else min(self.smallest, least)
+
+    def verdict(self) -> Verdict:
+        achieved = self.smallest or 0
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            required=self.required,
+            achieved=achieved,
+            holds=self.records > 0 and self.breaches == 0,
+            basis="the release alone",
+            records=self.records,
+            breaches=self.breaches,
+            statement=self.means.format(achieved=achieved),
+        )
+
+
+def columns_of(models: Sequence[Model]) -> set[str]:
+    """All columns that some requirement names."""
+    return {name for model in models for name in model.on}

@@ -1,0 +1,32 @@
+"""(k1, ..., kq)-anonymity of paper 000 (definitions 17, 18), under an honest name.
+
+It counts rows of the un-aggregated form, and l of them come from one person: it is not k-anonymity.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from noren.models.base import Check, Evidence, Model, PublishedColumn, SetSizeCheck
+
+
+class ExpandedK(Model):
+    """Every class of the un-aggregated form has at least k rows, of which one person may account for all."""
+
+    model: Literal["expanded-k"] = "expanded-k"
+    k: int = Field(ge=2, description="Smallest permitted class of expanded rows (not of people).")
+
+    @property
+    def required(self) -> float:
+        return self.k
+
+    @property
+    def least_set_size(self) -> int:
+        return self.k
+
+    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
+        if column.form != "set":
+            raise self.refuse_form(column)
+        return SetSizeCheck(self, column, self.k, "every class has at least {achieved} expanded rows (not people)")

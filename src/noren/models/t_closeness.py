@@ -1,0 +1,145 @@
+"""(t1, ..., tq)-closeness: what a set reveals moves no belief further than t (paper 000, definitions 15, 16)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.cells import Cells, SetCells
+from noren.designs.decoys import DecoyDesign
+from noren.errors import ModelDoesNotApply
+from noren.models.base import Check, Evidence, Model, Overall, PublishedColumn, Verdict
+
+CHUNK = 1 << 14
+TOLERANCE = 1e-9
+SURE = 6.0
+"""Standard errors beyond which an estimated excess over t counts as proven."""
+
+
+class TCloseness(Model):
+    """Whoever knows the overall distribution and sees one published set of the column ends within t of it.
+
+    The distance is the earth mover's distance with equal or ordered ground distances. The bound is about this
+    column's own set and this prior; other columns may tell more.
+    """
+
+    model: Literal["t-closeness"] = "t-closeness"
+    t: float = Field(gt=0, lt=1, description="Largest permitted distance between belief and overall distribution.")
+    distance: Literal["equal", "ordered"] = Field(
+        default="equal", description="Ground distance: all values equally far, or by rank (protects less)."
+    )
+
+    @property
+    def required(self) -> float:
+        return self.t
+
+    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
+        if column.form != "set" or column.design is None:
+            raise self.refuse_form(column)
+        overall = evidence.overall.get(column.name)
+        if overall is None:
+            raise ModelDoesNotApply(
+                f"t-closeness of {column.name!r} needs the overall distribution or an estimate of it.",
+                hint="Give the original, or verify the release as a recipient.",
+            )
+        return ClosenessCheck(self, column, column.design, overall)
+
+
+class ClosenessCheck(Check):
+    """Bayes' theorem and the earth mover's distance, set by set, straight from their definitions."""
+
+    def __init__(self, model: TCloseness, column: PublishedColumn, design: DecoyDesign, overall: Overall) -> None:
+        super().__init__(column.name)
+        self.model = model
+        self.design = design
+        self.overall = overall
+        self.worst = 0.0
+        self.records = 0
+        self.breaches = 0
+        self.wrong_size = 0
+        self.surest = -np.inf
+        """Largest excess over t in standard errors, where the distribution is an estimate."""
+
+    def observe(self, cells: Cells) -> None:
+        if not isinstance(cells, SetCells) or cells.d != self.design.d:
+            raise ModelDoesNotApply(f"column {self.column!r} does not hold sets over its {self.design.d} values.")
+        if not len(cells):
+            return
+        self.records += len(cells)
+        self.wrong_size += int((cells.sizes() != self.design.eta).sum())
+        if self.wrong_size:
+            return
+        if cells.is_mask:
+            distinct, times = np.unique(cells.data, return_counts=True)
+        else:
+            distinct, times = np.unique(cells.data, axis=0, return_counts=True)
+        for start in range(0, len(distinct), CHUNK):
+            part = SetCells(cells.d, distinct[start : start + CHUNK])
+            distances = belief_distances(part, self.design, self.overall.shares, self.model.distance)
+            self.worst = max(self.worst, float(distances.max()))
+            self.breaches += int(times[start : start + CHUNK][distances > self.model.t + TOLERANCE].sum())
+            if self.overall.std_error is not None and distances.max() > self.model.t:
+                self.surest = max(self.surest, self._excess(part.take(slice(k := int(distances.argmax()), k + 1))))
+
+    def _excess(self, cell: SetCells) -> float:
+        """By how many standard errors of the estimated distribution one set exceeds t (delta method)."""
+        shares, errors = self.overall.shares, self.overall.std_error
+        assert errors is not None
+        at = belief_distances(cell, self.design, shares, self.model.distance)[0]
+        step = 1e-6
+        slopes = np.empty(len(shares))
+        for v in range(len(shares)):
+            moved = shares.copy()
+            moved[v] += step
+            slopes[v] = (belief_distances(cell, self.design, moved / moved.sum(), self.model.distance)[0] - at) / step
+        sd = float(np.sqrt(((slopes * errors) ** 2).sum()))
+        return float(at - self.model.t) / max(sd, 1e-12)
+
+    def verdict(self) -> Verdict:
+        t = self.model.t
+        free = ((1 + t) / (1 - t)) ** 2
+        basis: str = self.overall.basis
+        achieved = self.worst
+        holds: bool | None = self.records > 0 and not self.wrong_size and not self.breaches
+        statement = f"no set moves the overall distribution by more than {achieved:.4g}"
+        if self.overall.std_error is not None and self.breaches and self.surest < SURE:
+            holds = None
+            statement = f"estimated {achieved:.4g}, within the error of the estimate of {t:g}; the original settles it"
+        if not self.wrong_size and self.overall.basis != "the original" and self.design.rho <= free * (1 + 1e-12):
+            basis = "the published design"
+            holds = self.records > 0
+            statement += f"; rho = {self.design.rho:.4g} proves t = {t:g} for any distribution"
+        if self.wrong_size:
+            statement = f"{self.wrong_size} sets do not have the {self.design.eta} values of the design"
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            required=t,
+            achieved=achieved,
+            holds=holds,
+            basis=basis,
+            records=self.records,
+            breaches=self.breaches + self.wrong_size,
+            statement=statement,
+        )
+
+
+def belief_distances(
+    cells: SetCells, design: DecoyDesign, shares: NDArray[np.float64], distance: str
+) -> NDArray[np.float64]:
+    """D[A, B] of every set: B by Bayes' theorem from the design's likelihood and the prior A (equation 12)."""
+    n, d = len(cells), cells.d
+    inside = np.zeros((n, d), bool)
+    np.put_along_axis(inside, cells.codes(design.eta).astype(np.int64), True, axis=1)
+    joint = np.where(inside, design.kappa_in, design.kappa_out) * shares[None, :]
+    total = joint.sum(axis=1, keepdims=True)
+    belief = np.divide(joint, total, out=np.tile(shares, (n, 1)), where=total > 0)
+    difference = belief - shares[None, :]
+    if distance == "equal":
+        return np.asarray(np.abs(difference).sum(axis=1) / 2)
+    if d == 1:
+        return np.zeros(n)
+    return np.asarray(np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1) / (d - 1))

@@ -1,0 +1,61 @@
+"""Record keys must be unique: two people under one key would share their decoys.
+
+Only keyed digests are kept, eight bytes a record, in a temporary file that is checked range by range, so that memory
+does not grow with the table.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+
+from noren.errors import DataError
+from noren.secret import RecordStream
+
+RANGE_RECORDS = 1 << 24
+
+
+class UniqueKeys:
+    """Collects record keys and refuses a repeated one."""
+
+    def __init__(self, stream: RecordStream) -> None:
+        self._stream = stream
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._records = 0
+
+    def add(self, keys: Any) -> None:
+        digests = np.ascontiguousarray(self._stream.digests(keys)[:, 0])
+        self._file.write(digests.tobytes())
+        self._records += len(digests)
+
+    def demand_unique(self, column: str) -> None:
+        repeated = self._repeated()
+        self._file.close()
+        if repeated:
+            raise DataError(
+                f"the record key {column!r} is not unique: {repeated} records repeat another one's key.",
+                hint="Choose a column that names every person once, or remove repeated records.",
+            )
+
+    def _repeated(self) -> int:
+        if self._records == 0:
+            return 0
+        self._file.flush()
+        digests = np.memmap(self._file, np.uint64, "r", shape=(self._records,))
+        ranges = -(-self._records // RANGE_RECORDS)
+        repeated = 0
+        for number in range(ranges):
+            if ranges == 1:
+                part = np.array(digests)
+            else:
+                low = (number << 64) // ranges
+                high = ((number + 1) << 64) // ranges - 1
+                chunks = []
+                for start in range(0, self._records, RANGE_RECORDS):
+                    chunk = digests[start : start + RANGE_RECORDS]
+                    chunks.append(chunk[(chunk >= np.uint64(low)) & (chunk <= np.uint64(high))])
+                part = np.concatenate(chunks)
+            repeated += len(part) - len(np.unique(part))
+        return repeated

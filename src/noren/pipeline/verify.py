@@ -1,0 +1,184 @@
+"""Independent verification: every requirement, on every published cell, by code that made none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from noren.cells import CellBatch, SetCells, batch_length
+from noren.designs.decoys import DecoyDesign
+from noren.engines.local import LocalEngine
+from noren.errors import RequirementNotMet
+from noren.models import MODELS
+from noren.models.base import Evidence, Model, Overall, Verdict
+from noren.models.t_closeness import TCloseness
+from noren.policy.policy import Policy
+from noren.release.manifest import ColumnEntry
+from noren.release.release import Release
+from noren.release.store import Store
+
+Progress = Callable[[int], None]
+
+
+def check_store(
+    store: Store,
+    columns: Sequence[ColumnEntry],
+    requirements: Sequence[Model],
+    overall: Mapping[str, Overall],
+    progress: Progress | None = None,
+) -> list[Verdict]:
+    """One pass over the cells that the requirements name."""
+    evidence = Evidence({entry.name: entry.published for entry in columns}, overall)
+    checks = [check for model in requirements for check in model.checks(evidence)]
+    names = {check.column for check in checks}
+    wanted = [entry for entry in columns if entry.name in names]
+    if wanted:
+        for batch in store.batches(wanted):
+            for check in checks:
+                check.observe(batch[check.column])
+            if progress is not None:
+                progress(batch_length(batch))
+    return [check.verdict() for check in checks]
+
+
+def demand(verdicts: Sequence[Verdict]) -> None:
+    """Raise where a requirement does not hold."""
+    failed = [verdict for verdict in verdicts if verdict.holds is not True]
+    if failed:
+        lines = [
+            f"{v.model} on {v.column!r}: asked {v.required:g}, found {v.achieved:g} "
+            f"({v.breaches} of {v.records} records fall short)"
+            for v in failed
+        ]
+        raise RequirementNotMet("not met, so nothing is published: " + "; ".join(lines) + ".")
+
+
+def verify(
+    release: Release,
+    policy: Policy | None = None,
+    *,
+    original: Any = None,
+    progress: Progress | None = None,
+) -> list[Verdict]:
+    """Check a release against a policy, or against the requirements it claims itself.
+
+    Without the original, closeness is judged from the published design where that suffices, else from an estimate of
+    the overall distribution; the verdict says which. With the original, its exact distribution is used, and every
+    value must be possible often enough.
+    """
+    requirements = list(policy.require if policy is not None else claimed(release))
+    overall = _overall(release, requirements, policy, original)
+    verdicts = check_store(release._store, release.manifest.columns, requirements, overall, progress)
+    if original is not None:
+        verdicts += _truth_verdicts(release, policy, original)
+    return verdicts
+
+
+def claimed(release: Release) -> list[Model]:
+    """The requirements that the manifest states."""
+    return [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
+
+
+def _overall(
+    release: Release, requirements: Sequence[Model], policy: Policy | None, original: Any
+) -> dict[str, Overall]:
+    names = [n for m in requirements if isinstance(m, TCloseness) for n in m.on if n in release.designs]
+    names = list(dict.fromkeys(names))
+    if not names:
+        return {}
+    if original is not None:
+        counts = original_counts(release, names, policy, original)
+        return {name: Overall(c / c.sum(), "the original") for name, c in counts.items()}
+    inclusions: dict[str, np.ndarray] = {}
+    for batch in release.batches(names):
+        for name in names:
+            cells = batch[name]
+            assert isinstance(cells, SetCells)
+            inclusions[name] = inclusions.get(name, 0) + cells.inclusions()
+    out = {}
+    for name in names:
+        design = release.designs[name]
+        out[name] = _estimated(design, inclusions[name], release.records)
+    return out
+
+
+def _estimated(design: DecoyDesign, inclusions: np.ndarray, records: int) -> Overall:
+    """The overall distribution by linear inversion, with its standard errors."""
+    if design.p_gap == 0:
+        return Overall(np.full(design.d, 1 / design.d), "an estimate from the release")
+    p_true, p_other, gap = design.p_true, design.p_other, design.p_gap
+    shares = np.maximum((inclusions / records - p_other) / gap, 0)
+    shares = shares / shares.sum()
+    inside = (p_true * (1 - p_other) ** 2 + (1 - p_true) * p_other**2) / gap**2
+    outside = p_other * (1 - p_other) / gap**2
+    variance = outside + (inside - outside) * shares - shares
+    return Overall(shares, "an estimate from the release", np.sqrt(np.maximum(variance, 0) / records))
+
+
+def original_counts(
+    release: Release, names: Sequence[str], policy: Policy | None, original: Any
+) -> dict[str, np.ndarray]:
+    """How often each value of the published domains occurs in the original."""
+    from noren.io.source import open_source
+
+    options = policy.data.model_dump() if policy is not None else {}
+    source = open_source(original, **options)
+    domains = {name: release.manifest.column(name).domain for name in names}
+    drop = []
+    if policy is not None:
+        drop = [n for n, a in policy.attributes.items() if a.missing == "drop" and n in source.columns]
+    counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
+    for batch in LocalEngine().encode(source, domains, drop_missing=drop):
+        for name in names:
+            counts[name] += np.bincount(batch.codes[name], minlength=len(domains[name]))
+    return counts
+
+
+def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> list[Verdict]:
+    """With p = 1 a record's set holds its true value, so a value must be possible at least as often as it is true."""
+    names = [name for name, design in release.designs.items() if design.p == 1.0]
+    if not names:
+        return []
+    truth = original_counts(release, names, policy, original)
+    possible: dict[str, Any] = dict.fromkeys(names, 0)
+    for batch in release.batches(names):
+        for name in names:
+            cells = batch[name]
+            assert isinstance(cells, SetCells)
+            possible[name] = possible[name] + cells.inclusions()
+    out = []
+    for name in names:
+        short = np.maximum(truth[name] - possible[name], 0)
+        records = int(truth[name].sum())
+        holds = not short.any() and records == release.records
+        text = "every value is possible at least as often as it is true"
+        if not holds:
+            text = "some true values are not possible"
+        if records != release.records:
+            text = f"the original has {records} records, the release {release.records}"
+        out.append(
+            Verdict(
+                model="truth-in-set",
+                column=name,
+                required=1.0,
+                achieved=float(1 - short.sum() / max(1, records)),
+                holds=holds,
+                basis="the original",
+                records=records,
+                breaches=int(short.sum()),
+                statement=text,
+            )
+        )
+    return out
+
+
+def truth_holds(batch: CellBatch, codes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, int]:
+    """How many records have their true value in their set, per column."""
+    out = {}
+    for name in names:
+        cells = batch[name]
+        assert isinstance(cells, SetCells)
+        out[name] = int(cells.contains(codes[name]).sum())
+    return out

@@ -1,0 +1,263 @@
+"""The holder's statement: what the columns are, what must hold, and how to reach it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from noren.errors import NorenError, PolicyError, Problem
+from noren.methods import METHODS
+from noren.methods.base import Method
+from noren.methods.decoys import Decoys
+from noren.models import MODELS
+from noren.models.base import Model
+from noren.policy.problems import closest, from_validation
+from noren.schema.attribute import Attribute, HierarchySpec
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.roles import Role
+
+
+class DataOptions(BaseModel):
+    """How the input is written. What is not given is sniffed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    separator: str | None = Field(default=None, min_length=1, max_length=1, description="Column separator of a CSV.")
+    encoding: str | None = Field(default=None, description="Text encoding of a CSV, for example utf-8 or cp1252.")
+    missing_values: tuple[str, ...] = Field(default=(), description="Texts that mean 'missing', besides empty cells.")
+
+
+class RandomnessOptions(BaseModel):
+    """Memoised decoys: the same person with the same value gets the same decoys in every release."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    record_key: str | None = Field(default=None, description="Column that names a person, unique in the table.")
+    secret: str | None = Field(default=None, description="Secret file, made with `noren secret`.")
+    fingerprint: str | None = Field(
+        default=None, description="Fingerprint of the only secret allowed; another one is refused."
+    )
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Attributes, requirements and a method, checked against each other.
+
+    Raises PolicyError with every problem that can be found without the data.
+    """
+
+    attributes: Mapping[str, Attribute]
+    require: Sequence[Model]
+    method: Method = field(default_factory=Decoys)
+    data: DataOptions = field(default_factory=DataOptions)
+    randomness: RandomnessOptions = field(default_factory=RandomnessOptions)
+    title: str = ""
+    source: str = "policy"
+    base: Path = field(default_factory=Path)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False)
+    """Hierarchies that are known without the data: files and trees."""
+
+    def __post_init__(self) -> None:
+        reader = _Reader(self.source, self.base)
+        attributes = reader.attributes(self.attributes)
+        require = reader.requirements(self.require)
+        method = reader.method(self.method)
+        data = reader.part("data", DataOptions, self.data)
+        randomness = reader.part("randomness", RandomnessOptions, self.randomness)
+        hierarchies = reader.hierarchies(attributes)
+        reader.cross_check(attributes, require, method, randomness, hierarchies)
+        if reader.problems:
+            raise PolicyError(reader.problems, source=self.source)
+        for name, value in (
+            ("attributes", attributes),
+            ("require", tuple(require)),
+            ("method", method),
+            ("data", data),
+            ("randomness", randomness),
+            ("hierarchies", hierarchies),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a policy file. Paths in it are relative to its directory."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            hint = "Draft one with: noren init data.csv"
+            raise PolicyError([Problem("", "no such file.", hint)], source=str(path)) from None
+        except (UnicodeDecodeError, OSError):
+            raise PolicyError([Problem("", "cannot be read as UTF-8 text.")], source=str(path)) from None
+        return cls.parse(text, source=str(path), base=path.parent)
+
+    @classmethod
+    def parse(cls, text: str, *, source: str = "policy", base: Path | None = None) -> Policy:
+        """Read a policy from TOML text."""
+        try:
+            raw = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PolicyError([Problem("", f"not valid TOML: {error}.")], source=source) from None
+        known = {"title", "attributes", "require", "method", "data", "randomness"}
+        strange = [
+            Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known
+        ]
+        if "attributes" not in raw:
+            strange.append(Problem("attributes", "missing.", "Give every column a role under [attributes]."))
+        try:
+            policy = cls(
+                attributes=raw.get("attributes", {}),
+                require=raw.get("require", []),
+                method=raw.get("method", {"name": "decoys"}),
+                data=raw.get("data", {}),
+                randomness=raw.get("randomness", {}),
+                title=str(raw.get("title", "")),
+                source=source,
+                base=base or Path(),
+            )
+        except PolicyError as error:
+            raise PolicyError([*strange, *error.problems], source=source) from None
+        if strange:
+            raise PolicyError(strange, source=source)
+        return policy
+
+    def to_toml(self) -> str:
+        """The policy as TOML. Hierarchies given as objects are written as trees of rows, files as their paths."""
+        from noren.policy.toml import policy_text
+
+        return policy_text(self)
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Columns that some requirement names, in the order of [attributes]."""
+        named = {name for model in self.require for name in model.on}
+        return tuple(name for name in self.attributes if name in named)
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        return tuple(name for name, a in self.attributes.items() if a.role is not Role.IDENTIFIER)
+
+
+class _Reader:
+    """Turns raw parts into checked ones and gathers every problem on the way."""
+
+    def __init__(self, source: str, base: Path) -> None:
+        self.source = source
+        self.base = base
+        self.problems: list[Problem] = []
+        self.broken: set[str] = set()
+
+    def attributes(self, raw: Any) -> dict[str, Attribute]:
+        if not isinstance(raw, Mapping):
+            hint = 'For example: age = { role = "quasi-identifier" }'
+            self.problems.append(Problem("attributes", "must be a table of columns.", hint))
+            return {}
+        out: dict[str, Attribute] = {}
+        for name, given in raw.items():
+            value = {"role": given} if isinstance(given, str) else given
+            if isinstance(value, Attribute):
+                out[name] = value
+                continue
+            try:
+                out[name] = Attribute.model_validate(value)
+            except ValidationError as error:
+                self.broken.add(name)
+                self.problems += from_validation(f"attributes.{name}", error, Attribute)
+            except NorenError as error:
+                self.broken.add(name)
+                self.problems.append(Problem(f"attributes.{name}", error.message, error.hint or ""))
+        if not raw:
+            self.problems.append(Problem("attributes", "no column is named.", "Draft a policy with: noren init"))
+        return out
+
+    def requirements(self, raw: Any) -> list[Model]:
+        if not isinstance(raw, list | tuple):
+            self.problems.append(Problem("require", "must be a list.", "Write [[require]] with two brackets."))
+            return []
+        out: list[Model] = []
+        for number, value in enumerate(raw, 1):
+            where = f"require[{number}]"
+            if isinstance(value, Model):
+                out.append(value)
+                continue
+            name = value.get("model") if isinstance(value, Mapping) else None
+            if name not in MODELS:
+                hint = closest(str(name), MODELS)
+                self.problems.append(Problem(f"{where}.model", f"unknown model {name!r}.", hint))
+                continue
+            try:
+                out.append(MODELS[name].model_validate(value))
+            except ValidationError as error:
+                self.problems += from_validation(where, error, MODELS[name])
+                named = value.get("on", ())
+                self.broken.update([named] if isinstance(named, str) else [n for n in named if isinstance(n, str)])
+        return out
+
+    def method(self, raw: Any) -> Method:
+        if isinstance(raw, Method):
+            return raw
+        name = raw.get("name") if isinstance(raw, Mapping) else raw
+        if name not in METHODS:
+            self.problems.append(Problem("method.name", f"unknown method {name!r}.", closest(str(name), METHODS)))
+            return Decoys()
+        try:
+            return METHODS[name].model_validate(raw if isinstance(raw, Mapping) else {"name": raw})
+        except ValidationError as error:
+            self.problems += from_validation("method", error, METHODS[name])
+            return Decoys()
+
+    def part(self, name: str, kind: type[BaseModel], raw: Any) -> Any:
+        if isinstance(raw, kind):
+            return raw
+        try:
+            return kind.model_validate(raw)
+        except ValidationError as error:
+            self.problems += from_validation(name, error, kind)
+            return kind()
+
+    def hierarchies(self, attributes: Mapping[str, Attribute]) -> dict[str, Hierarchy]:
+        out: dict[str, Hierarchy] = {}
+        for name, attribute in attributes.items():
+            spec = attribute.hierarchy
+            try:
+                if isinstance(spec, Hierarchy):
+                    out[name] = spec
+                elif isinstance(spec, HierarchySpec) and spec.csv is not None:
+                    out[name] = Hierarchy.read_csv(self.base / spec.csv)
+                elif isinstance(spec, HierarchySpec) and spec.tree is not None:
+                    out[name] = Hierarchy.from_tree(spec.tree)
+            except NorenError as error:
+                self.problems.append(Problem(f"attributes.{name}.hierarchy", error.message, error.hint or ""))
+        return out
+
+    def cross_check(
+        self,
+        attributes: Mapping[str, Attribute],
+        require: Sequence[Model],
+        method: Method,
+        randomness: RandomnessOptions,
+        hierarchies: Mapping[str, Hierarchy],
+    ) -> None:
+        from noren.policy.problems import cross_problems
+
+        self.problems += cross_problems(attributes, require, method, self.broken)
+        for name, hierarchy in hierarchies.items():
+            values = attributes[name].values
+            absent = hierarchy.missing(values) if values is not None else []
+            if absent:
+                more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
+                listed = ", ".join(map(repr, absent[:10])) + more
+                hint = "Add a line for each of them, or remove them from values."
+                self.problems.append(Problem(f"attributes.{name}.hierarchy", f"misses the values {listed}.", hint))
+        key = randomness.record_key
+        if key is not None and key not in attributes and key not in self.broken:
+            message = f"no column {key!r} in [attributes]."
+            self.problems.append(Problem("randomness.record_key", message, closest(key, attributes)))
+        if randomness.secret is not None and key is None:
+            hint = "A secret needs a record key: the column that names a person."
+            self.problems.append(Problem("randomness.record_key", "missing.", hint))

@@ -1,0 +1,117 @@
+"""What can be wrong with a policy, said in the holder's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from noren.errors import Problem
+from noren.methods.base import Method
+from noren.models.base import Model
+from noren.models.t_closeness import TCloseness
+from noren.schema.attribute import Attribute
+from noren.schema.roles import Role
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the nearest known word, or all of them."""
+    names = list(known)
+    near = get_close_matches(word, names, n=1)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return f"Known: {', '.join(names)}." if names else ""
+
+
+def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
+    """One problem per wrong field, with the field's own description as the hint."""
+    out: list[Problem] = []
+    seen: set[str] = set()
+    for item in error.errors():
+        path = [str(part) for part in item["loc"] if not (isinstance(part, str) and part[:1].isupper())]
+        path = [part for part in path if not part.startswith(("literal", "function-", "is-instance"))]
+        place = ".".join([where, *path])
+        if place in seen:
+            continue
+        seen.add(place)
+        name = path[0] if path else ""
+        field = kind.model_fields.get(name)
+        described = (field.description or "") if field is not None else ""
+        if item["type"] == "missing":
+            out.append(Problem(place, "missing.", described))
+        elif item["type"] == "extra_forbidden":
+            out.append(Problem(place, f"unknown key {path[-1] if path else ''!r}.", closest(name, kind.model_fields)))
+        elif name == "role":
+            out.append(Problem(place, f"unknown role {item['input']!r}.", closest(str(item["input"]), list(Role))))
+        elif item["type"] == "value_error":
+            out.append(Problem(place, f"{item['ctx']['error']}.", described))
+        else:
+            out.append(Problem(place, f"{item['msg']}; got {_shown(item['input'])}.", described))
+    return out
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def cross_problems(
+    attributes: Mapping[str, Attribute], require: Sequence[Model], method: Method, broken: set[str]
+) -> list[Problem]:
+    """Contradictions between the parts of a policy."""
+    out: list[Problem] = []
+    seen: dict[tuple[str, str], int] = {}
+    protected: set[str] = set()
+    for number, model in enumerate(require, 1):
+        for name in model.on:
+            where = f"require[{number}].on"
+            protected.add(name)
+            kind = f"{model.model}/{model.distance}" if isinstance(model, TCloseness) else model.model
+            if (kind, name) in seen:
+                message = f"{model.model} on {name!r} stands already in require[{seen[kind, name]}]."
+                out.append(Problem(where, message, "Keep the stricter one."))
+            seen.setdefault((kind, name), number)
+            if name in attributes:
+                out += _role_problem(where, name, attributes[name], model)
+            elif name not in broken:
+                out.append(Problem(where, f"no column {name!r} in [attributes].", closest(name, attributes)))
+    for name, attribute in attributes.items():
+        if attribute.role.needs_requirement and name not in protected and name not in broken:
+            out.append(
+                Problem(
+                    f"attributes.{name}",
+                    f"{attribute.role} without a requirement: nothing would protect it.",
+                    f'Add [[require]] with on = "{name}", or give it the role \'plain\' or \'quasi-identifier\'.',
+                )
+            )
+    if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
+        out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
+    out += method.problems({name: a.role for name, a in attributes.items()}, require)
+    return out
+
+
+def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> list[Problem]:
+    role = attribute.role
+    if role is Role.IDENTIFIER:
+        hint = "Identifiers are dropped; remove the requirement, or give the column another role."
+        return [Problem(where, f"{name!r} is an identifier and is never published.", hint)]
+    if not role.needs_requirement:
+        hint = f"Give {name!r} the role 'sensitive' or 'sensitive-quasi-identifier', or remove the requirement."
+        return [Problem(where, f"{name!r} has the role {role}, which is published as it is.", hint)]
+    out: list[Problem] = []
+    size = None if attribute.values is None else len(attribute.values)
+    if attribute.bins is not None:
+        size = len(attribute.bins) - 1
+    if size is not None and model.least_set_size > size + (attribute.missing == "category"):
+        message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."
+        out.append(Problem(where, message, f"Lower it to at most {size - 1}, or declare more values."))
+    if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
+        hint = f"Set distance = \"ordinal\" (and values, in order) for {name!r}, or distance = \"equal\" here."
+        out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))
+    return out
+
+
+def _ordered(attribute: Attribute) -> bool:
+    return attribute.distance in ("ordinal", "numeric") or attribute.bins is not None

@@ -1,0 +1,225 @@
+"""The policy meets the table: every column gets its domain, and every contradiction is reported at once.
+
+A value may be named in a message only if at least five records share it; rarer ones are counted. A typing slip in a
+cell is a person's data too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.engines.local import OPEN_LIMIT, ColumnProfile, TableProfile
+from noren.errors import NorenError, PolicyError, Problem
+from noren.models.t_closeness import TCloseness
+from noren.policy.policy import Policy
+from noren.policy.problems import closest
+from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec
+from noren.schema.distance import DISTANCES, read_matrix
+from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, infer_kind, sort_labels
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.roles import Role
+
+NAMED_FROM = 5
+
+
+@dataclass(frozen=True)
+class ResolvedColumn:
+    """A published column: what the policy says, and what the table made of it. An open column has no domain."""
+
+    name: str
+    attribute: Attribute
+    domain: Domain | None
+    counts: NDArray[np.int64]
+    hierarchy: Hierarchy | None = None
+    rare: int = 0
+    """How many listed values fewer than five records share."""
+
+
+def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list[Problem]:
+    """Columns that only one side knows."""
+    unnamed = [
+        Problem(
+            f"attributes.{name}",
+            f"{source} has the column {name!r}, which the policy does not name.",
+            "Give it a role; a harmless column has the role 'plain', an unwanted one 'identifier' (dropped).",
+        )
+        for name in columns
+        if name not in policy.attributes
+    ]
+    absent = [
+        Problem(f"attributes.{name}", f"{source} has no column {name!r}.", closest(name, columns))
+        for name in policy.attributes
+        if name not in columns
+    ]
+    return unnamed + absent
+
+
+def resolve(
+    policy: Policy, source: str, columns: Sequence[str], profile: TableProfile
+) -> dict[str, ResolvedColumn]:
+    """All published columns in the table's order. Raises PolicyError with every problem of every column."""
+    problems = column_problems(policy, source, columns)
+    out: dict[str, ResolvedColumn] = {}
+    for name in columns:
+        if name not in policy.attributes or policy.attributes[name].role is Role.IDENTIFIER:
+            continue
+        column, found = _resolve_column(policy, name, profile.columns[name])
+        problems += found
+        if column is not None:
+            out[name] = column
+    if problems:
+        raise PolicyError(problems, source=policy.source)
+    return out
+
+
+def _resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[ResolvedColumn | None, list[Problem]]:
+    attribute = policy.attributes[name]
+    where = f"attributes.{name}"
+    problems = _cell_problems(where, name, attribute, profile)
+    if profile.is_open:
+        if name in policy.protected:
+            message = f"more than {OPEN_LIMIT:,} distinct values: too many to hide one among the others."
+            problems.append(Problem(where, message, "Give bins, or leave the column out."))
+        if attribute.hierarchy is not None or attribute.values is not None:
+            message = f"more than {OPEN_LIMIT:,} distinct values, beyond any hierarchy or declared domain."
+            problems.append(Problem(where, message, "Remove hierarchy and values, or give bins."))
+        return ResolvedColumn(name, attribute, None, np.zeros(0, np.int64)), problems
+    domain, counts, found = _domain(where, attribute, profile)
+    problems += found
+    rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
+    hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
+    problems += found
+    problems += _distance_problems(policy, where, name, attribute, domain, hierarchy)
+    if domain.has_missing:
+        problems += [
+            Problem(
+                f"{where}.missing",
+                f"{name!r} has missing cells, which have no place in the order that closeness uses.",
+                'Set missing = "drop" or "reject", or use distance = "equal" in the requirement.',
+            )
+            for model in policy.require
+            if isinstance(model, TCloseness) and model.distance == "ordered" and name in model.on
+        ]
+    return ResolvedColumn(name, attribute, domain, counts, hierarchy, rare), problems
+
+
+def _cell_problems(where: str, name: str, attribute: Attribute, profile: ColumnProfile) -> list[Problem]:
+    out = []
+    if profile.missing and attribute.missing == "reject":
+        message = f"{profile.missing} cells are missing, and the policy rejects them."
+        out.append(Problem(f"{where}.missing", message, 'Complete the table, or set missing = "drop" or "category".'))
+    if profile.not_numeric:
+        message = f"{name!r} has bins but holds something that is not a number."
+        hint = "List markers such as '?' under [data] missing_values, or remove the bins."
+        out.append(Problem(f"{where}.bins", message, hint))
+    if profile.outside:
+        assert attribute.bins is not None
+        message = f"{profile.outside} cells lie outside {attribute.bins[0]:g}..{attribute.bins[-1]:g}."
+        out.append(Problem(f"{where}.bins", message, "Widen the first or last bin."))
+    return out
+
+
+def _domain(
+    where: str, attribute: Attribute, profile: ColumnProfile
+) -> tuple[Domain, NDArray[np.int64], list[Problem]]:
+    problems: list[Problem] = []
+    known = dict(profile.counts)
+    missing = profile.missing if attribute.missing == "category" else 0
+    merged = 0
+    if attribute.bins is not None:
+        values = list(bin_labels(attribute.bins))
+    elif attribute.values is not None:
+        values = list(attribute.values)
+        strange = {label: count for label, count in known.items() if label not in set(values)}
+        if strange:
+            hint = "Add them to values, or list markers under [data] missing_values."
+            problems.append(Problem(f"{where}.values", f"misses {named(strange)}.", hint))
+            known = {label: count for label, count in known.items() if label not in strange}
+    else:
+        few = {label for label, count in known.items() if count < attribute.min_count}
+        if few and attribute.rare == "refuse":
+            message = f"{len(few)} values occur in fewer than {attribute.min_count} records."
+            hint = 'Set rare = "merge" to publish them as "(other)", or lower min_count.'
+            problems.append(Problem(f"{where}.min_count", message, hint))
+        elif few:
+            merged = len(few)
+            known[OTHER] = known.get(OTHER, 0) + sum(known[label] for label in few)
+            known = {label: count for label, count in known.items() if label not in few}
+        values = sort_labels(list(known), infer_kind(list(known)))
+    if missing and MISSING not in values:
+        values.append(MISSING)
+    if missing:
+        known[MISSING] = known.get(MISSING, 0) + missing
+    if not values:
+        values = [MISSING]
+    kind = "string" if attribute.bins is not None else infer_kind(values)
+    if MISSING in values and attribute.role.needs_requirement:
+        kind = "string"
+    origin: DomainSource = "policy" if attribute.values is not None else "data"
+    if attribute.bins is not None:
+        origin = "bins"
+    domain = Domain(tuple(values), kind, origin, merged, attribute.bins)
+    return domain, np.array([known.get(value, 0) for value in values], np.int64), problems
+
+
+def named(counts: Mapping[str, int]) -> str:
+    """Values that several people share by name, the others by number."""
+    common = sorted(label for label, count in counts.items() if count >= NAMED_FROM)
+    hidden = len(counts) - len(common)
+    parts = [", ".join(map(repr, common[:10]))] if common else []
+    if len(common) > 10:
+        parts.append(f"{len(common) - 10} more")
+    if hidden:
+        what = "rare value" if hidden == 1 else "rare values"
+        parts.append(f"{hidden} {what} (not shown: fewer than {NAMED_FROM} records each)")
+    return " and ".join(parts)
+
+
+def _hierarchy(
+    policy: Policy, where: str, name: str, attribute: Attribute, domain: Domain, profile: ColumnProfile
+) -> tuple[Hierarchy | None, list[Problem]]:
+    spec = attribute.hierarchy
+    known = policy.hierarchies.get(name)
+    if spec is None:
+        return None, []
+    try:
+        if known is not None:
+            absent = known.missing(domain.values)
+            if absent:
+                counts = {value: profile.counts.get(value, 0) for value in absent}
+                if domain.source != "data":
+                    counts = dict.fromkeys(absent, NAMED_FROM)
+                message = f"misses {named(counts)} of {name!r}."
+                return None, [Problem(f"{where}.hierarchy", message, "Add a line for each value.")]
+            return known.restricted(domain.values), []
+        assert isinstance(spec, HierarchySpec)
+        if spec.prefix is not None:
+            return Hierarchy.from_prefixes(domain.values, spec.prefix), []
+        if spec.widths is not None:
+            return Hierarchy.from_widths(domain.values, spec.widths), []
+        assert spec.intervals is not None
+        return Hierarchy.from_edges(domain.values, spec.intervals), []
+    except NorenError as error:
+        return None, [Problem(f"{where}.hierarchy", error.message, error.hint or "")]
+
+
+def _distance_problems(
+    policy: Policy, where: str, name: str, attribute: Attribute, domain: Domain, hierarchy: Hierarchy | None
+) -> list[Problem]:
+    """A declared distance must be defined on the column's values, also where no requirement uses it yet."""
+    try:
+        if isinstance(attribute.distance, MatrixSpec):
+            read_matrix(policy.base / attribute.distance.matrix, domain)
+        elif attribute.distance == "numeric":
+            DISTANCES["numeric"](_without_missing(domain), hierarchy)
+    except NorenError as error:
+        return [Problem(f"{where}.distance", error.message, error.hint or "")]
+    return []
+
+
+def _without_missing(domain: Domain) -> Domain:
+    return Domain(tuple(v for v in domain.values if v != MISSING), domain.kind, domain.source, edges=domain.edges)

@@ -1,0 +1,78 @@
+"""A policy as TOML text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from noren.schema.attribute import Attribute
+from noren.schema.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    from noren.policy.policy import Policy
+
+BARE = re.compile(r"^[A-Za-z0-9_-]+$")
+
+
+def key(name: str) -> str:
+    """A TOML key, quoted where it must be."""
+    return name if BARE.match(name) else json.dumps(name, ensure_ascii=False)
+
+
+def value(item: Any) -> str:
+    """A TOML value on one line."""
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, dict):
+        return "{ " + ", ".join(f"{key(k)} = {value(v)}" for k, v in item.items()) + " }"
+    if isinstance(item, list | tuple):
+        return "[" + ", ".join(value(v) for v in item) + "]"
+    if isinstance(item, int | float):
+        return repr(item)
+    return json.dumps(item, ensure_ascii=False)
+
+
+def tree_of(hierarchy: Hierarchy) -> dict[str, Any]:
+    """A hierarchy as the nested table that `tree` reads."""
+    root: dict[str, Any] = {}
+    for path in zip(*hierarchy.levels[:-1], strict=True):
+        node = root
+        for label in reversed(path[2:]):
+            node = node.setdefault(label, {})
+        if len(path) > 1:
+            node.setdefault(path[1], []).append(path[0])
+        else:
+            root.setdefault(hierarchy.levels[-1][0], []).append(path[0])
+    return root
+
+
+def attribute_text(attribute: Attribute) -> str:
+    fields = attribute.model_dump(mode="json", exclude_defaults=True, exclude={"hierarchy"})
+    spec = attribute.hierarchy
+    if isinstance(spec, Hierarchy):
+        fields["hierarchy"] = {"tree": tree_of(spec)}
+    elif spec is not None:
+        given = spec.model_dump(mode="json", exclude_none=True)
+        fields["hierarchy"] = given.get("csv", given)
+    return value(fields)
+
+
+def policy_text(policy: Policy) -> str:
+    lines: list[str] = []
+    if policy.title:
+        lines += [f"title = {value(policy.title)}", ""]
+    lines.append("[attributes]")
+    lines += [f"{key(name)} = {attribute_text(attribute)}" for name, attribute in policy.attributes.items()]
+    for model in policy.require:
+        fields = model.model_dump(mode="json")
+        on = fields.pop("on")
+        lines += ["", "[[require]]", f"model = {value(fields.pop('model'))}"]
+        lines.append(f"on = {value(on[0] if len(on) == 1 else on)}")
+        lines += [f"{key(name)} = {value(item)}" for name, item in fields.items()]
+    for section, part in (("method", policy.method), ("data", policy.data), ("randomness", policy.randomness)):
+        fields = part.model_dump(mode="json", exclude_none=True, exclude_defaults=section != "method")
+        fields = {name: item for name, item in fields.items() if item not in ({}, [])}
+        if fields:
+            lines += ["", f"[{section}]", *(f"{key(name)} = {value(item)}" for name, item in fields.items())]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,106 @@
+"""Between cells in memory and the columns of a file: labels in domain order outside, codes inside."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from noren.cells import Cells, OpenCells, SetCells, ValueCells
+from noren.engines.encode import as_dictionary
+from noren.errors import ReleaseError
+from noren.release.manifest import ColumnEntry
+from noren.schema.domain import MISSING, number_text
+
+
+def arrow_type(entry: ColumnEntry) -> Any:
+    """The Arrow type of one value of the column."""
+    import pyarrow as pa
+
+    return {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}[entry.kind]
+
+
+def to_arrow(entry: ColumnEntry, cells: Cells) -> Any:
+    """A column of values, or of lists in domain order."""
+    import pyarrow as pa
+
+    if isinstance(cells, OpenCells):
+        return cells.data
+    values = pa.array(entry.domain.typed(), arrow_type(entry))
+    if isinstance(cells, ValueCells):
+        if entry.kind == "string" and MISSING in entry.domain.index:
+            missing = cells.data == entry.domain.index[MISSING]
+            codes = pa.array(np.asarray(cells.data), mask=missing)
+        else:
+            codes = pa.array(np.asarray(cells.data))
+        return values.take(codes)
+    assert entry.design is not None
+    codes = pa.array(cells.codes(entry.design.eta).ravel())
+    flat = pa.DictionaryArray.from_arrays(codes, values) if entry.kind == "string" else values.take(codes)
+    offsets = np.arange(len(cells) + 1, dtype=np.int32) * entry.design.eta
+    return pa.ListArray.from_arrays(pa.array(offsets), flat)
+
+
+def to_json_text(entry: ColumnEntry, cells: SetCells) -> Any:
+    """The sets as JSON arrays, for CSV."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    assert entry.design is not None
+    texts = pa.array([json.dumps(value, ensure_ascii=False) for value in entry.domain.typed()], pa.string())
+    flat = texts.take(pa.array(cells.codes(entry.design.eta).ravel()))
+    offsets = np.arange(len(cells) + 1, dtype=np.int32) * entry.design.eta
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), flat), ", ")
+    return pc.binary_join_element_wise(pa.scalar("["), joined, pa.scalar("]"), "")
+
+
+def from_arrow(entry: ColumnEntry, column: Any) -> Cells:
+    """Codes from a file's column; anything the manifest does not allow is refused."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if entry.form == "open":
+        return OpenCells(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
+    if entry.form == "value":
+        return ValueCells(entry.d, _codes(entry, column))
+    assert entry.design is not None
+    eta = entry.design.eta
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+        raise ReleaseError(f"column {entry.name!r} should hold sets and does not.", hint="Ask for the release again.")
+    offsets = column.offsets.to_numpy()
+    if column.null_count or not np.array_equal(offsets, offsets[0] + np.arange(len(column) + 1) * eta):
+        raise ReleaseError(
+            f"column {entry.name!r} has a cell that does not hold {eta} values.", hint="Ask for the release again."
+        )
+    flat = _codes(entry, column.flatten()).reshape(len(column), eta)
+    if eta > 1 and len(flat) and not (flat[:, 1:] > flat[:, :-1]).all():
+        raise ReleaseError(
+            f"column {entry.name!r} has a set that repeats a value or is not in domain order.",
+            hint="Ask for the release again.",
+        )
+    return SetCells.from_codes(entry.d, flat)
+
+
+def _codes(entry: ColumnEntry, column: Any) -> np.ndarray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from noren.cells.sets import code_dtype
+
+    domain = entry.domain
+    texts, positions = as_dictionary(column, entry.name)
+    if entry.kind == "number":
+        texts = pa.array([number_text(float(text)) for text in texts.to_pylist()], pa.string())
+    table = np.full(len(texts) + 1, -1, np.int64)
+    table[:-1] = pc.index_in(texts, value_set=pa.array(domain.values, pa.string())).fill_null(-1).to_numpy(
+        zero_copy_only=False
+    )
+    table[-1] = domain.index.get(MISSING, -1)
+    if (table < 0).any() and (table[positions] < 0).any():
+        raise ReleaseError(
+            f"column {entry.name!r} holds a value that its published domain does not name.",
+            hint="Ask for the release again.",
+        )
+    return np.maximum(table, 0).astype(code_dtype(entry.d))[positions]

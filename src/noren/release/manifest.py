@@ -1,0 +1,86 @@
+"""What a release says about itself, field by field on an allow-list.
+
+The manifest never holds a secret, an identifier, or anything computed from the exact distribution of a protected
+column: a verdict that rests on the original publishes whether it holds, not the figure.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from noren.designs.decoys import DecoyDesign
+from noren.models.base import Form, PublishedColumn
+from noren.schema.domain import Domain, DomainSource, Kind
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.meaning import Meaning
+from noren.schema.roles import Role
+
+
+class ColumnEntry(BaseModel):
+    """One published column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    role: Role
+    form: Form
+    kind: Kind
+    values: tuple[str, ...] | None = None
+    domain_source: DomainSource | None = None
+    edges: tuple[float, ...] | None = None
+    hierarchy: tuple[tuple[str, ...], ...] | None = None
+    design: DecoyDesign | None = None
+
+    @property
+    def d(self) -> int:
+        return len(self.values) if self.values is not None else 0
+
+    @property
+    def domain(self) -> Domain:
+        if self.values is None:
+            raise ValueError(f"column {self.name!r} has an open domain")
+        return Domain(self.values, self.kind, self.domain_source or "data", edges=self.edges)
+
+    @property
+    def meaning(self) -> Meaning:
+        hierarchy = Hierarchy(self.hierarchy) if self.hierarchy is not None else None
+        return Meaning(self.name, None if self.values is None else self.domain, hierarchy)
+
+    @property
+    def published(self) -> PublishedColumn:
+        ordered = self.values is not None and self.domain.is_ordered
+        return PublishedColumn(self.name, self.form, self.d, self.design, ordered)
+
+
+class VerdictEntry(BaseModel):
+    """A verdict as it is published."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    column: str
+    required: float
+    achieved: float | None = Field(description="Left out where it would tell about the exact distribution.")
+    holds: bool
+    basis: str
+
+
+class Manifest(BaseModel):
+    """Everything that is published besides the cells."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal[1] = 1
+    noren: str = Field(description="Version of the software that made the release.")
+    title: str = ""
+    records: int = Field(ge=0)
+    columns: tuple[ColumnEntry, ...]
+    requirements: tuple[dict[str, Any], ...]
+    method: dict[str, Any]
+    randomness: Literal["fresh", "memoised"]
+    verdicts: tuple[VerdictEntry, ...]
+
+    def column(self, name: str) -> ColumnEntry:
+        return next(entry for entry in self.columns if entry.name == name)

@@ -1,0 +1,154 @@
+"""The directory of a release: a Frictionless Data Package, written aside and renamed into place.
+
+`datapackage.json` describes the data for any tool that knows the standard; its `noren` block is the manifest. The
+checksums find accidents and careless edits. They are no signature: whoever can rewrite the data can rewrite them too,
+so a holder who fears that publishes the checksum of datapackage.json through another channel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from noren.cells import CellBatch
+from noren.errors import ReleaseError
+from noren.release.manifest import ColumnEntry, Manifest
+from noren.release.store import CsvStore, ParquetStore, Store, write_data
+
+DESCRIPTOR = "datapackage.json"
+FileFormat = Literal["parquet", "csv"]
+MEDIA = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
+
+
+def refuse_existing(target: Path) -> None:
+    if target.exists() or target.is_symlink():
+        raise ReleaseError(
+            f"{target} exists already.", hint="A release never overwrites: choose another name, or remove it first."
+        )
+
+
+@contextmanager
+def aside(target: Path) -> Iterator[Path]:
+    """A private directory beside the target that becomes it at the end, or vanishes."""
+    refuse_existing(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
+    try:
+        yield work
+        refuse_existing(target)
+        os.chmod(work, 0o755)
+        os.rename(work, target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def manifest_digest(block: dict[str, Any]) -> str:
+    """Checksum of the manifest's content, whatever its spacing."""
+    text = json.dumps(block, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def write_cells(
+    directory: Path, columns: Iterable[ColumnEntry], batches: Iterable[CellBatch], file_format: FileFormat
+) -> tuple[Path, int]:
+    """Write the data file. Returns its path and the number of records."""
+    path = directory / f"data.{file_format}"
+    rows = write_data(path, list(columns), batches)
+    return path, rows
+
+
+def store_for(path: Path) -> Store:
+    return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path)
+
+
+def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
+    """Write datapackage.json for a data file that stands in the directory."""
+    block = manifest.model_dump(mode="json")
+    resource = {
+        "name": "data",
+        "path": data.name,
+        "format": data.suffix[1:],
+        "mediatype": MEDIA[data.suffix[1:]],
+        "encoding": "utf-8",
+        "bytes": data.stat().st_size,
+        "hash": f"sha256:{checksum(data)}",
+        "schema": {"fields": [_field(entry) for entry in manifest.columns]},
+    }
+    package = {
+        "profile": "data-package",
+        "name": "noren-release",
+        "title": manifest.title or "Release",
+        "resources": [resource],
+        "noren": {**block, "sha256": manifest_digest(block)},
+    }
+    path = directory / DESCRIPTOR
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _field(entry: ColumnEntry) -> dict[str, Any]:
+    field: dict[str, Any] = {"name": entry.name}
+    if entry.form == "set":
+        assert entry.design is not None
+        field["type"] = "array"
+        field["constraints"] = {"minLength": entry.design.eta, "maxLength": entry.design.eta, "required": True}
+        field["description"] = f"A set of {entry.design.eta} possible values, in domain order."
+        field["arrayItem"] = {"type": entry.kind}
+    else:
+        field["type"] = entry.kind if entry.form == "value" else "any"
+    return field
+
+
+def read_package(directory: Path) -> tuple[Manifest, Path]:
+    """The manifest and data file of a release directory, after all checks."""
+    descriptor = directory / DESCRIPTOR
+    if not directory.is_dir() or not descriptor.is_file():
+        raise ReleaseError(
+            f"{directory}: no release here ({DESCRIPTOR} is missing).", hint="Name the directory of a release."
+        )
+    try:
+        package = json.loads(descriptor.read_text(encoding="utf-8"))
+        block = dict(package["noren"])
+        stated = block.pop("sha256")
+        resource = package["resources"][0]
+        name = resource["path"]
+        size, digest = resource["bytes"], resource["hash"]
+    except (ValueError, KeyError, IndexError, TypeError):
+        raise _tampered(descriptor, "it is not the descriptor of a release") from None
+    if stated != manifest_digest(block):
+        raise _tampered(descriptor, "its manifest does not match its checksum")
+    if name not in ("data.parquet", "data.csv"):
+        raise _tampered(descriptor, "it names a data file that no release has")
+    data = directory / name
+    if data.is_symlink() or not data.is_file():
+        raise ReleaseError(f"{directory}: {name} is missing.", hint="The copy is incomplete: ask for it again.")
+    if data.stat().st_size != size or digest != f"sha256:{checksum(data)}":
+        raise _tampered(data, "its checksum differs from the descriptor's")
+    try:
+        return Manifest.model_validate(block), data
+    except ValidationError as error:
+        if block.get("format") != 1:
+            raise ReleaseError(
+                f"{descriptor}: written in format {block.get('format')!r}, which this version cannot read.",
+                hint="Install the version of noren that wrote it, or a newer one.",
+            ) from None
+        raise _tampered(descriptor, f"{error.error_count()} of its fields are not valid") from None
+
+
+def _tampered(path: Path, why: str) -> ReleaseError:
+    return ReleaseError(f"{path}: changed or damaged: {why}.", hint="Do not use it; ask the holder for it again.")
+
+

@@ -1,0 +1,110 @@
+"""What a policy says about one column."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from noren.schema.hierarchy import Hierarchy, value_text
+from noren.schema.roles import Role
+
+
+class HierarchySpec(BaseModel):
+    """A hierarchy written inside the policy: exactly one of these ways."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    csv: str | None = Field(default=None, description="File in ARX's layout: value;parent;...;root per line.")
+    tree: dict[str, Any] | None = Field(default=None, description="Nested table: inner nodes are keys, values lists.")
+    prefix: tuple[int, ...] | None = Field(default=None, description="Prefix lengths to keep, falling: [3, 1].")
+    widths: tuple[float, ...] | None = Field(default=None, description="Interval widths, each a multiple: [5, 10].")
+    intervals: tuple[tuple[float, ...], ...] | None = Field(default=None, description="Interval edges per level.")
+
+    @model_validator(mode="after")
+    def _one_way(self) -> HierarchySpec:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"a hierarchy is written in one way, got {given or 'none'}")
+        return self
+
+
+class MatrixSpec(BaseModel):
+    """A distance given as a table."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    matrix: str = Field(description="CSV file: header of values, then one line of distances per value.")
+
+
+class Attribute(BaseModel):
+    """Role, domain and meaning of one column."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    role: Role = Field(description="What the column is: " + ", ".join(Role) + ".")
+    values: tuple[str, ...] | None = Field(default=None, description="The domain, in its order.")
+    bins: tuple[float, ...] | None = Field(default=None, description="Rising edges; the column becomes intervals.")
+    hierarchy: Hierarchy | HierarchySpec | None = Field(default=None, description="Generalisation hierarchy.")
+    distance: Literal["equal", "ordinal", "numeric", "tree"] | MatrixSpec = Field(
+        default="equal", description="How far apart two values are."
+    )
+    min_count: int = Field(default=1, ge=1, description="Values with fewer records are rare (domains from data).")
+    rare: Literal["merge", "refuse"] = Field(default="refuse", description="Merge rare values, or refuse the table.")
+    missing: Literal["category", "drop", "reject"] = Field(
+        default="category", description="Missing cells: a category of their own, drop the record, or refuse."
+    )
+
+    @field_validator("values", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(value_text(v) for v in value)
+
+    @field_validator("hierarchy", mode="before")
+    @classmethod
+    def _file(cls, value: Any) -> Any:
+        return HierarchySpec(csv=value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Attribute:
+        if self.values is not None:
+            if len(set(self.values)) != len(self.values):
+                raise ValueError("values repeats an entry")
+            if not self.values:
+                raise ValueError("values is empty")
+            if self.bins is not None:
+                raise ValueError("give values or bins, not both")
+        if self.bins is not None and (
+            len(self.bins) < 2 or any(b <= a for a, b in zip(self.bins, self.bins[1:], strict=False))
+        ):
+            raise ValueError(f"bins must rise and hold at least two edges, got {list(self.bins)}")
+        if self.distance == "tree" and self.hierarchy is None:
+            raise ValueError("distance 'tree' needs a hierarchy")
+        return self
+
+
+def identifier() -> Attribute:
+    """A column that names a person; dropped from every release."""
+    return Attribute(role=Role.IDENTIFIER)
+
+
+def quasi_identifier(**options: Any) -> Attribute:
+    """A column that others may know, and that is no secret."""
+    return Attribute(role=Role.QUASI_IDENTIFIER, **options)
+
+
+def sensitive(**options: Any) -> Attribute:
+    """A secret column."""
+    return Attribute(role=Role.SENSITIVE, **options)
+
+
+def sensitive_quasi_identifier(**options: Any) -> Attribute:
+    """A column that both finds people and is a secret."""
+    return Attribute(role=Role.SENSITIVE_QUASI_IDENTIFIER, **options)
+
+
+def plain(**options: Any) -> Attribute:
+    """A harmless column, published as it is."""
+    return Attribute(role=Role.PLAIN, **options)

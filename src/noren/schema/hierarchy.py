@@ -1,0 +1,219 @@
+"""Generalisation hierarchies: every value has one parent, up to a common root.
+
+Level 0 holds the values themselves, the last level one root. All leaves have the same depth; a shorter branch is
+padded by repeating its leaf. Four ways to write one: a CSV in ARX's layout (leaf;...;root per line, no header), a
+nested table, interval widths or edges for numbers, and prefix lengths for codes such as postal codes.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import NorenError
+from noren.schema.domain import MISSING, OTHER, number_text
+
+ROOT = "*"
+
+
+class HierarchyError(NorenError):
+    """A hierarchy that is not a tree, or cannot be read."""
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """levels[h][i] is the label of leaf i at height h; levels[0] are the leaves."""
+
+    levels: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        leaves = self.levels[0]
+        if len(set(leaves)) != len(leaves):
+            doubled = next(leaf for i, leaf in enumerate(leaves) if leaf in leaves[:i])
+            raise HierarchyError(
+                f"value {doubled!r} stands in more than one line.",
+                hint="Give every value one line: a hierarchy is a tree, so a value has one parent.",
+            )
+        for height in range(len(self.levels) - 1):
+            parents: dict[str, str] = {}
+            for node, parent in zip(self.levels[height], self.levels[height + 1], strict=True):
+                if parents.setdefault(node, parent) != parent:
+                    raise HierarchyError(
+                        f"node {node!r} at level {height} has two parents, {parents[node]!r} and {parent!r}.",
+                        hint="A hierarchy is a tree: write the same parent in every line that contains this node.",
+                    )
+        if len(set(self.levels[-1])) > 1:
+            object.__setattr__(self, "levels", (*self.levels, (ROOT,) * len(leaves)))
+
+    @property
+    def leaves(self) -> tuple[str, ...]:
+        return self.levels[0]
+
+    @property
+    def height(self) -> int:
+        return len(self.levels) - 1
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {leaf: i for i, leaf in enumerate(self.leaves)}
+
+    def missing(self, values: Sequence[str]) -> list[str]:
+        """Values that have no leaf. The special categories hang under the root by themselves."""
+        return [v for v in values if v not in self._position and v not in (MISSING, OTHER)]
+
+    def restricted(self, values: Sequence[str]) -> Hierarchy:
+        """The same tree over exactly these values, in their order."""
+        rows = [
+            [level[self._position[v]] for level in self.levels]
+            if v in self._position
+            else [v] * self.height + [self.levels[-1][0]]
+            for v in values
+        ]
+        return Hierarchy(tuple(zip(*rows, strict=True)))
+
+    def groups(self, level: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """Labels at a level in leaf order, and for every leaf the position of its label."""
+        labels = tuple(dict.fromkeys(self.levels[level]))
+        where = {label: i for i, label in enumerate(labels)}
+        return labels, np.array([where[label] for label in self.levels[level]], np.int64)
+
+    def lca_heights(self) -> NDArray[np.int64]:
+        """Matrix of the heights of the lowest common ancestors of all pairs of leaves."""
+        n = len(self.leaves)
+        out = np.zeros((n, n), np.int64)
+        for height in range(self.height):
+            _, groups = self.groups(height)
+            out += groups[:, None] != groups[None, :]
+        return out
+
+    # ---------------------------------------------------------------- ways to write one
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Sequence[str]]) -> Hierarchy:
+        depth = max(len(row) for row in rows)
+        padded = [[row[0]] * (depth - len(row)) + list(row) for row in rows]
+        return cls(tuple(tuple(column) for column in zip(*padded, strict=True)))
+
+    @classmethod
+    def read_csv(cls, path: Path) -> Hierarchy:
+        """A file in ARX's layout: one line per value, from the value to the root."""
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            raise HierarchyError(f"{path}: no such file.", hint="Paths are relative to the policy file.") from None
+        except UnicodeDecodeError as error:
+            raise HierarchyError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
+        first = text.split("\n", 1)[0]
+        separator = max(";,\t|", key=first.count)
+        rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=separator) if row]
+        if not rows:
+            raise HierarchyError(f"{path}: empty.", hint="One line per value: value;parent;...;root.")
+        widths = {len(row) for row in rows}
+        if len(widths) > 1:
+            line = next(i for i, row in enumerate(rows, 1) if len(row) != len(rows[0]))
+            raise HierarchyError(
+                f"{path}: line {line} has {len(rows[line - 1])} levels, line 1 has {len(rows[0])}.",
+                hint="Give every line the same number of levels; repeat a label to pad a short branch.",
+            )
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
+        """A nested table: keys are inner nodes, lists hold values."""
+        rows: list[list[str]] = []
+
+        def walk(node: Any, above: list[str]) -> None:
+            if isinstance(node, Mapping):
+                for label, child in node.items():
+                    walk(child, [str(label), *above])
+            elif isinstance(node, list | tuple):
+                for child in node:
+                    walk(child, above)
+            else:
+                rows.append([value_text(node), *above])
+
+        walk(tree, [ROOT])
+        if not rows:
+            raise HierarchyError("the tree has no values.", hint='Write tree = { Chapter = ["value", "value"] }.')
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_prefixes(cls, values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:
+        """Keep the first n characters and mask the rest, for falling n: 13021 -> 130** -> 1****."""
+        if any(b >= a for a, b in itertools.pairwise(lengths)) or any(n < 0 for n in lengths):
+            raise HierarchyError(f"prefix lengths {list(lengths)} do not fall.", hint="For example prefix = [3, 1].")
+        rows = [
+            [v, *(v if v in (MISSING, OTHER) else v[:n] + ROOT * max(0, len(v) - n) for n in lengths), ROOT]
+            for v in values
+        ]
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_edges(cls, values: Sequence[str], levels: Sequence[Sequence[float]]) -> Hierarchy:
+        """Numeric intervals: one list of edges per level, each a subset of the one before."""
+        rows: list[list[str]] = []
+        for value in values:
+            row = [value]
+            for edges in levels:
+                row.append(value if value in (MISSING, OTHER) else _interval(_number(value), edges))
+            rows.append([*row, ROOT])
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_widths(cls, values: Sequence[str], widths: Sequence[float], start: float = 0) -> Hierarchy:
+        """Numeric intervals of growing width, each a multiple of the one before."""
+        for narrow, wide in itertools.pairwise(widths):
+            if wide % narrow:
+                raise HierarchyError(
+                    f"width {wide} is not a multiple of {narrow}.", hint="For example widths = [5, 10, 20]."
+                )
+        numbers = [_number(v) for v in values if v not in (MISSING, OTHER)]
+        levels = []
+        for width in widths:
+            low = start + np.floor((min(numbers) - start) / width) * width
+            levels.append([float(low + i * width) for i in range(int((max(numbers) - low) // width) + 2)])
+        rows = []
+        for value in values:
+            special = value in (MISSING, OTHER)
+            rows.append([value, *(value if special else _interval(_number(value), e, closed=False) for e in levels)])
+            rows[-1].append(ROOT)
+        return cls.from_rows(rows)
+
+
+def value_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, int | float) else str(value)
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise HierarchyError(
+            "an interval hierarchy needs numbers, and the column holds something else.",
+            hint="Use a CSV or tree hierarchy, or declare missing_values so that markers are not read as values.",
+        ) from None
+
+
+def _interval(number: float, edges: Sequence[float], *, closed: bool = True) -> str:
+    if list(edges) != sorted(set(edges)) or len(edges) < 2:
+        raise HierarchyError(f"interval edges {list(edges)} do not rise.", hint="For example [0, 18, 65, 120].")
+    slot = int(np.searchsorted(edges, number, side="right")) - 1
+    if closed and number == edges[-1]:
+        slot -= 1
+    if not 0 <= slot < len(edges) - 1:
+        raise HierarchyError(
+            f"the intervals {number_text(edges[0])}..{number_text(edges[-1])} do not cover all values.",
+            hint="Widen the first or last edge.",
+        )
+    end = "]" if closed and slot == len(edges) - 2 else ")"
+    return f"[{number_text(edges[slot])}, {number_text(edges[slot + 1])}{end}"
