@@ -89,7 +89,7 @@ class DecoyDesign(BaseModel):
             return 1.0
         if self.p == 1.0:
             return inf
-        return self.p_true * (self.d - self.eta) / ((1 - self.p_true) * self.eta)
+        return 1 + self.p * self.d / (self.eta * (1 - self.p))  # Pt (d - eta) / ((1 - Pt) eta) without cancellation
 
     @property
     def epsilon(self) -> float:
@@ -98,8 +98,8 @@ class DecoyDesign(BaseModel):
 
     def expected_l2(self, n: int) -> float:
         """Expected L2 error, in relative frequencies, of linear inversion over n records (equation 9)."""
-        if self.p == 0 or self.eta == self.d:
-            return inf
         d, eta, p = self.d, self.eta, self.p
+        if p * p == 0 or eta == d:
+            return inf
         square = (d - 1) ** 2 * eta / (p * p * d * n * (d - eta)) - (d - 1) / (d * n)
         return sqrt(max(0.0, square))

@@ -124,9 +124,7 @@ class Decoys(Method):
 
         d, n = len(facts.domain), int(facts.counts.sum())
         options = [largest_ps(facts.counts, model.t, model.distance) for model in closeness]
-        designs = [
-            DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)
-        ]
+        designs = [DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)]
         best = min(designs, key=lambda design: design.expected_l2(n))
         bounds = {option[best.eta - 1].bound for option in options if not option[best.eta - 1].exact}
         note = f"{facts.name}: p is safe but may not be the largest possible ({'; '.join(sorted(bounds))})"

@@ -92,7 +92,6 @@ class Model(BaseModel, ABC):
     model: str
     on: tuple[str, ...] = Field(min_length=1, description="The column, or the columns, that must be protected.")
 
-
     @field_validator("on", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:

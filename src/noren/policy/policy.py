@@ -104,9 +104,7 @@ class Policy:
         except tomllib.TOMLDecodeError as error:
             raise PolicyError([Problem("", f"not valid TOML: {error}.")], source=source) from None
         known = {"title", "attributes", "require", "method", "data", "randomness"}
-        strange = [
-            Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known
-        ]
+        strange = [Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known]
         if "attributes" not in raw:
             strange.append(Problem("attributes", "missing.", "Give every column a role under [attributes]."))
         try:

@@ -83,7 +83,7 @@ def cross_problems(
                 Problem(
                     f"attributes.{name}",
                     f"{attribute.role} without a requirement: nothing would protect it.",
-                    f'Add [[require]] with on = "{name}", or give it the role \'plain\' or \'quasi-identifier\'.',
+                    f"Add [[require]] with on = \"{name}\", or give it the role 'plain' or 'quasi-identifier'.",
                 )
             )
     if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
@@ -108,7 +108,7 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> 
         message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."
         out.append(Problem(where, message, f"Lower it to at most {size - 1}, or declare more values."))
     if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
-        hint = f"Set distance = \"ordinal\" (and values, in order) for {name!r}, or distance = \"equal\" here."
+        hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))
     return out
 

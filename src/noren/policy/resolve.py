@@ -58,9 +58,7 @@ def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list
     return unnamed + absent
 
 
-def resolve(
-    policy: Policy, source: str, columns: Sequence[str], profile: TableProfile
-) -> dict[str, ResolvedColumn]:
+def resolve(policy: Policy, source: str, columns: Sequence[str], profile: TableProfile) -> dict[str, ResolvedColumn]:
     """All published columns in the table's order. Raises PolicyError with every problem of every column."""
     problems = column_problems(policy, source, columns)
     out: dict[str, ResolvedColumn] = {}

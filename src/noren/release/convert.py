@@ -94,8 +94,8 @@ def _codes(entry: ColumnEntry, column: Any) -> np.ndarray:
     if entry.kind == "number":
         texts = pa.array([number_text(float(text)) for text in texts.to_pylist()], pa.string())
     table = np.full(len(texts) + 1, -1, np.int64)
-    table[:-1] = pc.index_in(texts, value_set=pa.array(domain.values, pa.string())).fill_null(-1).to_numpy(
-        zero_copy_only=False
+    table[:-1] = (
+        pc.index_in(texts, value_set=pa.array(domain.values, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
     )
     table[-1] = domain.index.get(MISSING, -1)
     if (table < 0).any() and (table[positions] < 0).any():

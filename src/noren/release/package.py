@@ -150,5 +150,3 @@ def read_package(directory: Path) -> tuple[Manifest, Path]:
 
 def _tampered(path: Path, why: str) -> ReleaseError:
     return ReleaseError(f"{path}: changed or damaged: {why}.", hint="Do not use it; ask the holder for it again.")
-
-

@@ -1,0 +1,1 @@
+"""The page a data protection officer reads."""

@@ -1,0 +1,37 @@
+# `make demo` and `make test` are all the set-up there is: Python >= 3.11 and make.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+DATA   ?= ../shared/data
+
+.PHONY: demo test lint types check benchmarks clean
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Noren needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## make a hospital table, release it, analyse it; results in noren-demo/
+	@rm -rf noren-demo
+	$(BIN)/noren demo --to noren-demo
+
+test: $(STAMP)  ## the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+check: lint types test
+
+benchmarks: $(STAMP)  ## long measurements; DATA=folder with adult.csv.gz
+	$(BIN)/python benchmarks/run.py --data $(DATA)
+
+clean:
+	rm -rf $(VENV) noren-demo

@@ -1,0 +1,125 @@
+"""Commands of the holder: init, anonymize, secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from noren.cli.render import VERDICT_COLUMNS, echo_json, seconds_line, stages, table, verdict_rows
+from noren.errors import DataError
+
+
+@click.command(epilog="Example: noren init patients.csv > policy.toml")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--separator", help="Column separator of a CSV (sniffed otherwise).")
+@click.option("--encoding", help="Text encoding of a CSV (sniffed otherwise).")
+@click.option("--missing", "missing", multiple=True, help="A text that means 'missing', for example '?'. Repeatable.")
+@click.option("--to", type=click.Path(path_type=Path), help="Write the draft to this file instead of the terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print {policy: ...} as JSON.")
+def init(
+    data: Path, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
+) -> None:
+    """Draft a commented policy for DATA: types, distinct counts, guessed roles."""
+    from noren.io.source import open_source
+    from noren.policy.draft import draft
+    from noren.policy.toml import value
+
+    source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
+    text = draft(source)
+    options = {"separator": separator, "encoding": encoding, "missing_values": list(missing) or None}
+    given = [f"{name} = {value(item)}" for name, item in options.items() if item is not None]
+    if given:
+        text += "\n".join(["", "[data]", *given, ""])
+    if to is not None:
+        if to.exists():
+            raise DataError(f"{to} exists already.", hint="Choose another name, or remove it first.")
+        to.write_text(text, encoding="utf-8")
+    if as_json:
+        echo_json({"policy": text, "notes": list(source.notes)})
+        return
+    for note in source.notes:
+        click.echo(f"Note: {note}", err=True)
+    click.echo(f"Draft written to {to}: read it, correct it." if to is not None else text, nl=to is not None)
+
+
+@click.command(epilog="Example: noren anonymize patients.csv policy.toml --to release --report report.html")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("policy", type=click.Path(path_type=Path))
+@click.option("--to", required=True, type=click.Path(path_type=Path), help="Release directory; must not exist.")
+@click.option("--format", "file_format", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
+@click.option("--secret", type=click.Path(path_type=Path), help="Secret file: a person keeps the same decoys.")
+@click.option("--report", type=click.Path(path_type=Path), help="Write a holder-only HTML report to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def anonymize(
+    data: Path, policy: Path, to: Path, file_format: str, secret: Path | None, report: Path | None, as_json: bool
+) -> None:
+    """Make a verified release of DATA under POLICY. If a requirement is not met, nothing is published."""
+    from noren.pipeline.anonymize import run
+
+    if report is not None and to.resolve() in report.resolve().parents:
+        hint = "The report is for the holder only: put it elsewhere."
+        raise DataError(f"{report} lies inside the release.", hint=hint)
+    outcome = run(
+        data,
+        policy,
+        to=to,
+        file_format=file_format,  # type: ignore[arg-type]
+        secret=secret,
+        stage=stages(as_json),
+    )
+    facts = outcome.facts
+    if report is not None:
+        from noren.report.page import holder_report, write_page
+
+        write_page(report, holder_report(outcome))
+    if as_json:
+        echo_json(
+            {
+                "release": str(to),
+                "records": facts.records,
+                "dropped": facts.dropped,
+                "randomness": "memoised" if facts.memoised else "fresh",
+                "designs": {
+                    name: {"d": d.d, "eta": d.eta, "p": d.p, "epsilon": d.epsilon if d.p < 1 else None}
+                    for name, d in facts.designs.items()
+                },
+                "verdicts": [vars(verdict) for verdict in facts.verdicts],
+                "notes": list(facts.notes),
+                "seconds": dict(facts.seconds),
+            }
+        )
+        return
+    for note in facts.notes:
+        click.echo(f"Note: {note}", err=True)
+    dropped = f", {facts.dropped:,} dropped for missing values" if facts.dropped else ""
+    click.echo(f"Released {facts.records:,} records{dropped} to {to}")
+    rows = [
+        [name, d.eta, d.d, f"{d.p:.4g}", "-" if d.p == 1 else f"{d.epsilon:.3g}"] for name, d in facts.designs.items()
+    ]
+    numbers = ("set size", "of values", "p", "epsilon")
+    table("Decoys", ("column", *numbers), rows, numbers)
+    table("Verified", VERDICT_COLUMNS, verdict_rows(facts.verdicts), ("asked", "found"))
+    click.echo(f"Time: {seconds_line(facts.seconds)}")
+    if report is not None:
+        click.echo(f"Report (holder only): {report}")
+
+
+@click.command(epilog="Example: noren secret hospital.key")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print path and fingerprint as JSON.")
+def secret(file: Path, as_json: bool) -> None:
+    """Make a new secret in FILE, readable by you alone.
+
+    With it and a record key in the policy, a person keeps the same decoys in every release. Keep it as you keep the
+    original: whoever has it can strip the decoys.
+    """
+    from noren.secret import Secret
+
+    made = Secret.create(file)
+    if as_json:
+        echo_json({"secret": str(file), "fingerprint": made.fingerprint})
+        return
+    click.echo(f"Secret written to {file}. Use it in the policy:")
+    click.echo(f'\n[randomness]\nsecret = "{file.name}"\nrecord_key = "..."    # the column that names a person')
+    click.echo(f'fingerprint = "{made.fingerprint}"')

@@ -1,0 +1,79 @@
+"""The command line: parse, call, render. No second validator and no second algorithm lives here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from noren import __version__
+from noren.errors import NorenError
+
+
+class Commands(click.Group):
+    """Turns expected errors into a message and an exit code, as text or as JSON."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NorenError as error:
+            if "--json" in sys.argv:
+                problems = [str(problem) for problem in getattr(error, "problems", ())]
+                report = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
+                click.echo(json.dumps(report | ({"problems": problems} if problems else {}), ensure_ascii=False))
+            else:
+                click.echo(f"Error: {error}", err=True)
+            ctx.exit(error.exit_code)
+
+
+class LazyCommands(Commands):
+    """Commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        module, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+COMMANDS = {
+    "init": ("holder", "Draft a policy from a table."),
+    "anonymize": ("holder", "Make a verified release from a table and a policy."),
+    "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
+    "verify": ("auditor", "Check a release against its own claims or a policy."),
+    "estimate": ("recipient", "Estimate a cross tabulation from a release."),
+    "count": ("recipient", "Estimate how many records meet conditions."),
+    "demo": ("demo", "Make a hospital table, release it, analyse it."),
+}
+
+
+@click.command(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="noren")
+def main() -> None:
+    """Publish tables about people, and analyse what was published.
+
+    \b
+    A first run:
+      noren init patients.csv > policy.toml      draft a policy, then read and correct it
+      noren anonymize patients.csv policy.toml --to release
+      noren verify release
+      noren estimate release --by job,disease
+
+    Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong.
+    """
+
+
+if __name__ == "__main__":
+    main()

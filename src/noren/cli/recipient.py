@@ -1,0 +1,93 @@
+"""Commands of the recipient: estimate, count."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from noren.cli.render import echo_json, parse_where, split_by, table
+
+ESTIMATORS = ["likelihood", "bayes", "linear", "value-adding"]
+
+
+@click.command(epilog="Example: noren estimate release --by job,disease --where zip@1=13*** --plot jobs.png")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--by", multiple=True, required=True, help="Columns: job,disease; levels: zip@2; intervals: age/10.")
+@click.option("--where", multiple=True, help="Condition column=value,value. Repeatable.")
+@click.option("--estimator", type=click.Choice(ESTIMATORS), default="likelihood", show_default=True)
+@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
+@click.option("--population", is_flag=True, help="Intervals for the population the table was sampled from.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart: .html (opens offline), .png or .svg.")
+@click.option("--kind", type=click.Choice(["auto", "bar", "grouped", "heatmap"]), default="auto", show_default=True)
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write the cells to a CSV file.")
+@click.option("--rows", type=int, default=40, show_default=True, help="Rows to show in the terminal; 0 for all.")
+@click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
+def estimate(
+    release: Path,
+    by: tuple[str, ...],
+    where: tuple[str, ...],
+    estimator: str,
+    level: float,
+    population: bool,
+    plot: Path | None,
+    kind: str,
+    csv_file: Path | None,
+    rows: int,
+    as_json: bool,
+) -> None:
+    """Estimate how many records of the original fall into each cell of a cross tabulation of RELEASE."""
+    from noren.release.release import open_release
+
+    opened = open_release(release)
+    result = opened.estimate(
+        split_by(by), parse_where(where), estimator, level=level, population=population, progress=_iterations(as_json)
+    )
+    if plot is not None:
+        result.save_plot(plot, kind)
+    if csv_file is not None:
+        result.frame.write_csv(csv_file)
+    if as_json:
+        echo_json(result.to_dict())
+        return
+    shown = result.frame if rows <= 0 else result.frame.head(rows)
+    numbers = ("count", "std_error", "low", "high")
+    body = [[*row[: len(result.by)], *(f"{cell:,.1f}" for cell in row[len(result.by) :])] for row in shown.iter_rows()]
+    table(f"Estimated records by {', '.join(result.by)}", (*result.by, *numbers), body, numbers)
+    if len(shown) < len(result.frame):
+        click.echo(f"... {len(result.frame) - len(shown)} more cells (--rows 0 shows all)")
+    click.echo(f"{estimator}, {level:.0%} intervals, {result.records:,} records; assumes {result.assumes}.")
+    for path in (plot, csv_file):
+        if path is not None:
+            click.echo(f"Written: {path}")
+
+
+@click.command(epilog='Example: noren count release --where job=Lawyer --where "disease=J10 Influenza"')
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--where", multiple=True, required=True, help="Condition column=value,value. Repeatable.")
+@click.option("--estimator", type=click.Choice(ESTIMATORS), default="likelihood", show_default=True)
+@click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
+@click.option("--population", is_flag=True, help="Interval for the population the table was sampled from.")
+@click.option("--json", "as_json", is_flag=True, help="Print the count as JSON.")
+def count(release: Path, where: tuple[str, ...], estimator: str, level: float, population: bool, as_json: bool) -> None:
+    """Estimate how many records of RELEASE meet all conditions."""
+    from noren.release.release import open_release
+
+    opened = open_release(release)
+    result = opened.count(parse_where(where), estimator, level=level, population=population)
+    if as_json:
+        echo_json(vars(result))
+    else:
+        click.echo(str(result))
+
+
+def _iterations(quiet: bool):  # type: ignore[no-untyped-def]
+    """A line that counts iterations on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        return None
+
+    def show(iteration: int, change: float) -> None:
+        click.echo(f"\riteration {iteration}  ", nl=False, err=True)
+
+    return show

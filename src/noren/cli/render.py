@@ -1,0 +1,100 @@
+"""What a person sees in a terminal: tables, progress, JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import click
+
+from noren.errors import QueryError
+
+Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+
+
+def echo_json(data: Any) -> None:
+    click.echo(json.dumps(data, ensure_ascii=False, indent=1, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    return str(value)
+
+
+def stages(quiet: bool) -> Stage:
+    """A progress bar per stage on a terminal; silence in pipes and with --json."""
+
+    @contextmanager
+    def show(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        if quiet or not sys.stderr.isatty():
+            yield lambda done: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+            task = progress.add_task(name, total=total)
+            yield lambda done: progress.advance(task, done)
+
+    return show
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[str] = ()) -> None:
+    """A plain table that stays readable in a pipe."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=False)
+    out = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for name in columns:
+        out.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        out.add_row(*(Text(str(cell)) for cell in row))
+    console.print(out)
+
+
+def verdict_rows(verdicts: Sequence[Any]) -> list[list[str]]:
+    words = {True: "holds", False: "FAILS", None: "undecided"}
+    return [
+        [
+            verdict.column,
+            verdict.model,
+            f"{verdict.required:g}",
+            "-" if verdict.achieved is None else f"{verdict.achieved:.4g}",
+            words[verdict.holds],
+            verdict.basis,
+        ]
+        for verdict in verdicts
+    ]
+
+
+VERDICT_COLUMNS = ("column", "requirement", "asked", "found", "verdict", "ground")
+
+
+def parse_where(conditions: Sequence[str]) -> dict[str, list[str]]:
+    """`job=Lawyer,Artist` several times into a mapping; a comma inside a value is written as a double comma."""
+    out: dict[str, list[str]] = {}
+    for condition in conditions:
+        name, found, values = condition.partition("=")
+        if not found or not name:
+            raise QueryError(f"condition {condition!r} is not column=value.", hint="For example job=Lawyer,Artist.")
+        parts = [part.replace("\0", ",") for part in values.replace(",,", "\0").split(",")]
+        out.setdefault(name.strip(), []).extend(part.strip() for part in parts)
+    return out
+
+
+def split_by(by: Sequence[str]) -> list[str]:
+    return [part.strip() for item in by for part in item.split(",") if part.strip()]
+
+
+def seconds_line(seconds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f} s" for name, value in seconds.items())
