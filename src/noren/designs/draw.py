@@ -107,34 +107,6 @@ class _Lanes(threading.local):
         return self._lanes[name]
 
 
-def permutation(n: int, stream: Keystream) -> NDArray[np.int64]:
-    """A uniformly random order of n rows: every one of the n! has the same probability."""
-    from noren.kernels.shuffle import shuffle_with
-
-    if n >= _TWO_32:
-        raise DataError(f"Cannot shuffle {n} rows at once.", hint="Scatter them to buckets and shuffle each.")
-    order = np.arange(n, dtype=np.int64)
-    left = n
-    while left > 1:
-        left = shuffle_with(stream.words32(min(left, WORDS_AT_ONCE)), order, left)
-    return order
-
-
-def bucket_numbers(n: int, buckets: int, stream: Keystream) -> NDArray[np.uint16]:
-    """A bucket for each of n rows, uniform and independent of everything else."""
-    if not 1 <= buckets <= CODE_LIMIT:
-        raise ValueError(f"buckets must lie between 1 and {CODE_LIMIT}; got {buckets} instead")
-    out = np.empty(n, np.uint16)
-    for start in range(0, n, WORDS_AT_ONCE):
-        part = out[start : start + WORDS_AT_ONCE]
-        rows = np.arange(len(part))
-        while rows.size:
-            product = stream.words32(rows.size).astype(np.uint64) * np.uint64(buckets)
-            part[rows] = product >> np.uint64(32)
-            rows = rows[_unfair(product, buckets)]
-    return out
-
-
 @dataclass(frozen=True)
 class _Plan:
     """How the sets of one design come from words: by a table of masks where it is small enough, else by Floyd.

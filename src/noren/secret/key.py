@@ -1,0 +1,140 @@
+"""The secret never leaves this process except into its own file, and shows itself nowhere.
+
+Every key that is really used is derived from it by HKDF-Expand with SHA-256 (RFC 5869, section 3.3: a uniformly
+random 256-bit key needs no extraction step) under a label that names its purpose, so that keys of different
+purposes know nothing about each other.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from noren.errors import SecretError
+
+KEY_BYTES = 32
+_HEADER = "noren-secret-1"
+_FILE = re.compile(rf"{_HEADER} ([0-9a-f]{{{2 * KEY_BYTES}}})\s*", re.ASCII)
+_LABEL = b"noren/1/"
+
+
+class Sealed:
+    """Base of everything that holds a key: prints without it, cannot be pickled, has no `__dict__`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: masked>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise SecretError(
+            f"A {type(self).__name__} cannot be pickled or copied: the key would leave this process.",
+            hint="Pass the path of the secret file and load it where it is needed.",
+        )
+
+
+class Secret(Sealed):
+    """A 256-bit key. Its repr, its errors and its pickle never contain it; comparing takes constant time."""
+
+    __slots__ = ("__expand",)
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) != KEY_BYTES:
+            raise SecretError(f"A secret has {KEY_BYTES} bytes; got {len(key)} instead.")
+        # Kept inside a closure, so that attribute walks (debuggers, error reporters, loggers) do not print it.
+        self.__expand: Callable[[bytes], bytes] = _expander(bytes(key))
+
+    @classmethod
+    def fresh(cls) -> Secret:
+        """A new secret from the operating system's generator; it is kept nowhere."""
+        return cls(os.urandom(KEY_BYTES))
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> Secret:
+        """Write a new secret file that only its owner can read. An existing file is never overwritten."""
+        path = Path(path)
+        key = os.urandom(KEY_BYTES)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise SecretError(
+                f"{path} exists already; a secret file is never overwritten.",
+                hint="Load it, or name another path. Losing a secret means that new releases can be "
+                "intersected with the earlier ones.",
+            ) from None
+        except OSError as error:
+            raise SecretError(
+                f"Cannot create the secret file {path}: {error.strerror}.",
+                hint="Name a file in an existing directory that you may write to.",
+            ) from None
+        try:
+            with os.fdopen(handle, "w", encoding="ascii") as file:
+                file.write(f"{_HEADER} {key.hex()}\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise SecretError(f"Cannot write the secret file {path}: {error.strerror}.") from None
+        return cls(key)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Secret:
+        """Read a secret file, refusing one that is malformed or that others could have read."""
+        path = Path(path)
+        try:
+            with path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if os.name == "posix" and status.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                    raise SecretError(
+                        f"{path} is open to other users (mode {stat.S_IMODE(status.st_mode):04o}).",
+                        hint=f"Run: chmod 600 {path}",
+                    )
+                content = file.read(1024)
+        except FileNotFoundError:
+            raise SecretError(
+                f"There is no secret file at {path}.", hint="Create one with Secret.create, or correct the path."
+            ) from None
+        except OSError as error:
+            raise SecretError(f"Cannot read the secret file {path}: {error.strerror}.") from None
+        match = _FILE.fullmatch(content.decode("ascii", errors="replace"))
+        if match is None:
+            raise SecretError(
+                f"{path} is not a secret file: it must hold one line, '{_HEADER}' and {2 * KEY_BYTES} hex digits.",
+                hint="Restore the file from its backup; its content is not shown here on purpose.",
+            )
+        return cls(bytes.fromhex(match[1]))
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits that name this secret without telling anything about it; safe to publish."""
+        return self.derive("fingerprint")[:8].hex()
+
+    def derive(self, purpose: str, name: str = "") -> bytes:
+        """A 256-bit key for one purpose (a word without slashes) and one name (any text)."""
+        return self.__expand(_LABEL + purpose.encode("ascii") + b"/" + name.encode("utf-8"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Secret):
+            return NotImplemented
+        return hmac.compare_digest(self.derive("equality"), other.derive("equality"))
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+
+def _expander(key: bytes) -> Callable[[bytes], bytes]:
+    def expand(info: bytes) -> bytes:
+        return hmac.digest(key, info + b"\x01", "sha256")
+
+    return expand

@@ -1,0 +1,279 @@
+"""The secret stays hidden, its streams are AES as documented, and the ledger refuses contradictions."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from noren.errors import DataError, SecretError
+from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
+from tests.oracles import draw as oracle
+
+KEY = bytes(range(100, 132))
+ENTRY = LedgerEntry(domain=("a", "b", "c"), design="uniform-decoys", eta=2, p=0.5)
+
+
+def shows(text: str | bytes) -> bool:
+    """Whether some form of the key can be read in the text."""
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+    forms = [KEY, KEY.hex().encode(), repr(KEY).encode(), KEY[:8], KEY.hex()[:16].encode()]
+    return any(form in raw for form in forms)
+
+
+def holders() -> list[object]:
+    secret = Secret(KEY)
+    keystream, records = Keystream(secret), RecordStream(secret)
+    return [secret, keystream, records, keystream.lane("a"), records.lane("a")]
+
+
+@pytest.mark.parametrize("holder", holders(), ids=lambda holder: type(holder).__name__)
+def test_nothing_that_holds_a_key_shows_it(holder):
+    assert not shows(repr(holder))
+    assert not shows(str(holder))
+    assert not shows(f"{holder} {[holder]}")
+    with pytest.raises(TypeError):
+        vars(holder)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(SecretError) as caught:
+            pickle.dumps(holder, protocol)
+        assert not shows(str(caught.value))
+
+
+def test_no_attribute_of_a_secret_is_the_key():
+    secret = Secret(KEY)
+    for name in dir(secret):
+        value = getattr(secret, name)
+        assert not (isinstance(value, str | bytes) and shows(value))
+        assert not shows(repr(value))
+
+
+def test_secrets_compare_by_key_and_copy_to_themselves():
+    secret = Secret(KEY)
+    assert secret == Secret(KEY)
+    assert secret != Secret(bytes(32))
+    assert secret != KEY
+    assert hash(secret) == hash(Secret(KEY))
+    assert copy.copy(secret) is secret
+    assert copy.deepcopy({"key": secret})["key"] is secret
+    with pytest.raises(SecretError, match="32 bytes; got 5"):
+        Secret(b"short")
+
+
+def test_fingerprint_is_a_one_way_name():
+    print_ = Secret(KEY).fingerprint
+    assert len(print_) == 16
+    assert int(print_, 16) >= 0
+    assert print_ == oracle.derive(KEY, "fingerprint")[:8].hex()
+    assert not shows(print_)
+    assert Secret.fresh().fingerprint != Secret.fresh().fingerprint
+
+
+def test_create_and_load(tmp_path):
+    path = tmp_path / "secret"
+    created = Secret.create(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert Secret.load(path) == created
+    before = path.read_bytes()
+    with pytest.raises(SecretError, match="never overwritten") as caught:
+        Secret.create(path)
+    assert "Load it" in str(caught.value)
+    assert path.read_bytes() == before
+    with pytest.raises(SecretError, match="existing directory"):
+        Secret.create(tmp_path / "nowhere" / "secret")
+
+
+def test_load_refuses_what_it_cannot_trust(tmp_path):
+    path = tmp_path / "secret"
+    with pytest.raises(SecretError, match="no secret file"):
+        Secret.load(path)
+    path.write_text(f"noren-secret-1 {KEY.hex()}\n")
+    path.chmod(0o640)
+    with pytest.raises(SecretError, match="chmod 600"):
+        Secret.load(path)
+    path.chmod(0o600)
+    assert Secret.load(path) == Secret(KEY)
+    for content in ("", KEY.hex(), f"noren-secret-1 {KEY.hex()[:-2]}", f"noren-secret-2 {KEY.hex()}", "\xff\xfe"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(SecretError, match="not a secret file") as caught:
+            Secret.load(path)
+        assert not shows(str(caught.value))
+    with pytest.raises(SecretError):
+        Secret.load(tmp_path)
+
+
+def test_keystream_is_aes_ctr_with_the_documented_counter_blocks():
+    salt = bytes(32)
+    key = oracle.derive(KEY, "keystream", salt.hex())
+    stream = Keystream(Secret(KEY), salt=salt)
+    lanes = [stream.lane("a"), stream.lane("b")]
+    assert stream.words32(5).tobytes() + stream.words64(3).tobytes() == oracle.ctr(key, 0, 44)
+    words = stream.cell_words("a", None, np.zeros(3, np.uint8), need=2, attempt=0)
+    assert words.shape == (3, 2)
+    assert words.tobytes() == oracle.ctr(key, 0, 68)[44:]
+    size = (1 << 18) + 4  # beyond the source of zeros
+    for number, lane in enumerate(lanes, start=1):
+        buffer = bytearray(size)
+        lane.fill(buffer)
+        assert bytes(buffer) == oracle.ctr(key, number, size)
+    assert stream.words32(0).size == 0
+
+
+def test_two_keystreams_never_share_a_key():
+    secret = Secret(KEY)
+    starts = [Keystream().words64(2).tobytes(), Keystream().words64(2).tobytes()]
+    starts += [Keystream(secret).words64(2).tobytes(), Keystream(secret).words64(2).tobytes()]
+    assert len(set(starts)) == 4
+
+
+TEXTS = ["", "a", *("x" * length for length in (7, 8, 15, 16, 17, 32, 33)), "\0", "\0\0", "日本語のれん", "y" * 200]
+
+
+def digest_bytes(digests: np.ndarray) -> list[bytes]:
+    assert digests.dtype == np.dtype("<u8")
+    assert all(row.tobytes()[12:] == bytes(4) for row in digests)
+    return [row.tobytes()[:12] for row in digests]
+
+
+def test_digests_are_cbc_mac_with_the_length_first():
+    stream = RecordStream(Secret(KEY))
+    expected = [oracle.digest(KEY, text) for text in TEXTS]
+    assert len(set(expected)) == len(TEXTS)
+    for keys in (
+        pa.array(TEXTS),
+        pa.array(TEXTS, pa.large_string()),
+        pa.array(TEXTS).cast(pa.string_view()),
+        pa.array(TEXTS).dictionary_encode(),
+        pa.array(["in front", *TEXTS, "behind"])[1:-1],
+        pa.chunked_array([TEXTS[:4], [], TEXTS[4:]]),
+    ):
+        assert digest_bytes(stream.digests(keys)) == expected
+    assert stream.digests(pa.array([], pa.string())).shape == (0, 2)
+    assert stream.digests(pa.chunked_array([], pa.string())).shape == (0, 2)
+    assert digest_bytes(stream.digests(pa.array([""]))) == expected[:1]
+
+
+def test_integer_keys_hash_as_their_decimal_text():
+    stream = RecordStream(Secret(KEY))
+    numbers = [0, 7, -3, 123456789012345]
+    assert (stream.digests(pa.array(numbers)) == stream.digests(pa.array([str(number) for number in numbers]))).all()
+    assert (stream.digests(pa.array([5], pa.uint8())) == stream.digests(pa.array(["5"]))).all()
+
+
+def test_many_keys_at_once_and_other_keys_under_another_secret():
+    texts = [f"person {number}" * (1 + number % 5) for number in range(40_000)]
+    digests = RecordStream(Secret(KEY)).digests(pa.array(texts))
+    assert len({row.tobytes() for row in digests}) == len(texts)
+    for row in (0, 16_383, 16_384, 39_999):
+        assert digests[row].tobytes()[:12] == oracle.digest(KEY, texts[row])
+    assert (RecordStream(Secret(bytes(32))).digests(pa.array(texts[:10])) != digests[:10]).any()
+
+
+def test_unusable_keys_are_refused_without_quoting_them():
+    stream = RecordStream(Secret(KEY))
+    with pytest.raises(DataError, match="missing in 2 of 3 rows") as caught:
+        stream.digests(pa.array([None, "patient-17", None]))
+    assert "patient-17" not in str(caught.value)
+    with pytest.raises(DataError, match="type double"):
+        stream.digests(pa.array([1.5]))
+
+
+@pytest.mark.parametrize("need", [1, 2, 4, 5, 9])
+@pytest.mark.parametrize("attempt", [0, 1, 3])
+def test_record_words_are_aes_over_the_documented_blocks(need, attempt):
+    stream = RecordStream(Secret(KEY))
+    codes = np.array([0, 3, 299], np.uint16)
+    words = stream.cell_words("job", stream.digests(pa.array(["ann", "bob", "cid"])), codes, need, attempt)
+    for row, record in enumerate(["ann", "bob", "cid"]):
+        assert words[row, :need].tolist() == oracle.cell_words(KEY, "job", record, int(codes[row]), need, attempt)
+
+
+def test_record_words_refuse_what_their_blocks_cannot_hold():
+    stream = RecordStream(Secret(KEY))
+    digests = stream.digests(pa.array(["ann"]))
+    with pytest.raises(SecretError, match="65536 values"):
+        stream.cell_words("job", digests, np.array([1 << 16], np.uint32), 1, 0)
+    with pytest.raises(SecretError, match="block counters"):
+        stream.cell_words("job", digests, np.array([1], np.uint8), 4, 1 << 16)
+    with pytest.raises(SecretError, match="digest of every record"):
+        stream.cell_words("job", None, np.array([1], np.uint8), 1, 0)
+
+
+def test_ledger_records_and_refuses(tmp_path):
+    path = tmp_path / "secret"
+    Secret.create(path)
+    ledger = Ledger.open(path)
+    ledger.check({"job": ENTRY})
+    ledger.record({"job": ENTRY})
+    file = tmp_path / "secret.ledger.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["secret", "secret.ledger.json"]
+    again = Ledger.open(path)
+    assert dict(again.entries) == {"job": ENTRY}
+    again.check({"job": ENTRY, "age": ENTRY})
+
+    for change, words in [
+        ({"eta": 1}, r"eta \(recorded 2, now 1\)"),
+        ({"p": 0.25}, r"p \(recorded 0.5, now 0.25\)"),
+        ({"design": "flat"}, r"design \(recorded uniform-decoys, now flat\)"),
+        ({"domain": ("a", "b", "c", "d")}, r"domain \(recorded 3 values, now 4: 1 new, 0 gone\)"),
+        ({"domain": ("c", "b", "a")}, "another order"),
+    ]:
+        other = LedgerEntry(**{**ENTRY.__dict__, **change})
+        with pytest.raises(SecretError, match=words) as caught:
+            again.check({"age": ENTRY, "job": other})
+        assert "'job'" in str(caught.value)
+        assert "'age'" not in str(caught.value)
+        assert "eta = 2 and p = 0.5 under [method.parameters.job]" in str(caught.value)
+        assert "earlier releases can be intersected" in str(caught.value)
+        with pytest.raises(SecretError, match=words):
+            again.record({"job": other})
+    assert dict(Ledger.open(path).entries) == {"job": ENTRY}
+
+
+def test_ledger_sees_what_another_run_recorded_meanwhile(tmp_path):
+    path = tmp_path / "secret"
+    Secret.create(path)
+    first, second = Ledger.open(path), Ledger.open(path)
+    first.record({"job": ENTRY})
+    second.record({"age": ENTRY})
+    assert set(Ledger.open(path).entries) == {"age", "job"}
+    with pytest.raises(SecretError, match="eta"):
+        first.record({"age": LedgerEntry(ENTRY.domain, ENTRY.design, 3, ENTRY.p)})
+
+
+def test_ledger_refuses_a_broken_file_and_one_of_another_secret(tmp_path):
+    path, file = tmp_path / "secret", tmp_path / "secret.ledger.json"
+    with pytest.raises(SecretError, match="no secret file"):
+        Ledger.open(path)
+    Secret.create(path)
+    Ledger.open(path).record({"job": ENTRY})
+    good = json.loads(file.read_text())
+    for content in ("", "[]", "{}", json.dumps({**good, "attributes": {"job": {"domain": "abc"}}})):
+        file.write_text(content)
+        with pytest.raises(SecretError, match="cannot be read"):
+            Ledger.open(path)
+    file.write_text(json.dumps({**good, "noren_ledger": 2}))
+    with pytest.raises(SecretError, match="format 2"):
+        Ledger.open(path)
+    file.write_text(json.dumps(good))
+    path.unlink()
+    Secret.create(path)
+    with pytest.raises(SecretError, match="belongs to secret"):
+        Ledger.open(path)
+
+
+def test_importing_loads_no_cipher_no_compiler_no_arrow():
+    code = (
+        "import sys, noren.secret, noren.designs.draw\n"
+        "print([name for name in ('cryptography', 'numba', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
