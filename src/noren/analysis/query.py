@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
-from noren.schema.domain import MISSING, Domain, number_text
-from noren.schema.hierarchy import value_text
+from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.hierarchy import exact, span, value_text
 from noren.schema.meaning import Meaning
 
 
@@ -48,7 +48,9 @@ def parse_by(text: str, columns: Mapping[str, Meaning]) -> tuple[Meaning, str, s
         name, found, argument = text.rpartition(mark)
         if found and name in columns:
             return columns[name], mark, argument
-    return find(text.partition("@")[0].partition("/")[0], columns), "", ""
+    named = find(text.partition("@")[0].partition("/")[0], columns)
+    hint = f"For example {named.name + '@1'!r} for a hierarchy level, {named.name + '/10'!r} for intervals."
+    raise QueryError(f"{text!r} is not a column, a level or a width.", hint=hint)
 
 
 def grouping(text: str, meaning: Meaning, mark: str, argument: str, domain: Domain) -> Grouping:
@@ -64,7 +66,7 @@ def _level(text: str, meaning: Meaning, argument: str, domain: Domain) -> Groupi
     if meaning.hierarchy is None:
         raise QueryError(f"{meaning.name!r} was published without a hierarchy, so {text!r} has no meaning.")
     height = meaning.hierarchy.height
-    if not argument.isdigit() or int(argument) > height:
+    if not argument.isdecimal() or int(argument) > height:
         raise QueryError(f"{text!r}: level {argument!r} is not one of 0..{height}.", hint="0 is the value itself.")
     labels, groups = meaning.hierarchy.restricted(domain.values).groups(int(argument))
     return Grouping(meaning.name, text, labels, groups)
@@ -72,36 +74,34 @@ def _level(text: str, meaning: Meaning, argument: str, domain: Domain) -> Groupi
 
 def _width(text: str, meaning: Meaning, argument: str, domain: Domain) -> Grouping:
     try:
-        width = float(argument)
+        width = exact(float(argument))
     except ValueError:
-        width = 0
-    if not width > 0:
+        width = Fraction(0)
+    if width <= 0:
         raise QueryError(f"{text!r}: {argument!r} is not a positive width.", hint="For example 'age/10'.")
-    lows: list[float | None] = []
+    spans: list[tuple[Fraction, str] | None] = []
     for code, value in enumerate(domain.values):
-        if value == MISSING:
-            lows.append(None)
+        if value in (MISSING, OTHER):
+            spans.append(None)
             continue
         if domain.edges is not None:
             low, high = domain.edges[code], domain.edges[code + 1]
-            if floor(low / width) != floor(np.nextafter(high, low) / width):
+            spans.append(found := span(low, width))
+            if exact(high) > found[0] + width:
                 raise QueryError(
                     f"{text!r}: the published bin {value} does not fit into intervals of width {argument}.",
                     hint=f"{meaning.name!r} was published in bins; ask for {meaning.name!r} itself.",
                 )
-            lows.append(floor(low / width) * width)
             continue
         try:
-            lows.append(floor(float(value) / width) * width)
+            spans.append(span(float(value), width))
         except ValueError:
             raise QueryError(f"{text!r}: {meaning.name!r} does not hold numbers.") from None
-    order = sorted({low for low in lows if low is not None})
-    labels = [f"[{number_text(low)}, {number_text(low + width)})" for low in order]
-    places: dict[float | None, int] = {low: i for i, low in enumerate(order)}
-    if None in lows:
-        places[None] = len(labels)
-        labels.append(MISSING)
-    return Grouping(meaning.name, text, tuple(labels), np.array([places[low] for low in lows], np.int64))
+    order = [label for _, label in sorted({found for found in spans if found is not None})]
+    labels = [found[1] if found is not None else value for found, value in zip(spans, domain.values, strict=True)]
+    order += [special for special in (OTHER, MISSING) if special in labels]
+    places = {label: i for i, label in enumerate(order)}
+    return Grouping(meaning.name, text, tuple(order), np.array([places[label] for label in labels], np.int64))
 
 
 def allowed_values(meaning: Meaning, wanted: object, domain: Domain) -> NDArray[np.bool_]:

@@ -26,13 +26,17 @@ def verify(ctx: click.Context, release: Path, policy: Path | None, original: Pat
     with stages(as_json)("Verifying", opened.records) as progress:
         verdicts = check(opened, rules, original=original, progress=progress)
     failed = [verdict for verdict in verdicts if verdict.holds is False]
+    undecided = [verdict for verdict in verdicts if verdict.holds is None]
     if as_json:
-        echo_json({"release": str(release), "holds": not failed, "verdicts": [vars(verdict) for verdict in verdicts]})
+        holds = False if failed else None if undecided else True
+        echo_json({"release": str(release), "holds": holds, "verdicts": [vars(verdict) for verdict in verdicts]})
     else:
         click.echo(f"{release}: {opened.records:,} records, checksums match")
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))
         for verdict in verdicts:
             if verdict.holds is not True:
                 click.echo(f"{verdict.column}: {verdict.statement}")
-        click.echo("Every requirement holds." if not failed else f"{len(failed)} requirements do not hold.")
+        parts = [f"{len(failed)} of {len(verdicts)} do not hold"] if failed else []
+        parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
+        click.echo(f"Requirements: {', '.join(parts)}." if parts else "Every requirement holds.")
     ctx.exit(1 if failed else 0)

@@ -57,9 +57,12 @@ def anonymize(
     """Make a verified release of DATA under POLICY. If a requirement is not met, nothing is published."""
     from noren.pipeline.anonymize import run
 
-    if report is not None and to.resolve() in report.resolve().parents:
-        hint = "The report is for the holder only: put it elsewhere."
-        raise DataError(f"{report} lies inside the release.", hint=hint)
+    if report is not None:
+        if to.resolve() in (report.resolve(), *report.resolve().parents):
+            hint = "The report is for the holder only: put it elsewhere."
+            raise DataError(f"{report} lies inside the release.", hint=hint)
+        if report.exists():
+            raise DataError(f"{report} exists already.", hint="Choose another name, or remove it first.")
     outcome = run(
         data,
         policy,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import sys
 from typing import Any
 
 import click
@@ -15,17 +15,30 @@ from noren.errors import NorenError
 class Commands(click.Group):
     """Turns expected errors into a message and an exit code, as text or as JSON."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta["noren.json"] = "--json" in args
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            return self._invoke(ctx)
         except NorenError as error:
-            if "--json" in sys.argv:
+            if ctx.meta["noren.json"]:
                 problems = [str(problem) for problem in getattr(error, "problems", ())]
                 report = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
                 click.echo(json.dumps(report | ({"problems": problems} if problems else {}), ensure_ascii=False))
             else:
                 click.echo(f"Error: {error}", err=True)
             ctx.exit(error.exit_code)
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            what = str(error) if error.filename is None else f"{error.filename}: {error.strerror}."
+            raise NorenError(what, hint="Check the path, its permissions and the space left.") from None
 
 
 class LazyCommands(Commands):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from noren.cells.sets import code_dtype
 from noren.errors import DataError
-from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.domain import MISSING, OTHER, Domain, number_text
 
 
 def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
@@ -23,27 +23,45 @@ def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
 
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        values, indices = column.dictionary, column.indices
-    else:
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind):
-            raise DataError(
-                f"column {name!r} has type {kind}, which is not a single value.",
-                hint="Convert it to text, a number, a date or a boolean.",
-            )
-        if pa.types.is_floating(kind):
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    try:
+        if pa.types.is_nested(kind) or _is_bytes(kind):
+            raise pa.ArrowNotImplementedError
+        if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
-        encoded = column.dictionary_encode()
-        values, indices = encoded.dictionary, encoded.indices
-    positions = indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
-    texts = values if pa.types.is_string(values.type) else pc.cast(values, pa.string())
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        texts = encoded.dictionary if pa.types.is_string(kind) else pc.cast(encoded.dictionary, pa.string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        raise DataError(
+            f"column {name!r} has type {kind}, which is not a single value.",
+            hint="Convert it to text, a number, a date or a boolean.",
+        ) from None
+    if pa.types.is_floating(kind):
+        texts = _plain_numbers(texts)
+    positions = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     empty = pc.or_kleene(texts.is_null(), pc.equal(texts, "")).to_numpy(zero_copy_only=False).astype(bool)
     if empty.any():
         lost = np.flatnonzero(empty)
         positions = np.where(np.isin(positions, lost), -1, positions).astype(np.int32)
         texts = texts.fill_null("")
     return texts, positions
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    checks = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view, pa.types.is_fixed_size_binary)
+    return any(check(kind) for check in checks)
+
+
+def _plain_numbers(texts: Any) -> Any:
+    """Arrow writes 1e-7 and -0 where this package writes 1e-07 and 0."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.match_substring_regex(texts, "e|^-0$")).as_py():
+        return texts
+    return pa.array([None if text is None else number_text(float(text)) for text in texts.to_pylist()], pa.string())
 
 
 def label_counts(column: Any, name: str) -> tuple[list[str], NDArray[np.int64], int]:
@@ -61,7 +79,7 @@ def encode_labels(column: Any, name: str, domain: Domain) -> tuple[NDArray, int]
     import pyarrow.compute as pc
 
     texts, positions = as_dictionary(column, name)
-    plain = [value for value in domain.values if value not in (MISSING, OTHER)]
+    plain = [value for value in domain.values if value != OTHER]
     codes = np.array([domain.index[value] for value in plain], np.int64)
     found = pc.index_in(texts, value_set=pa.array(plain, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
     table = np.full(len(texts) + 1, domain.index.get(OTHER, -1), np.int64)
@@ -79,9 +97,11 @@ def encode_labels(column: Any, name: str, domain: Domain) -> tuple[NDArray, int]
 
 def encode_bins(column: Any, name: str, domain: Domain) -> tuple[NDArray, int, int]:
     """Bin codes, how many cells are missing (coded 0 unless the domain has the category), how many lie outside."""
+    import pyarrow.compute as pc
+
     texts, positions = as_dictionary(column, name)
     table = np.full(len(texts) + 1, -1, np.int64)
-    numbers = to_numbers(texts)
+    numbers = to_numbers(pc.replace_with_mask(texts, pc.equal(texts, ""), "nan"))
     if numbers is None:
         raise DataError(
             f"column {name!r} has bins but holds something that is not a number.",

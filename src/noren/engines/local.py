@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import OpenCells
-from noren.engines.encode import encode_bins, encode_labels, label_counts
+from noren.engines.encode import as_dictionary, encode_bins, encode_labels, label_counts
 from noren.errors import DataError
 from noren.io.source import Source
 from noren.schema.domain import Domain, bin_labels
@@ -88,7 +88,7 @@ class LocalEngine:
                 elif not profile.is_open:
                     _profile_labels(column, profile)
                 else:
-                    profile.missing += column.null_count
+                    profile.missing += int((as_dictionary(column, name)[1] < 0).sum())
             if progress is not None:
                 progress(batch.num_rows + lost)
         for name, domain in domains.items():
@@ -165,15 +165,11 @@ def _with_key(columns: Sequence[str], key: str | None) -> list[str]:
 def _batches(source: Source, columns: Sequence[str], drop_missing: Sequence[str]) -> Iterator[tuple[Any, int]]:
     """Batches without the records that lack a value in `drop_missing`, and how many those were."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     for batch in source.batches(columns):
         kept = batch
         for name in drop_missing:
-            column = kept.column(name)
-            present = pc.is_valid(column)
-            if pa.types.is_floating(column.type):
-                present = pc.and_(present, pc.invert(pc.is_nan(column).fill_null(False)))
-            if pc.all(present).as_py() is False:
-                kept = kept.filter(present)
+            present = as_dictionary(kept.column(name), name)[1] >= 0
+            if not present.all():
+                kept = kept.filter(pa.array(present))
         yield kept, batch.num_rows - kept.num_rows

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from noren.errors import DataError
 from noren.io.source import BATCH_ROWS, check_columns
+
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def blank(batch: Any, markers: Sequence[str]) -> Any:
+    """The batch with the cells that say 'missing' by one of these texts made empty, whatever type the column has."""
+    import pyarrow as pa
+
+    if not markers:
+        return batch
+    return pa.RecordBatch.from_arrays([_blank(column, markers) for column in batch.columns], batch.schema.names)
+
+
+def _blank(column: Any, markers: Sequence[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(column.indices, _blank(column.dictionary, markers))
+    if pa.types.is_string_view(kind):
+        return _blank(column.cast(pa.string()), markers)
+    meant = []
+    for marker in markers:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            meant.append(pa.scalar(marker).cast(kind).as_py())
+    if not meant:
+        return column
+    return pc.if_else(pc.is_in(column, value_set=pa.array(meant, kind)), pa.scalar(None, kind), column)
 
 
 class ParquetSource:
@@ -15,26 +46,35 @@ class ParquetSource:
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, missing_values: Sequence[str] = ()) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         self.path = path
         self.name = str(path)
+        self.missing_values = missing_values
         try:
             with pq.ParquetFile(path) as file:
                 self.columns = check_columns(file.schema_arrow.names, self.name)
                 self.rows: int | None = file.metadata.num_rows
                 self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
-        except pa.ArrowException:
-            raise DataError(f"{path}: not a readable Parquet file.", hint="Is it complete? Write it again.") from None
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
+
+    def _unreadable(self) -> DataError:
+        return DataError(f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again.")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         dictionaries = [name for name in self._text if name in columns]
-        with pq.ParquetFile(self.path, read_dictionary=dictionaries) as file:
-            yield from file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns))
+        try:
+            with pq.ParquetFile(self.path, read_dictionary=dictionaries, pre_buffer=False) as file:
+                for part in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+                    yield blank(part, self.missing_values)
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
 
 
 class IpcSource:
@@ -43,9 +83,10 @@ class IpcSource:
     notes: tuple[str, ...] = ()
     rows: int | None = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, missing_values: Sequence[str] = ()) -> None:
         self.path = path
         self.name = str(path)
+        self.missing_values = missing_values
         with self._open() as reader:
             self.columns = check_columns(reader.schema.names, self.name)
 
@@ -58,45 +99,60 @@ class IpcSource:
             except pa.ArrowInvalid:
                 return pa.ipc.open_stream(pa.memory_map(str(self.path)))
         except (pa.ArrowException, OSError):
-            hint = "Is it complete? Write it again."
-            raise DataError(f"{self.path}: not a readable Arrow file.", hint=hint) from None
+            raise self._unreadable() from None
+
+    def _unreadable(self) -> DataError:
+        return DataError(f"{self.path}: not a readable Arrow file.", hint="Is it complete? Write it again.")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        with self._open() as reader:
-            if hasattr(reader, "num_record_batches"):
-                parts = (reader.get_batch(i) for i in range(reader.num_record_batches))
-            else:
-                parts = iter(reader)
-            for part in parts:
-                for start in range(0, part.num_rows, BATCH_ROWS):
-                    yield part.slice(start, BATCH_ROWS).select(list(columns))
+        import pyarrow as pa
+
+        try:
+            with self._open() as reader:
+                if hasattr(reader, "num_record_batches"):
+                    parts = (reader.get_batch(i) for i in range(reader.num_record_batches))
+                else:
+                    parts = iter(reader)
+                for part in parts:
+                    for start in range(0, part.num_rows, BATCH_ROWS):
+                        yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
 
 
 class FrameSource:
     """Any object with the Arrow C stream interface: pyarrow, Polars, pandas, DuckDB relations.
 
     A one-shot stream (a RecordBatchReader) is read into memory, because two passes are needed; give a file instead
-    where it is too large for that.
+    where it is too large for that. The unnamed index of a pandas frame is not a column.
     """
 
     notes: tuple[str, ...] = ()
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, missing_values: Sequence[str] = ()) -> None:
         import pyarrow as pa
 
+        self.missing_values = missing_values
         self.name = f"the {type(data).__module__.split('.')[0]} {type(data).__name__}"
         self._data = pa.table(data) if isinstance(data, pa.RecordBatchReader) else data
         with self._reader() as reader:
-            self.columns = check_columns([str(name) for name in reader.schema.names], self.name)
+            names = [name for name in reader.schema.names if not UNNAMED_INDEX.fullmatch(name)]
+        self.columns = check_columns(names, self.name)
         self.rows: int | None = len(self._data) if hasattr(self._data, "__len__") else None
 
     def _reader(self) -> Any:
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_stream(self._data)
+        try:
+            return pa.RecordBatchReader.from_stream(self._data)
+        except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
+            raise DataError(
+                f"{self.name}: cannot be read as an Arrow table.",
+                hint="Give every column its own name and values of one type; text and numbers mixed must become text.",
+            ) from None
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         with self._reader() as reader:
             for part in reader:
                 for start in range(0, part.num_rows, BATCH_ROWS):
-                    yield part.slice(start, BATCH_ROWS).select(list(columns))
+                    yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)

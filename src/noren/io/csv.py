@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -55,43 +56,54 @@ class CsvSource:
         self.separator = separator
         self.missing_values = ("", *missing_values)
         self.notes = tuple(notes)
-        header = next(csv.reader(text.splitlines(), delimiter=separator))
+        try:
+            header = next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
+        except (csv.Error, StopIteration):
+            raise DataError(f"{path}: the header cannot be read.", hint="Is a quote never closed?") from None
         self.columns = check_columns(header, self.name)
+        before = text[: len(text) - len(text.lstrip("\r\n"))]
+        self._blank_lines = max(before.count("\n"), before.count("\r"))
         self.size = path.stat().st_size
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
+
+        try:
+            with self._open(columns, lambda row: "error", threads=True) as reader:
+                yield from reader
+        except (pa.ArrowException, UnicodeError) as error:
+            if "Empty CSV file" not in str(error):  # a header without even a line break
+                raise self._explain(error) from None
+
+    def _open(self, columns: Sequence[str], refuse: Callable[[Any], str], *, threads: bool) -> Any:
+        import pyarrow as pa
         import pyarrow.csv as pv
-
-        ragged: list[tuple[int | None, int, int]] = []
-
-        def refuse(row: Any) -> str:
-            ragged.append((row.number, row.expected_columns, row.actual_columns))
-            return "error"
 
         utf8 = self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
         text_type = pa.dictionary(pa.int32(), pa.string())
-        try:
-            with pv.open_csv(
-                pa.input_stream(str(self.path)),
-                read_options=pv.ReadOptions(
-                    block_size=BLOCK_BYTES, encoding="utf8" if utf8 else self.encoding, use_threads=True
-                ),
-                parse_options=pv.ParseOptions(
-                    delimiter=self.separator, invalid_row_handler=refuse, newlines_in_values=self._has_quotes()
-                ),
-                convert_options=pv.ConvertOptions(
-                    check_utf8=True,
-                    column_types=dict.fromkeys(columns, text_type),
-                    include_columns=list(columns),
-                    null_values=list(self.missing_values),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=True,
-                ),
-            ) as reader:
-                yield from reader
-        except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise self._explain(error, ragged) from None
+        return pv.open_csv(
+            pa.input_stream(str(self.path)),
+            read_options=pv.ReadOptions(
+                block_size=BLOCK_BYTES,
+                encoding="utf8" if utf8 else self.encoding,
+                use_threads=threads,
+                skip_rows=self._blank_lines,
+            ),
+            parse_options=pv.ParseOptions(
+                delimiter=self.separator,
+                invalid_row_handler=refuse,
+                newlines_in_values=self._has_quotes(),
+                ignore_empty_lines=len(self.columns) > 1,  # in a table of one column it is a missing cell
+            ),
+            convert_options=pv.ConvertOptions(
+                check_utf8=True,
+                column_types=dict.fromkeys(columns, text_type),
+                include_columns=list(columns),
+                null_values=list(self.missing_values),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
 
     def _has_quotes(self) -> bool:
         """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
@@ -99,16 +111,37 @@ class CsvSource:
             self._quotes = _contains_byte(self.path, b'"')
         return self._quotes
 
-    def _explain(self, error: Exception, ragged: list[tuple[int | None, int, int]]) -> DataError:
-        if ragged:
-            number, expected, actual = ragged[0]
-            row = f"row {number}" if number is not None else "a row"
+    def _ragged_row(self) -> tuple[int, int, int] | None:
+        """Number of the first ragged row (the header is row 1) and its cells, expected and found.
+
+        Only a reader without threads knows the number, so the file is read once more.
+        """
+        import pyarrow as pa
+
+        found: list[tuple[int, int, int]] = []
+
+        def refuse(row: Any) -> str:
+            found.append((row.number, row.expected_columns, row.actual_columns))
+            return "error"
+
+        try:
+            with self._open(self.columns[:1], refuse, threads=False) as reader:
+                for _ in reader:
+                    pass
+        except (pa.ArrowException, UnicodeError):
+            pass
+        return found[0] if found else None
+
+    def _explain(self, error: Exception) -> DataError:
+        text = str(error)
+        ragged = self._ragged_row() if "columns, got" in text else None
+        if ragged is not None:
+            number, expected, actual = ragged
             return DataError(
-                f"{self.name}: {row} has {actual} cells, the header has {expected}.",
+                f"{self.name}: row {number} has {actual} cells, the header has {expected}.",
                 hint=f"Mend the row, or set the separator if {self.separator!r} is not the right one.",
             )
-        text = str(error)
-        if isinstance(error, UnicodeDecodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
+        if isinstance(error, UnicodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
             return _broken(self.name, self.encoding, None)
         if "straddling object" in text:
             return DataError(f"{self.name}: a row exceeds {BLOCK_BYTES} bytes, or a quote is never closed.")
@@ -171,7 +204,10 @@ def sniff_separator(text: str) -> str:
     lines = text.splitlines()[:-1][:50] or text.splitlines()
     best, best_score = ",", 0.0
     for candidate in SEPARATORS:
-        widths = [len(row) for row in csv.reader(lines, delimiter=candidate) if row]
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=candidate) if row]
+        except csv.Error:  # one cell swallows the sample: a quote is never closed
+            continue
         if not widths or widths[0] < 2:
             continue
         score = sum(width == widths[0] for width in widths) / len(widths) * 1000 + widths[0]

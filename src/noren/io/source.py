@@ -55,11 +55,11 @@ def open_source(
         if suffixes[-1:] in ([".parquet"], [".pq"]):
             from noren.io.arrow import ParquetSource
 
-            return ParquetSource(path)
+            return ParquetSource(path, tuple(missing_values))
         if suffixes[-1:] in ([".arrow"], [".feather"], [".ipc"], [".arrows"]):
             from noren.io.arrow import IpcSource
 
-            return IpcSource(path)
+            return IpcSource(path, tuple(missing_values))
         from noren.io.csv import CsvSource
 
         return CsvSource(path, separator=separator, encoding=encoding, missing_values=tuple(missing_values))
@@ -69,7 +69,7 @@ def open_source(
     if hasattr(data, "__arrow_c_stream__"):
         from noren.io.arrow import FrameSource
 
-        return FrameSource(data)
+        return FrameSource(data, tuple(missing_values))
     raise DataError(
         f"cannot read a table from {type(data).__name__}.",
         hint="Give a path, a pyarrow Table, a Polars or pandas DataFrame, or any object with __arrow_c_stream__.",

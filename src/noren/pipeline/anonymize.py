@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -27,14 +27,13 @@ from noren.io.source import Source, open_source
 from noren.methods.base import ColumnFacts, Decision
 from noren.models.base import Overall, Verdict
 from noren.pipeline.keys import UniqueKeys
-from noren.pipeline.verify import check_store, demand, truth_holds
+from noren.pipeline.verify import check_store, demand, dropping, truth_holds
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn, resolve
 from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
 from noren.release.package import FileFormat, aside, refuse_existing, store_for, write_cells, write_descriptor
 from noren.release.release import Release
 from noren.release.store import MemoryStore
-from noren.schema.roles import Role
 from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
 
 Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
@@ -114,8 +113,7 @@ class _Run:
         self.key = policy.randomness.record_key
         self.secret_path = self._secret_path(secret)
         self.records_stream = self._memoised_stream()
-        self.drop = [n for n, a in policy.attributes.items() if a.missing == "drop" and n in source.columns]
-        self.drop = [n for n in self.drop if policy.attributes[n].role is not Role.IDENTIFIER]
+        self.drop = dropping(policy, source.columns)
 
     # ------------------------------------------------------------------ secret
 
@@ -198,14 +196,14 @@ class _Run:
         published = [n for n in self.source.columns if n in self.policy.attributes and n in self.policy.published]
         bins = {n: a.bins for n in published if (a := self.policy.attributes[n]).bins is not None}
         key = self.key if self.key in self.source.columns else None
-        keys = UniqueKeys(self.records_stream) if self.records_stream is not None and key is not None else None
         if not published:
             from noren.policy.resolve import column_problems
 
             problems = column_problems(self.policy, self.source.name, self.source.columns)
             raise PolicyError(problems, source=self.policy.source)
+        keys = UniqueKeys(self.records_stream) if self.records_stream is not None and key is not None else None
         started = perf_counter()
-        with self.stage("Reading", self.source.rows) as progress:
+        with closing(keys) if keys is not None else nullcontext(), self.stage("Reading", self.source.rows) as progress:
             profile = self.engine.profile(
                 self.source,
                 published,
@@ -215,8 +213,8 @@ class _Run:
                 on_batch=keys.add if keys is not None else None,
                 progress=progress,
             )
-        if keys is not None:
-            keys.demand_unique(str(key))
+            if keys is not None:
+                keys.demand_unique(str(key))
         self.seconds["read and count"] = perf_counter() - started
         return profile
 

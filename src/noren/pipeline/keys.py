@@ -32,12 +32,14 @@ class UniqueKeys:
 
     def demand_unique(self, column: str) -> None:
         repeated = self._repeated()
-        self._file.close()
         if repeated:
             raise DataError(
                 f"the record key {column!r} is not unique: {repeated} records repeat another one's key.",
                 hint="Choose a column that names every person once, or remove repeated records.",
             )
+
+    def close(self) -> None:
+        self._file.close()
 
     def _repeated(self) -> int:
         if self._records == 0:

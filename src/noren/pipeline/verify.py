@@ -10,7 +10,7 @@ import numpy as np
 from noren.cells import CellBatch, SetCells, batch_length
 from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine
-from noren.errors import RequirementNotMet
+from noren.errors import DataError, ReleaseError, RequirementNotMet
 from noren.models import MODELS
 from noren.models.base import Evidence, Model, Overall, Verdict
 from noren.models.t_closeness import TCloseness
@@ -18,6 +18,7 @@ from noren.policy.policy import Policy
 from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import Store
+from noren.schema.roles import Role
 
 Progress = Callable[[int], None]
 
@@ -31,6 +32,12 @@ def check_store(
 ) -> list[Verdict]:
     """One pass over the cells that the requirements name."""
     evidence = Evidence({entry.name: entry.published for entry in columns}, overall)
+    absent = sorted({name for model in requirements for name in model.on} - evidence.columns.keys())
+    if absent:
+        raise ReleaseError(
+            f"the requirements name columns that the release does not have: {', '.join(map(repr, absent))}.",
+            hint=f"It has {', '.join(evidence.columns)}.",
+        )
     checks = [check for model in requirements for check in model.checks(evidence)]
     names = {check.column for check in checks}
     wanted = [entry for entry in columns if entry.name in names]
@@ -78,6 +85,12 @@ def verify(
 
 def claimed(release: Release) -> list[Model]:
     """The requirements that the manifest states."""
+    unknown = sorted({str(item.get("model")) for item in release.manifest.requirements} - MODELS.keys())
+    if unknown:
+        raise ReleaseError(
+            f"the release claims models that this version does not know: {', '.join(map(repr, unknown))}.",
+            hint="Install the version of noren that wrote it, or a newer one.",
+        )
     return [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
 
 
@@ -126,14 +139,28 @@ def original_counts(
     options = policy.data.model_dump() if policy is not None else {}
     source = open_source(original, **options)
     domains = {name: release.manifest.column(name).domain for name in names}
-    drop = []
-    if policy is not None:
-        drop = [n for n, a in policy.attributes.items() if a.missing == "drop" and n in source.columns]
+    absent = [name for name in names if name not in source.columns]
+    if absent:
+        raise DataError(
+            f"{source.name}: no column {', '.join(map(repr, absent))}, which the release has.",
+            hint="Give the table that the release was made from.",
+        )
+    drop = dropping(policy, source.columns) if policy is not None else []
+    loose = [name for name in drop if name not in names]
     counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
-    for batch in LocalEngine().encode(source, domains, drop_missing=drop):
+    for batch in LocalEngine().encode(source, domains, open_columns=loose, drop_missing=drop):
         for name in names:
             counts[name] += np.bincount(batch.codes[name], minlength=len(domains[name]))
     return counts
+
+
+def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
+    """Published columns whose missing cells cost the record its place."""
+    return [
+        name
+        for name, attribute in policy.attributes.items()
+        if attribute.missing == "drop" and attribute.role is not Role.IDENTIFIER and name in columns
+    ]
 
 
 def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> list[Verdict]:

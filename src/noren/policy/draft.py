@@ -53,7 +53,7 @@ def draft(source: Source) -> str:
         column = profile.columns[name]
         guess = guess_role(name, column, profile.records)
         text = f"{key(name):<{width}} = {{ role = {value(guess.role.value)}{guess.options} }}"
-        lines.append(f"# {name}: {describe(column)}; {guess.why}")
+        lines.append(f"# {key(name)}: {describe(column)}; {guess.why}")
         lines.append(text)
         if guess.role.needs_requirement:
             size = len(column.counts) + bool(column.missing)
@@ -112,7 +112,7 @@ def guess_role(name: str, column: ColumnProfile, records: int) -> Guess:
         return Guess(Role.IDENTIFIER, "nearly every record has its own value")
     if column.is_open:
         return Guess(Role.IDENTIFIER, "too many values to hide one among the others")
-    if distinct <= 1:
+    if distinct + bool(column.missing) <= 1:
         return Guess(Role.PLAIN, "a single value")
     if re.search(SENSITIVE, word):
         return Guess(Role.SENSITIVE, "its name sounds like a secret", bins)

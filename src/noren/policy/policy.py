@@ -75,7 +75,7 @@ class Policy:
             raise PolicyError(reader.problems, source=self.source)
         for name, value in (
             ("attributes", attributes),
-            ("require", tuple(require)),
+            ("require", tuple(require.values())),
             ("method", method),
             ("data", data),
             ("randomness", randomness),
@@ -173,34 +173,39 @@ class _Reader:
             self.problems.append(Problem("attributes", "no column is named.", "Draft a policy with: noren init"))
         return out
 
-    def requirements(self, raw: Any) -> list[Model]:
+    def requirements(self, raw: Any) -> dict[int, Model]:
+        """The sound ones by their number in the file."""
         if not isinstance(raw, list | tuple):
             self.problems.append(Problem("require", "must be a list.", "Write [[require]] with two brackets."))
-            return []
-        out: list[Model] = []
+            return {}
+        out: dict[int, Model] = {}
         for number, value in enumerate(raw, 1):
             where = f"require[{number}]"
             if isinstance(value, Model):
-                out.append(value)
+                out[number] = value
                 continue
-            name = value.get("model") if isinstance(value, Mapping) else None
-            if name not in MODELS:
-                hint = closest(str(name), MODELS)
-                self.problems.append(Problem(f"{where}.model", f"unknown model {name!r}.", hint))
+            if not isinstance(value, Mapping):
+                self.problems.append(Problem(where, f"must be a table, got {value!r}.", "Write [[require]] before it."))
                 continue
+            name, named = value.get("model"), value.get("on")
+            on = named if isinstance(named, list | tuple) else [named]
             try:
-                out.append(MODELS[name].model_validate(value))
+                if not isinstance(name, str) or name not in MODELS:
+                    message = "missing." if name is None else f"unknown model {name!r}."
+                    self.problems.append(Problem(f"{where}.model", message, closest(str(name), MODELS)))
+                else:
+                    out[number] = MODELS[name].model_validate(value)
             except ValidationError as error:
                 self.problems += from_validation(where, error, MODELS[name])
-                named = value.get("on", ())
-                self.broken.update([named] if isinstance(named, str) else [n for n in named if isinstance(n, str)])
+            if number not in out:
+                self.broken.update(column for column in on if isinstance(column, str))
         return out
 
     def method(self, raw: Any) -> Method:
         if isinstance(raw, Method):
             return raw
         name = raw.get("name") if isinstance(raw, Mapping) else raw
-        if name not in METHODS:
+        if not isinstance(name, str) or name not in METHODS:
             self.problems.append(Problem("method.name", f"unknown method {name!r}.", closest(str(name), METHODS)))
             return Decoys()
         try:
@@ -236,7 +241,7 @@ class _Reader:
     def cross_check(
         self,
         attributes: Mapping[str, Attribute],
-        require: Sequence[Model],
+        require: Mapping[int, Model],
         method: Method,
         randomness: RandomnessOptions,
         hierarchies: Mapping[str, Hierarchy],

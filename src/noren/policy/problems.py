@@ -12,8 +12,17 @@ from noren.errors import Problem
 from noren.methods.base import Method
 from noren.models.base import Model
 from noren.models.t_closeness import TCloseness
-from noren.schema.attribute import Attribute
+from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec
 from noren.schema.roles import Role
+
+
+FORMS: dict[Any, type[BaseModel] | None] = {
+    "HierarchySpec": HierarchySpec,
+    "MatrixSpec": MatrixSpec,
+    "Hierarchy": None,
+    "name": None,
+}
+"""Words that pydantic puts into the place of an error for the form a value was read as; no key is called so."""
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -30,21 +39,24 @@ def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -
     out: list[Problem] = []
     seen: set[str] = set()
     for item in error.errors():
-        path = [str(part) for part in item["loc"] if not (isinstance(part, str) and part[:1].isupper())]
-        path = [part for part in path if not part.startswith(("literal", "function-", "is-instance"))]
+        forms = [FORMS[part] for part in item["loc"][1:] if part in FORMS]
+        path = [str(item["loc"][0])] if item["loc"] else []
+        path += [str(part) for part in item["loc"][1:] if part not in FORMS]
         place = ".".join([where, *path])
         if place in seen:
             continue
         seen.add(place)
-        name = path[0] if path else ""
-        field = kind.model_fields.get(name)
+        name, last = (path[0], path[-1]) if path else ("", "")
+        inner = forms[-1] if forms and forms[-1] is not None else None
+        field = inner.model_fields.get(last) if inner is not None else kind.model_fields.get(name)
         described = (field.description or "") if field is not None else ""
         if item["type"] == "missing":
             out.append(Problem(place, "missing.", described))
         elif item["type"] == "extra_forbidden":
-            out.append(Problem(place, f"unknown key {path[-1] if path else ''!r}.", closest(name, kind.model_fields)))
+            known = inner.model_fields if inner is not None else kind.model_fields if len(path) == 1 else ()
+            out.append(Problem(place, f"unknown key {last!r}.", closest(last, known)))
         elif name == "role":
-            out.append(Problem(place, f"unknown role {item['input']!r}.", closest(str(item["input"]), list(Role))))
+            out.append(Problem(place, f"unknown role {item['input']!r}.", closest(str(item["input"]), map(str, Role))))
         elif item["type"] == "value_error":
             out.append(Problem(place, f"{item['ctx']['error']}.", described))
         else:
@@ -58,13 +70,13 @@ def _shown(value: Any) -> str:
 
 
 def cross_problems(
-    attributes: Mapping[str, Attribute], require: Sequence[Model], method: Method, broken: set[str]
+    attributes: Mapping[str, Attribute], require: Mapping[int, Model], method: Method, broken: set[str]
 ) -> list[Problem]:
-    """Contradictions between the parts of a policy."""
+    """Contradictions between the parts of a policy. Requirements come with their numbers in the file."""
     out: list[Problem] = []
     seen: dict[tuple[str, str], int] = {}
     protected: set[str] = set()
-    for number, model in enumerate(require, 1):
+    for number, model in require.items():
         for name in model.on:
             where = f"require[{number}].on"
             protected.add(name)
@@ -88,7 +100,9 @@ def cross_problems(
             )
     if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
         out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
-    out += method.problems({name: a.role for name, a in attributes.items()}, require)
+    roles = {name: a.role for name, a in attributes.items()}
+    unsure = {f"method.parameters.{name}" for name in broken}
+    out += [p for p in method.problems(roles, list(require.values())) if p.where not in unsure]
     return out
 
 
@@ -106,7 +120,8 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> 
         size = len(attribute.bins) - 1
     if size is not None and model.least_set_size > size + (attribute.missing == "category"):
         message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."
-        out.append(Problem(where, message, f"Lower it to at most {size - 1}, or declare more values."))
+        remedy = f"Lower it to at most {size - 1}, or declare more values." if size > 2 else "Declare more values."
+        out.append(Problem(where, message, remedy))
     if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))

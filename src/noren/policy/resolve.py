@@ -138,7 +138,7 @@ def _domain(
             problems.append(Problem(f"{where}.values", f"misses {named(strange)}.", hint))
             known = {label: count for label, count in known.items() if label not in strange}
     else:
-        few = {label for label, count in known.items() if count < attribute.min_count}
+        few = {label for label, count in known.items() if count < attribute.min_count and label != OTHER}
         if few and attribute.rare == "refuse":
             message = f"{len(few)} values occur in fewer than {attribute.min_count} records."
             hint = 'Set rare = "merge" to publish them as "(other)", or lower min_count.'

@@ -12,12 +12,17 @@ from noren.schema.hierarchy import Hierarchy
 if TYPE_CHECKING:
     from noren.policy.policy import Policy
 
-BARE = re.compile(r"^[A-Za-z0-9_-]+$")
+BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def key(name: str) -> str:
     """A TOML key, quoted where it must be."""
-    return name if BARE.match(name) else json.dumps(name, ensure_ascii=False)
+    return name if BARE.fullmatch(name) else text(name)
+
+
+def text(item: str) -> str:
+    """A quoted TOML string. JSON's escapes are TOML's, but TOML also wants the delete character escaped."""
+    return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def value(item: Any) -> str:
@@ -30,7 +35,7 @@ def value(item: Any) -> str:
         return "[" + ", ".join(value(v) for v in item) + "]"
     if isinstance(item, int | float):
         return repr(item)
-    return json.dumps(item, ensure_ascii=False)
+    return text(item)
 
 
 def tree_of(hierarchy: Hierarchy) -> dict[str, Any]:

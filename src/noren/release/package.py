@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,10 +38,16 @@ def refuse_existing(target: Path) -> None:
 
 @contextmanager
 def aside(target: Path) -> Iterator[Path]:
-    """A private directory beside the target that becomes it at the end, or vanishes."""
+    """A private directory beside the target that becomes it at the end, or vanishes with the parents made for it."""
     refuse_existing(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
+    new_parents = [parent for parent in target.parents if not parent.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
+    except OSError as error:
+        raise ReleaseError(
+            f"{target} cannot be made: {error.strerror}.", hint="Name a place where you may make a directory."
+        ) from None
     try:
         yield work
         refuse_existing(target)
@@ -49,6 +55,10 @@ def aside(target: Path) -> Iterator[Path]:
         os.rename(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        if not target.exists():
+            for parent in new_parents:
+                with suppress(OSError):
+                    parent.rmdir()
 
 
 def checksum(path: Path) -> str:
@@ -66,6 +76,8 @@ def write_cells(
     directory: Path, columns: Iterable[ColumnEntry], batches: Iterable[CellBatch], file_format: FileFormat
 ) -> tuple[Path, int]:
     """Write the data file. Returns its path and the number of records."""
+    if file_format not in MEDIA:
+        raise ReleaseError(f"unknown format {file_format!r}.", hint=f"Known: {', '.join(MEDIA)}.")
     path = directory / f"data.{file_format}"
     rows = write_data(path, list(columns), batches)
     return path, rows

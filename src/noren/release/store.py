@@ -11,7 +11,14 @@ from noren.errors import ReleaseError
 from noren.release.convert import from_arrow, to_arrow, to_json_text
 from noren.release.manifest import ColumnEntry
 
-ROWS = 1 << 16
+MOST_ROWS = 1 << 16
+VALUES_AT_ONCE = 1 << 23
+
+
+def rows_at_once(columns: Sequence[ColumnEntry]) -> int:
+    """Rows of a batch, fewer for wide tables, so that memory depends neither on length nor on width."""
+    values = sum(entry.design.eta if entry.design is not None else 1 for entry in columns)
+    return max(1024, min(MOST_ROWS, VALUES_AT_ONCE // values))
 
 
 class Store(Protocol):
@@ -29,8 +36,8 @@ class MemoryStore:
     def batches(self, columns: Sequence[ColumnEntry]) -> Iterator[CellBatch]:
         wanted: dict[str, Cells] = {entry.name: self._cells[entry.name] for entry in columns}
         rows = len(next(iter(wanted.values())))
-        for start in range(0, rows, ROWS * 4):
-            yield take(wanted, slice(start, start + ROWS * 4))
+        for start in range(0, rows, MOST_ROWS * 4):
+            yield take(wanted, slice(start, start + MOST_ROWS * 4))
 
 
 class ParquetStore:
@@ -47,8 +54,8 @@ class ParquetStore:
         texts = [entry.name for entry in columns if entry.form == "value" and entry.kind == "string"]
         names = [entry.name for entry in columns]
         try:
-            with pq.ParquetFile(self.path, read_dictionary=[*lists, *texts]) as file:
-                for batch in file.iter_batches(batch_size=ROWS, columns=names):
+            with pq.ParquetFile(self.path, read_dictionary=[*lists, *texts], pre_buffer=False) as file:
+                for batch in file.iter_batches(batch_size=rows_at_once(columns), columns=names):
                     yield {entry.name: from_arrow(entry, batch.column(entry.name)) for entry in columns}
         except (pa.ArrowException, KeyError, OSError):
             raise ReleaseError(
@@ -98,15 +105,15 @@ def write_data(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[Cel
     return _write_csv(path, columns, batches)
 
 
-def _slices(batches: Iterable[CellBatch]) -> Iterator[CellBatch]:
+def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
     """Row groups of a size that a reader can hold, whatever the batches were."""
     waiting: list[CellBatch] = []
     rows = 0
     for batch in batches:
         size = len(next(iter(batch.values())))
         start = 0
-        while rows + size - start >= ROWS:
-            stop = start + ROWS - rows
+        while rows + size - start >= most:
+            stop = start + most - rows
             yield concat([*waiting, take(batch, slice(start, stop))])
             waiting, rows, start = [], 0, stop
         if start < size:
@@ -123,11 +130,11 @@ def _write_parquet(path: Path, columns: Sequence[ColumnEntry], batches: Iterable
     writer = None
     rows = 0
     try:
-        for batch in _slices(batches):
+        for batch in _slices(batches, rows_at_once(columns)):
             table = pa.table({entry.name: to_arrow(entry, batch[entry.name]) for entry in columns})
             if writer is None:
                 writer = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
-            writer.write_table(table, row_group_size=ROWS)
+            writer.write_table(table, row_group_size=MOST_ROWS)
             rows += table.num_rows
     finally:
         if writer is not None:
@@ -142,7 +149,7 @@ def _write_csv(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[Cel
     writer = None
     rows = 0
     try:
-        for batch in _slices(batches):
+        for batch in _slices(batches, rows_at_once(columns)):
             arrays = {}
             for entry in columns:
                 cells = batch[entry.name]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, InstanceOf, Tag, field_validator, model_validator
 
 from noren.schema.hierarchy import Hierarchy, value_text
 from noren.schema.roles import Role
@@ -37,6 +37,24 @@ class MatrixSpec(BaseModel):
     matrix: str = Field(description="CSV file: header of values, then one line of distances per value.")
 
 
+def _hierarchy_form(given: Any) -> str:
+    return "Hierarchy" if isinstance(given, Hierarchy) else "HierarchySpec"
+
+
+def _distance_form(given: Any) -> str:
+    return "MatrixSpec" if isinstance(given, dict | MatrixSpec) else "name"
+
+
+AnyHierarchy = Annotated[
+    Annotated[InstanceOf[Hierarchy], Tag("Hierarchy")] | Annotated[HierarchySpec, Tag("HierarchySpec")],
+    Discriminator(_hierarchy_form),
+]
+AnyDistance = Annotated[
+    Annotated[Literal["equal", "ordinal", "numeric", "tree"], Tag("name")] | Annotated[MatrixSpec, Tag("MatrixSpec")],
+    Discriminator(_distance_form),
+]
+
+
 class Attribute(BaseModel):
     """Role, domain and meaning of one column."""
 
@@ -45,10 +63,8 @@ class Attribute(BaseModel):
     role: Role = Field(description="What the column is: " + ", ".join(Role) + ".")
     values: tuple[str, ...] | None = Field(default=None, description="The domain, in its order.")
     bins: tuple[float, ...] | None = Field(default=None, description="Rising edges; the column becomes intervals.")
-    hierarchy: Hierarchy | HierarchySpec | None = Field(default=None, description="Generalisation hierarchy.")
-    distance: Literal["equal", "ordinal", "numeric", "tree"] | MatrixSpec = Field(
-        default="equal", description="How far apart two values are."
-    )
+    hierarchy: AnyHierarchy | None = Field(default=None, description="Generalisation hierarchy.")
+    distance: AnyDistance = Field(default="equal", description="How far apart two values are.")
     min_count: int = Field(default=1, ge=1, description="Values with fewer records are rare (domains from data).")
     rare: Literal["merge", "refuse"] = Field(default="refuse", description="Merge rare values, or refuse the table.")
     missing: Literal["category", "drop", "reject"] = Field(

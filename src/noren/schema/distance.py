@@ -82,8 +82,11 @@ def read_matrix(path: Path, domain: Domain) -> Matrix:
     """The `matrix` distance, from a CSV file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DistanceError(f"{path}: no such file.", hint="Paths are relative to the policy file.") from None
+    except OSError:
+        reason = "cannot be read" if path.exists() else "no such file"
+        raise DistanceError(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
+    except UnicodeDecodeError as error:
+        raise DistanceError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
     separator = max(";,\t", key=text.split("\n", 1)[0].count)
     rows = [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
     try:

@@ -11,6 +11,7 @@ import csv
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ class Hierarchy:
                         f"node {node!r} at level {height} has two parents, {parents[node]!r} and {parent!r}.",
                         hint="A hierarchy is a tree: write the same parent in every line that contains this node.",
                     )
-        if len(set(self.levels[-1])) > 1:
+        if len(self.levels) == 1 or len(set(self.levels[-1])) > 1:
             object.__setattr__(self, "levels", (*self.levels, (ROOT,) * len(leaves)))
 
     @property
@@ -107,27 +108,33 @@ class Hierarchy:
         """A file in ARX's layout: one line per value, from the value to the root."""
         try:
             text = path.read_text(encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise HierarchyError(f"{path}: no such file.", hint="Paths are relative to the policy file.") from None
+        except OSError:
+            reason = "cannot be read" if path.exists() else "no such file"
+            raise HierarchyError(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
         except UnicodeDecodeError as error:
             raise HierarchyError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
         first = text.split("\n", 1)[0]
         separator = max(";,\t|", key=first.count)
-        rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=separator) if row]
+        reader = csv.reader(text.splitlines(), delimiter=separator)
+        lines, rows = [], []
+        for row in reader:
+            if row:
+                lines.append(reader.line_num)
+                rows.append([cell.strip() for cell in row])
         if not rows:
             raise HierarchyError(f"{path}: empty.", hint="One line per value: value;parent;...;root.")
         widths = {len(row) for row in rows}
         if len(widths) > 1:
-            line = next(i for i, row in enumerate(rows, 1) if len(row) != len(rows[0]))
+            odd = next(i for i, row in enumerate(rows) if len(row) != len(rows[0]))
             raise HierarchyError(
-                f"{path}: line {line} has {len(rows[line - 1])} levels, line 1 has {len(rows[0])}.",
+                f"{path}: line {lines[odd]} has {len(rows[odd])} levels, line {lines[0]} has {len(rows[0])}.",
                 hint="Give every line the same number of levels; repeat a label to pad a short branch.",
             )
         return cls.from_rows(rows)
 
     @classmethod
     def from_tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
-        """A nested table: keys are inner nodes, lists hold values."""
+        """A nested table: keys are inner nodes, lists hold values. A lone key "*" is the root itself."""
         rows: list[list[str]] = []
 
         def walk(node: Any, above: list[str]) -> None:
@@ -140,7 +147,7 @@ class Hierarchy:
             else:
                 rows.append([value_text(node), *above])
 
-        walk(tree, [ROOT])
+        walk(tree, [] if isinstance(tree, Mapping) and list(tree) == [ROOT] else [ROOT])
         if not rows:
             raise HierarchyError("the tree has no values.", hint='Write tree = { Chapter = ["value", "value"] }.')
         return cls.from_rows(rows)
@@ -170,21 +177,17 @@ class Hierarchy:
     @classmethod
     def from_widths(cls, values: Sequence[str], widths: Sequence[float], start: float = 0) -> Hierarchy:
         """Numeric intervals of growing width, each a multiple of the one before."""
-        for narrow, wide in itertools.pairwise(widths):
+        if not all(0 < width < np.inf for width in widths):
+            raise HierarchyError(f"widths {list(widths)} are not all positive.", hint="For example widths = [5, 10].")
+        steps = [exact(width) for width in widths]
+        for narrow, wide in itertools.pairwise(steps):
             if wide % narrow:
-                raise HierarchyError(
-                    f"width {wide} is not a multiple of {narrow}.", hint="For example widths = [5, 10, 20]."
-                )
-        numbers = [_number(v) for v in values if v not in (MISSING, OTHER)]
-        levels = []
-        for width in widths:
-            low = start + np.floor((min(numbers) - start) / width) * width
-            levels.append([float(low + i * width) for i in range(int((max(numbers) - low) // width) + 2)])
-        rows = []
+                message = f"width {number_text(float(wide))} is not a multiple of {number_text(float(narrow))}."
+                raise HierarchyError(message, hint="For example widths = [5, 10, 20].")
+        rows: list[list[str]] = []
         for value in values:
             special = value in (MISSING, OTHER)
-            rows.append([value, *(value if special else _interval(_number(value), e, closed=False) for e in levels)])
-            rows[-1].append(ROOT)
+            rows.append([value, *(value if special else span(_number(value), step, start)[1] for step in steps), ROOT])
         return cls.from_rows(rows)
 
 
@@ -194,26 +197,40 @@ def value_text(value: Any) -> str:
     return number_text(value) if isinstance(value, int | float) else str(value)
 
 
+def exact(number: float) -> Fraction:
+    """The number that the shortest decimal text stands for: 0.1 is a tenth, so that tenths add up."""
+    return Fraction(repr(float(number)))
+
+
+def span(number: float, width: Fraction, start: float = 0) -> tuple[Fraction, str]:
+    """The interval of this width that holds the number: its lower end and its label."""
+    low = exact(start) + (exact(number) - exact(start)) // width * width
+    return low, f"[{number_text(float(low))}, {number_text(float(low + width))})"
+
+
 def _number(value: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
+        number = np.nan
+    if not np.isfinite(number):
         raise HierarchyError(
             "an interval hierarchy needs numbers, and the column holds something else.",
             hint="Use a CSV or tree hierarchy, or declare missing_values so that markers are not read as values.",
-        ) from None
+        )
+    return number
 
 
-def _interval(number: float, edges: Sequence[float], *, closed: bool = True) -> str:
+def _interval(number: float, edges: Sequence[float]) -> str:
     if list(edges) != sorted(set(edges)) or len(edges) < 2:
         raise HierarchyError(f"interval edges {list(edges)} do not rise.", hint="For example [0, 18, 65, 120].")
     slot = int(np.searchsorted(edges, number, side="right")) - 1
-    if closed and number == edges[-1]:
+    if number == edges[-1]:
         slot -= 1
     if not 0 <= slot < len(edges) - 1:
         raise HierarchyError(
             f"the intervals {number_text(edges[0])}..{number_text(edges[-1])} do not cover all values.",
             hint="Widen the first or last edge.",
         )
-    end = "]" if closed and slot == len(edges) - 2 else ")"
+    end = "]" if slot == len(edges) - 2 else ")"
     return f"[{number_text(edges[slot])}, {number_text(edges[slot + 1])}{end}"

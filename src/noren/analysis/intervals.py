@@ -1,0 +1,194 @@
+"""How far an estimated count may be from the truth.
+
+Two sources. *Linear*: a record's score for a product group G is the product over the attributes of
+(|R n G| - |G| Po) / (Pt - Po); the scores are independent and unbiased, so the variance of their sum is known for
+every table, and for sums of cells without adding variances of cells. *Fisher*: the curvature of the likelihood,
+J = sum_i L_i L_i' / (L_i . x)^2, gives shorter intervals, but only away from zero, where the likelihood is smooth.
+The hybrid takes Fisher's where the estimate exceeds three of its standard errors, and the linear one elsewhere.
+
+By default the truth is the original table, and only the decoys are random; with `population` the table itself is a
+sample of N, and sampling is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.analysis.axes import Axis, Frame
+
+LABELS = np.array(["exact", "linear", "fisher", "none"])
+EXACT, LINEAR, FISHER, NONE = range(4)
+
+FISHER_CELLS = 2500  # beyond, J is not formed
+FISHER_ENTRIES = 25_000_000  # over all exact slots together
+RIDGE = 1e-10
+NEGLIGIBLE = 1e-3  # records: a cell estimated below is taken as empty
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Standard errors and bounds over (slot, decoy groups), and which source each cell's came from."""
+
+    std_error: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    source: NDArray[np.int8]
+
+
+def linear_scores(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of the records' scores over (slot, decoy groups), from the inclusion counts w: unbiased."""
+    for j, axis in enumerate(frame.decoys, start=1):
+        records = w.sum(axis=j, keepdims=True) / axis.design.eta
+        chance = _along(axis.group_sizes * axis.design.p_other, j, w.ndim)
+        w = (axis.sum_groups(w, j) - chance * records) / axis.design.p_gap
+    return w
+
+
+def second_moments(axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """E[score^2] of every group given a value inside it, and given one outside, by hypergeometric moments."""
+    d, eta, p = axis.design.d, axis.design.eta, axis.design.p
+    g = axis.group_sizes.astype(np.float64)
+    chance = g * axis.design.p_other
+
+    def about(population: int, marked: NDArray, drawn: int, shift: float) -> NDArray:
+        """E[(shift + H - chance)^2] for H marked values among `drawn` of `population`."""
+        share = marked / max(population, 1)
+        spread = drawn * share * (1 - share) * (population - drawn) / max(population - 1, 1)
+        return np.asarray(spread + (shift + drawn * share - chance) ** 2)
+
+    tails = about(d, g, eta, 0.0)
+    inside = p * about(d - 1, np.maximum(g - 1, 0), eta - 1, 1.0) + (1 - p) * tails
+    outside = p * about(d - 1, np.minimum(g, d - 1), eta - 1, 0.0) + (1 - p) * tails
+    scale = axis.design.p_gap**2
+    return inside / scale, outside / scale
+
+
+def linear_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64]:
+    """Var of `linear_scores` if the true table is x: (K x)_G - x_G, or (K x)_G - x_G^2 / N with sampling."""
+    moment = x
+    for j, axis in enumerate(frame.decoys, start=1):
+        inside, outside = (_along(m, j, x.ndim) for m in second_moments(axis))
+        moment = outside * moment.sum(axis=j, keepdims=True) + (inside - outside) * axis.sum_groups(moment, j)
+    mean = frame.sum_groups(x)
+    return np.maximum(moment - (mean**2 / max(frame.n, 1) if population else mean), 0.0)
+
+
+def _along(values: NDArray, axis: int, ndim: int) -> NDArray[np.float64]:
+    shape = [1] * ndim
+    shape[axis] = -1
+    return np.asarray(values, np.float64).reshape(shape)
+
+
+def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64] | None:
+    """g' (J^-1 - diag(x)) g for every reported group g, or g' J^-1 g - x_G^2 / N with sampling; None if J is too big.
+
+    J is block-diagonal over exact slots. It is inverted as S (S J S)^-1 S with S = diag(sqrt(x)): at the maximum the
+    eigenvalues of S J S lie in [0, 1] and tell which share of a count's information survives the decoys.
+    """
+    cells = prod(frame.shape[1:])
+    starred = prod((axis.design.d + (axis.design.p < 1)) ** 2 for axis in frame.decoys)
+    if cells > FISHER_CELLS or starred * frame.shape[0] > FISHER_ENTRIES:
+        return None
+    from scipy.linalg import cholesky, solve_triangular
+
+    none, zero = np.zeros(len(frame.tuples), np.int32), np.zeros(len(frame.tuples))
+    blocks = frame.tuples.information(frame.tuples.em_pass(x, none, zero, 1.0)[1])
+    group_of = np.zeros(1, np.int64)
+    for axis in frame.decoys:
+        step = np.where(axis.group_of < 0, -(1 << 40), axis.group_of)
+        group_of = (group_of[:, None] * axis.size + step).ravel()
+    sizes = [axis.size for axis in frame.decoys]
+    out = np.full((frame.shape[0], prod(sizes)), np.inf)
+    for slot, block in enumerate(blocks):
+        values = x[slot].ravel()
+        live = np.flatnonzero(values > NEGLIGIBLE)
+        if not len(live):
+            continue
+        root = np.sqrt(values[live])
+        scaled = block[np.ix_(live, live)] * np.outer(root, root)
+        scaled[np.diag_indices(len(live))] += RIDGE
+        counted = np.flatnonzero(group_of[live] >= 0)
+        groups = np.zeros((len(live), prod(sizes)))
+        groups[counted, group_of[live][counted]] = root[counted]
+        try:
+            factor = cholesky(scaled, lower=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            continue
+        mean = (groups * root[:, None]).sum(axis=0)
+        variance = np.square(solve_triangular(factor, groups, lower=True, check_finite=False)).sum(axis=0)
+        out[slot] = variance - (mean**2 / frame.n if population else mean)
+    return np.maximum(out, 0.0).reshape(frame.shape[0], *sizes)
+
+
+def linear_interval(
+    frame: Frame, centre: NDArray[np.float64], x: NDArray[np.float64], *, level: float, population: bool
+) -> Interval:
+    """centre +- z se with the linear standard error at the table x, within what is possible."""
+    error = np.sqrt(linear_variance(frame, x, population=population))
+    reach = NormalDist().inv_cdf((1 + level) / 2) * error
+    source = np.full(error.shape, LINEAR if frame.decoys else EXACT, np.int8)
+    low, high = _possible(frame, centre - reach, centre + reach, population)
+    return Interval(error, low, high, source)
+
+
+def hybrid_interval(
+    frame: Frame,
+    linear: NDArray[np.float64],
+    x: NDArray[np.float64],
+    *,
+    level: float,
+    population: bool,
+) -> Interval:
+    """Fisher's interval around the likelihood estimate where that exceeds 3 standard errors, else the linear one."""
+    wide = linear_interval(frame, linear, x, level=level, population=population)
+    if not frame.decoys or frame.kept == 0:
+        return wide
+    variance = fisher_variance(frame, x, population=population)
+    if variance is None:
+        return wide
+    count, error = frame.sum_groups(x), np.sqrt(variance)
+    smooth = count > 3 * error
+    reach = NormalDist().inv_cdf((1 + level) / 2) * np.where(smooth, error, 0.0)
+    low, high = _possible(frame, count - reach, count + reach, population)
+    return Interval(
+        std_error=np.where(smooth, error, wide.std_error),
+        low=np.where(smooth, low, wide.low),
+        high=np.where(smooth, high, wide.high),
+        source=np.where(smooth, FISHER, wide.source).astype(np.int8),
+    )
+
+
+def _possible(frame: Frame, low: NDArray, high: NDArray, population: bool) -> tuple[NDArray, NDArray]:
+    """Keep bounds between 0 and the records there are: those of the exact slot, or all of them with sampling."""
+    most = np.bincount(frame.slot_of, minlength=len(frame.slots)).astype(np.float64)
+    if population:
+        most = np.full(len(frame.slots), float(frame.n))
+    top = _along(most, 0, low.ndim)
+    return np.clip(low, 0.0, top), np.clip(high, 0.0, top)
+
+
+def hide_blind(
+    axes: Sequence[Axis], counts: NDArray[np.float64], found: Interval
+) -> tuple[NDArray[np.float64], Interval]:
+    """Along an axis whose sets say nothing: an even share of the count, and bounds from 0 to all of it.
+
+    A group that holds the whole domain keeps what is known of the rest.
+    """
+    share = np.ones(counts.shape)
+    for j, axis in enumerate(axes):
+        if axis.is_blind:
+            share = share * _along(axis.group_sizes / axis.design.d, j, counts.ndim)
+    part, empty = share < 1, share == 0
+    high = np.where(empty, 0.0, found.high)
+    return counts * share, Interval(
+        std_error=np.where(part, high / 2, found.std_error),
+        low=np.where(part, 0.0, found.low),
+        high=high,
+        source=np.where(part, NONE, found.source).astype(np.int8),
+    )

@@ -1,0 +1,273 @@
+"""The distinct tuples of published sets, sorted and counted, and the sums over them that every estimator needs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import permutations
+from math import exp, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.designs.decoys import DecoyDesign
+
+CHUNKS = 4  # a fixed number, so that sums do not depend on the machine
+PRIVATE_CELLS = 50_000_000  # for all chunks together
+SERIAL_WORK = 500_000  # below, threads cost more than they save
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a kernel walks the records: code tables, weights, sizes (axes in sorted order) and how many are shared."""
+
+    arrays: tuple[NDArray, ...]
+    shape: tuple[int, ...]
+    depth: int
+
+    @classmethod
+    def of(
+        cls, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int], nodes: Sequence[int]
+    ) -> Layout:
+        """Lay out code tables and weights, and share as many axes as pays."""
+        widths = [len(c) for c in coefs]
+        sizes = np.array([prod(shape[i:]) for i in range(len(shape) + 1)], np.int64)
+        code_start = np.concatenate([[0], np.cumsum([s.size for s in sets])])[:-1].astype(np.int64)
+        coef_start = np.concatenate([[0], np.cumsum(widths)])[:-1].astype(np.int64)
+        codes = np.concatenate([s.ravel() for s in sets]).astype(np.int32)
+        arrays = (
+            codes,
+            code_start,
+            np.array(widths, np.int64),
+            np.concatenate(coefs).astype(np.float64),
+            coef_start,
+            sizes,
+        )
+        costs = [_cost(depth, widths, shape, nodes) for depth in range(len(shape))]
+        return cls(arrays, tuple(shape), int(np.argmin(costs)))
+
+
+def _cost(depth: int, widths: Sequence[int], shape: Sequence[int], nodes: Sequence[float]) -> float:
+    """Rough work of one pass if the first `depth` axes are shared; nodes[i] = distinct beginnings of i+1 sets."""
+    shared = sum(nodes[i] * (widths[i] + 1) * (3 + prod(shape[i + 1 :]) / 4) for i in range(depth))
+    leaf = prod(int(w) for w in widths[depth:])
+    return shared + nodes[-1] * (leaf if depth == len(shape) - 1 else 1.6 * leaf + 10)
+
+
+class Tuples:
+    """n records as distinct tuples (slot, set, set, ...) with their counts.
+
+    Tables go in and come out with one dimension per entry of the tuple; inside, the axes stand in the order that shares
+    most work.
+    """
+
+    def __init__(
+        self,
+        slots: int,
+        designs: Sequence[DecoyDesign],
+        sets: Sequence[NDArray[np.int32]],
+        order: Sequence[int],
+        ids: NDArray[np.int32],
+        counts: NDArray[np.float64],
+    ) -> None:
+        self.order, self.ids, self.counts = tuple(order), ids, counts
+        self.shape = (slots, *(design.d for design in designs))
+        every = (np.arange(slots, dtype=np.int32)[:, None], *sets)
+        stars = (0.0, *(star(design) for design in designs))
+        self._sets = [every[i] for i in self.order]
+        self._d = [self.shape[i] for i in self.order]
+        self._stars = [stars[i] for i in self.order]
+        self._exact = [i == 0 for i in self.order]
+        self.nodes: list[int] = []
+        changed = np.zeros(len(counts), np.bool_)
+        changed[:1] = True
+        for i in range(len(self.order)):
+            changed[1:] |= ids[1:, i] != ids[:-1, i]
+            self.nodes.append(int(changed.sum()))
+
+    @classmethod
+    def build(
+        cls,
+        slots: int,
+        designs: Sequence[DecoyDesign],
+        sets: Sequence[NDArray[np.int32]],
+        columns: Sequence[NDArray[np.int32]],
+    ) -> Tuples:
+        """Sort and count records given as columns of slot and set numbers."""
+        distinct = [max(1, slots), *(max(1, len(s)) for s in sets)]
+        widths = [1, *(design.eta + (star(design) > 0) for design in designs)]
+        order = _best_order(distinct, widths, (slots, *(design.d for design in designs)), len(columns[0]))
+        if prod(distinct) < 1 << 62:
+            key = np.zeros(len(columns[0]), np.int64)
+            for i in order:
+                key = key * distinct[i] + columns[i]
+            keys, counts = np.unique(key, return_counts=True)
+            ids = np.empty((len(keys), len(order)), np.int32)
+            for position in range(len(order) - 1, -1, -1):
+                keys, ids[:, position] = np.divmod(keys, distinct[order[position]])
+        else:
+            stacked = np.stack([columns[i] for i in order], axis=1)
+            stacked = stacked[np.lexsort(stacked.T[::-1])]
+            new = np.ones(len(stacked), np.bool_)
+            new[1:] = (stacked[1:] != stacked[:-1]).any(axis=1)
+            ids = stacked[new]
+            counts = np.diff(np.append(np.flatnonzero(new), len(stacked)))
+        return cls(slots, designs, sets, order, np.ascontiguousarray(ids), counts.astype(np.float64))
+
+    @classmethod
+    def single(cls, design: DecoyDesign, sets: NDArray[np.int32], counts: NDArray[np.float64]) -> Tuples:
+        """One attribute on its own: its distinct sets and how often each occurs."""
+        ids = np.column_stack([np.zeros(len(sets), np.int32), np.arange(len(sets), dtype=np.int32)])
+        return cls(1, (design,), (sets,), (0, 1), ids, counts)
+
+    def margin(self, axis: int, size: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How many records have each slot (axis 0) or each set of a decoy column, if tuple t occurs counts[t] times."""
+        return np.bincount(self.ids[:, self.order.index(axis)], counts, size).astype(np.float64)
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    @cached_property
+    def _plain(self) -> Layout:
+        return Layout.of(self._sets, [np.ones(s.shape[1]) for s in self._sets], self._d, self.nodes)
+
+    @cached_property
+    def _starred(self) -> Layout:
+        """Sets plus, where p < 1, the marginal `*` that stands for every value outside."""
+        sets, coefs, shape = [], [], []
+        for s, d, star in zip(self._sets, self._d, self._stars, strict=True):
+            coef = np.ones(s.shape[1])
+            sets.append(np.column_stack([s, np.full(len(s), d, np.int32)]) if star else s)
+            coefs.append(np.append(coef, star) if star else coef)
+            shape.append(d + 1 if star else d)
+        return Layout.of(sets, coefs, shape, self.nodes)
+
+    @cached_property
+    def _pairs(self) -> Layout:
+        """Pairs of cells inside each set; the slot needs none, since no record spans two of them."""
+        starred, sets, coefs, shape = self._starred, [], [], []
+        codes, code_start, widths, coef, coef_start, _ = starred.arrays
+        for i, exact in enumerate(self._exact):
+            width, side = int(widths[i]), starred.shape[i]
+            rows = codes[code_start[i] :][: len(self._sets[i]) * width].reshape(-1, width)
+            c = coef[coef_start[i] :][:width]
+            sets.append(rows if exact else (rows[:, :, None] * side + rows[:, None, :]).reshape(len(rows), -1))
+            coefs.append(c if exact else np.outer(c, c).ravel())
+            shape.append(side if exact else side * side)
+        return Layout.of(sets, coefs, shape, self.nodes)
+
+    def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float]) -> tuple[NDArray, float]:
+        """Split the records into a few chunks, each adding to its own table, and add those up."""
+        size, total = prod(layout.shape), len(self)
+        cost = _cost(layout.depth, [int(w) for w in layout.arrays[2]], layout.shape, self.nodes)
+        chunks = CHUNKS if cost > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
+        edges = np.linspace(0, total, chunks + 1).astype(int)
+        tables = [np.zeros(size) for _ in range(chunks)]
+        jobs = [(int(edges[i]), int(edges[i + 1]), tables[i]) for i in range(chunks)]
+        if chunks == 1:
+            return tables[0], work(*jobs[0])
+        with ThreadPoolExecutor(min(chunks, os.cpu_count() or 1)) as pool:
+            values = list(pool.map(lambda job: work(*job), jobs))
+        return sum(tables[1:], start=tables[0]), sum(values)
+
+    def inclusions(self) -> NDArray[np.float64]:
+        """w_c: how many records' product sets contain cell c (equation 17)."""
+        from noren.kernels import em
+
+        layout, kernel = self._plain, _untyped(em.add_products)
+
+        def work(start: int, stop: int, table: NDArray) -> float:
+            kernel(self.ids, start, stop, layout.depth, *layout.arrays, self.counts, table)
+            return 0.0
+
+        table, _ = self._run(layout, work)
+        return self._back(table.reshape(layout.shape))
+
+    def em_pass(
+        self, x: NDArray, held: NDArray[np.int32], floor: NDArray[np.float64], scale: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """sum_i L_i(c) / (L_i . x) over the records not held out; every tuple's L . x; and the log likelihood of
+        the held ones, sum of log(scale L_i . x + floor_i)."""
+        from noren.kernels import em
+
+        layout, kernel, sums = self._starred, _untyped(em.em_pass), np.empty(len(self))
+        inner = np.transpose(x, self.order)
+        for i, star in enumerate(self._stars):
+            if star:
+                inner = np.concatenate([inner, inner.sum(axis=i, keepdims=True)], axis=i)
+        flat = np.ascontiguousarray(inner).ravel()
+
+        def work(start: int, stop: int, table: NDArray) -> float:
+            fixed = (self.ids, start, stop, layout.depth, *layout.arrays)
+            return float(kernel(*fixed, flat, self.counts, held, floor, scale, table, sums))
+
+        table, value = self._run(layout, work)
+        return self._back(self._fold(table.reshape(layout.shape), range(len(self.order)))), sums, value
+
+    def information(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J = sum_i L_i L_i' / (L_i . x)^2, one block per slot: shape (slots, cells, cells) over the decoys' cells."""
+        from noren.kernels import em
+
+        layout, kernel = self._pairs, _untyped(em.add_products)
+        amounts = self.counts / np.square(np.maximum(sums, 1e-150))
+
+        def work(start: int, stop: int, table: NDArray) -> float:
+            kernel(self.ids, start, stop, layout.depth, *layout.arrays, amounts, table)
+            return 0.0
+
+        table, _ = self._run(layout, work)
+        sides = [(s,) if exact else (s, s) for s, exact in zip(self._starred.shape, self._exact, strict=True)]
+        blocks = table.reshape([s for side in sides for s in side])
+        first = np.cumsum([0, *(len(side) for side in sides)])
+        blocks = self._fold(blocks, [int(first[i]) for i in range(len(sides))])
+        blocks = self._fold(blocks, [int(first[i + 1]) - 1 for i in range(len(sides))])
+        rank = np.argsort(self.order)
+        axes = [int(first[rank[0]]), *(int(first[i]) for i in rank[1:]), *(int(first[i]) + 1 for i in rank[1:])]
+        cells = prod(self.shape[1:])
+        return np.ascontiguousarray(blocks.transpose(axes)).reshape(self.shape[0], cells, cells)
+
+    def _fold(self, table: NDArray, dimensions: Sequence[int]) -> NDArray:
+        """Give what the marginal `*` gathered to every value of its axis."""
+        for star, dim in zip(self._stars, dimensions, strict=True):
+            if star:
+                last = table.shape[dim] - 1
+                table = np.take(table, range(last), axis=dim) + np.take(table, [last], axis=dim)
+        return table
+
+    def _back(self, table: NDArray) -> NDArray[np.float64]:
+        return np.ascontiguousarray(np.transpose(table, np.argsort(self.order)))
+
+
+def star(design: DecoyDesign) -> float:
+    """What any value gets where one inside the set gets 1 more: L is proportional to 1[in] + 1 / (rho - 1).
+
+    rho - 1 = p d / ((1 - p) eta), in the form that does not cancel.
+    """
+    return (1 - design.p) * design.eta / (design.p * design.d)
+
+
+def _best_order(distinct: Sequence[int], widths: Sequence[int], shape: Sequence[int], records: int) -> tuple[int, ...]:
+    """The order of axes whose common beginnings save most work, by expected numbers of distinct beginnings."""
+
+    def cost(order: tuple[int, ...]) -> float:
+        nodes, boxes = [], 1.0
+        for i in order:
+            boxes *= max(1, distinct[i])
+            nodes.append(boxes * -(exp(-records / boxes) - 1) if records < 30 * boxes else boxes)
+        nodes[-1] = min(nodes[-1], float(records))
+        w, s = [widths[i] for i in order], [shape[i] for i in order]
+        return min(_cost(depth, w, s, nodes) for depth in range(len(order)))
+
+    if len(shape) > 6:
+        return tuple(int(i) for i in np.argsort(distinct, kind="stable"))
+    return min(permutations(range(len(shape))), key=cost)
+
+
+def _untyped(kernel: Any) -> Callable[..., Any]:
+    """Numba's dispatchers declare a signature without arguments; this one has them."""
+    found: Callable[..., Any] = kernel
+    return found

@@ -1,0 +1,175 @@
+"""Sums over product sets, shared between records: the inner loops of counting, EM and Fisher information.
+
+A record is a tuple of set numbers, one per axis; row s of an axis' code table lists the cells of set s along that
+axis, and `coefs` weighs its columns. Records come sorted, so those that agree on the first `depth` axes stand
+together: the sum over those axes is formed once for all of them (a small table per level), and each record
+touches only the product of its remaining sets. `sizes[i]` is the number of cells of the axes i, i+1, ...
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _level_starts(depth, sizes):
+    """Where the table of each level 1..depth starts in one buffer; the last entry is the buffer's length."""
+    starts = np.zeros(depth + 2, np.int64)
+    for level in range(1, depth + 1):
+        starts[level + 1] = starts[level] + sizes[level]
+    return starts
+
+
+@njit(cache=True, nogil=True)
+def _gather(source, target, codes, first, coefs, size):
+    """target = the weighted sum of the source's rows named by one set."""
+    for j in range(size):
+        target[j] = 0.0
+    for k in range(coefs.size):
+        row = source[codes[first + k] * size : codes[first + k] * size + size]
+        c = coefs[k]
+        for j in range(size):
+            target[j] += c * row[j]
+
+
+@njit(cache=True, nogil=True)
+def _scatter(source, target, codes, first, coefs, size):
+    """Add the source, weighted, to the target's rows named by one set, and empty the source."""
+    for k in range(coefs.size):
+        row = target[codes[first + k] * size : codes[first + k] * size + size]
+        c = coefs[k]
+        for j in range(size):
+            row[j] += c * source[j]
+    for j in range(size):
+        source[j] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _first_change(ids, t, start, depth):
+    """The first shared axis on which record t differs from the one before it; `depth` if none does."""
+    if t == start:
+        return 0
+    for level in range(depth):
+        if ids[t, level] != ids[t - 1, level]:
+            return level
+    return depth
+
+
+@njit(cache=True, nogil=True)
+def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, offsets, weights):
+    """List the cells of record t's remaining product set and their weights; returns how many there are."""
+    offsets[0] = 0
+    weights[0] = 1.0
+    count = 1
+    for axis in range(depth, widths.size):
+        width = widths[axis]
+        first = code_start[axis] + np.int64(ids[t, axis]) * width
+        size = sizes[axis + 1]
+        for k in range(width - 1, -1, -1):
+            step = codes[first + k] * size
+            c = coefs[coef_start[axis] + k]
+            for m in range(count):
+                offsets[k * count + m] = offsets[m] + step
+                weights[k * count + m] = weights[m] * c
+        count *= width
+    return count
+
+
+@njit(cache=True, nogil=True)
+def em_pass(
+    ids, start, stop, depth, codes, code_start, widths, coefs, coef_start, sizes,
+    x, counts, held, floor, scale, acc, sums,
+):  # fmt: skip
+    """One EM pass over records start..stop-1.
+
+    sums[t] = L_t . x; acc_c += (counts_t - held_t) L_t(c) / sums[t]. Returns the log likelihood of the held
+    records, sum of held_t log(scale sums[t] + floor[t]).
+    """
+    starts = _level_starts(depth, sizes)
+    tables = np.zeros(starts[depth + 1])
+    accs = np.zeros(starts[depth + 1])
+    leaf_cells = 1
+    for axis in range(depth, widths.size):
+        leaf_cells *= widths[axis]
+    offsets = np.empty(leaf_cells, np.int64)
+    weights = np.empty(leaf_cells)
+    single = depth == widths.size - 1
+    last = widths.size - 1
+    log_likelihood = 0.0
+    table = x
+    store = acc
+    if depth > 0:
+        table = tables[starts[depth] : starts[depth + 1]]
+        store = accs[starts[depth] : starts[depth + 1]]
+    for t in range(start, stop):
+        change = _first_change(ids, t, start, depth)
+        if change < depth:
+            if t > start:
+                _close(
+                    ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs
+                )
+            for level in range(change, depth):
+                source = x if level == 0 else tables[starts[level] : starts[level + 1]]
+                first = code_start[level] + np.int64(ids[t, level]) * widths[level]
+                weight = coefs[coef_start[level] : coef_start[level] + widths[level]]
+                _gather(source, tables[starts[level + 1] : starts[level + 2]], codes, first, weight, sizes[level + 1])
+        total = 0.0
+        n = counts[t] - held[t]
+        if single:
+            first = code_start[last] + np.int64(ids[t, last]) * widths[last]
+            at = coef_start[last]
+            for k in range(widths[last]):
+                total += coefs[at + k] * table[codes[first + k]]
+            if n > 0 and total > 0:
+                r = n / total
+                for k in range(widths[last]):
+                    store[codes[first + k]] += r * coefs[at + k]
+        else:
+            count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, offsets, weights)
+            for m in range(count):
+                total += weights[m] * table[offsets[m]]
+            if n > 0 and total > 0:
+                r = n / total
+                for m in range(count):
+                    store[offsets[m]] += r * weights[m]
+        sums[t] = total
+        if held[t] > 0:
+            log_likelihood += held[t] * np.log(max(scale * total + floor[t], 1e-300))
+    if stop > start and depth > 0:
+        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs)
+    return log_likelihood
+
+
+@njit(cache=True, nogil=True)
+def _close(ids, t, change, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs):
+    """Record t was the last of its shared sets from axis `change` on: push what they gathered one level up."""
+    for level in range(depth - 1, change - 1, -1):
+        target = acc if level == 0 else accs[starts[level] : starts[level + 1]]
+        first = code_start[level] + np.int64(ids[t, level]) * widths[level]
+        weight = coefs[coef_start[level] : coef_start[level] + widths[level]]
+        _scatter(accs[starts[level + 1] : starts[level + 2]], target, codes, first, weight, sizes[level + 1])
+
+
+@njit(cache=True, nogil=True)
+def add_products(ids, start, stop, depth, codes, code_start, widths, coefs, coef_start, sizes, amounts, acc):
+    """acc_c += amounts_t * (weight of c in record t's product set), for records start..stop-1."""
+    starts = _level_starts(depth, sizes)
+    accs = np.zeros(starts[depth + 1])
+    leaf_cells = 1
+    for axis in range(depth, widths.size):
+        leaf_cells *= widths[axis]
+    offsets = np.empty(leaf_cells, np.int64)
+    weights = np.empty(leaf_cells)
+    store = acc
+    if depth > 0:
+        store = accs[starts[depth] : starts[depth + 1]]
+    for t in range(start, stop):
+        change = _first_change(ids, t, start, depth)
+        if change < depth and t > start:
+            _close(ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs)
+        count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, offsets, weights)
+        for m in range(count):
+            store[offsets[m]] += amounts[t] * weights[m]
+    if stop > start and depth > 0:
+        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs)

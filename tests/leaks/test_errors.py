@@ -1,0 +1,166 @@
+"""No error repeats what stands in a record's cell: messages, hints, tracebacks and the command line's output."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+
+import noren as nr
+from noren.cli.main import main
+
+MARK = "Xq7Marker"
+NUMBER = "987650123"
+COLUMNS = "key,zip,s"
+RECORDS = [f"k{i},z{i % 3},{'abcd'[i % 4]}" for i in range(40)]
+REQUIRE = '[[require]]\nmodel = "frequency-l-diversity"\non = "s"\nl = 2\n'
+ORDERED = '[[require]]\nmodel = "t-closeness"\non = "s"\nt = 0.3\ndistance = "ordered"\n'
+
+
+@dataclass(frozen=True)
+class Case:
+    """One bad line among forty good ones, and the policy it is bad under."""
+
+    line: str | bytes
+    says: str
+    zip: str = 'role = "quasi-identifier"'
+    s: str = 'role = "sensitive"'
+    more: str = ""
+    require: str = REQUIRE
+    before: tuple[str, ...] = tuple(RECORDS)
+    files: dict[str, str] = field(default_factory=dict)
+    secret: bool = False
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        line = self.line if isinstance(self.line, bytes) else self.line.encode()
+        content = "\n".join([COLUMNS, *self.before]).encode() + b"\n" + line + b"\n"
+        (folder / "data.csv").write_bytes(content)
+        roles = f'key = {{ role = "identifier" }}\nzip = {{ {self.zip} }}\ns = {{ {self.s} }}\n'
+        randomness = '\n[randomness]\nrecord_key = "key"\nsecret = "secret.key"\n' if self.secret else ""
+        text = f"[attributes]\n{roles}\n{self.require}\n{self.more}{randomness}"
+        (folder / "policy.toml").write_text(text, encoding="utf-8")
+        for name, content_text in self.files.items():
+            (folder / name).write_text(content_text, encoding="utf-8")
+        if self.secret:
+            nr.Secret.create(folder / "secret.key")
+        return folder / "data.csv", folder / "policy.toml"
+
+
+NUMBERS = tuple(f"k{i},{i},{'abcd'[i % 4]}" for i in range(40))
+GRADES = tuple(f"k{i},z,{i % 4}" for i in range(40))
+CASES = {
+    "a cell too many": Case(f"k99,z1,a,{MARK}", "cells, the header has 3"),
+    "a cell too few": Case(MARK, "cells, the header has 3"),
+    "a quote that is never closed": Case(f'k99,"z1,{MARK}', "quote"),
+    "bytes that are not UTF-8": Case(b"k99,z\xff" + MARK.encode() + b",a", "not valid utf-8", more='[data]\nencoding = "utf-8"\n'),
+    "bytes that are not cp1252": Case(b"k99,z\x81" + MARK.encode() + b",a", "not valid cp1252", more='[data]\nencoding = "cp1252"\n'),
+    "text that is not UTF-16": Case(f"k99,{MARK},a", "utf-16", more='[data]\nencoding = "utf-16"\n'),
+    "a value outside the declared domain": Case(f"k99,z1,{MARK}", "1 rare value", s='role = "sensitive", values = ["a", "b", "c", "d"]'),
+    "an exact value outside its domain": Case(f"k99,{MARK},a", "1 rare value", zip='role = "plain", values = ["z0", "z1", "z2"]'),
+    "a value outside the hierarchy": Case(
+        f"k99,{MARK},a", "1 rare value", zip='role = "quasi-identifier", hierarchy = "tree.csv"', files={"tree.csv": "z0;*\nz1;*\nz2;*\n"}
+    ),
+    "a value outside the tree": Case(f"k99,z1,{MARK}", "1 rare value", s='role = "sensitive", hierarchy = { tree = { x = ["a", "b"], y = ["c", "d"] } }'),
+    "text among binned numbers": Case(f"k99,{MARK},a", "not a number", zip='role = "plain", bins = [0, 20, 40]', before=NUMBERS),
+    "a number outside the bins": Case(f"k99,{NUMBER},a", "1 cells lie outside", zip='role = "plain", bins = [0, 20, 40]', before=NUMBERS),
+    "text under an interval hierarchy": Case(f"k99,{MARK},a", "needs numbers", zip='role = "plain", hierarchy = { widths = [5, 10] }', before=NUMBERS),
+    "a number outside the intervals": Case(
+        f"k99,{NUMBER},a", "do not cover", zip='role = "plain", hierarchy = { intervals = [[0, 20, 40]] }', before=NUMBERS
+    ),
+    "text under a numeric distance": Case(f"k99,z,{MARK}", "domain of numbers", s='role = "sensitive", distance = "numeric"', before=GRADES),
+    "a rare value that is refused": Case(f"k99,z1,{MARK}", "fewer than 3 records", s='role = "sensitive", min_count = 3, rare = "refuse"'),
+    "a missing cell that is refused": Case(f"{MARK},,a", "1 cells are missing", zip='role = "plain", missing = "reject"'),
+    "a missing cell that has no order": Case(
+        f"k99,{MARK},", "no place in the order", s='role = "sensitive", distance = "ordinal", values = ["a", "b", "c", "d"]', require=ORDERED
+    ),
+    "a repeated record key": Case(f"{MARK},z1,a", "not unique", before=(*RECORDS, f"{MARK},z2,b"), secret=True),
+    "a missing record key": Case(f",{MARK},a", "record key is missing", secret=True),
+    "a sensitive column of one value": Case(f"k99,z1,{MARK}", "single value", before=(f"k1,z1,{MARK}",)),
+    "more diversity than values": Case(f"k99,z1,{MARK}", "exceeds the 5 values", require=REQUIRE.replace("l = 2", "l = 6")),
+    "as much diversity as values": Case(f"k99,z1,{MARK}", "whole domain of 5", require=REQUIRE.replace("l = 2", "l = 5")),
+    "parameters that fall short": Case(
+        f"k99,z1,{MARK}", "nothing is published", require=REQUIRE.replace("l = 2", "l = 3"), more="[method]\nname = \"decoys\"\nparameters.s.eta = 2\n"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_error_quotes_a_cell(name, tmp_path):
+    data, policy = CASES[name].write(tmp_path)
+    assert (MARK if NUMBER.encode() not in data.read_bytes() else NUMBER).encode() in data.read_bytes()
+    with pytest.raises(nr.NorenError, match=CASES[name].says) as caught:
+        nr.anonymize(data, policy, to=tmp_path / "release")
+    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value) + repr(vars(caught.value))
+    assert MARK not in told
+    assert NUMBER not in told
+    assert not (tmp_path / "release").exists()
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+@pytest.mark.parametrize("name", CASES)
+def test_no_output_of_the_command_quotes_a_cell(name, options, tmp_path):
+    data, policy = CASES[name].write(tmp_path)
+    result = CliRunner().invoke(main, ["anonymize", str(data), str(policy), "--to", str(tmp_path / "out"), *options])
+    assert result.exit_code == (1 if "fall short" in name else 2)
+    assert result.output
+    assert MARK not in result.output
+    assert NUMBER not in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_value_that_many_share_may_be_named(tmp_path):
+    """The line between a domain value and somebody's cell is five records; this shows the search above would find it."""
+    five = Case(f"k99,z1,{MARK}", "", s='role = "sensitive", values = ["a", "b", "c", "d"]')
+    data, policy = Case(five.line, "", s=five.s, before=(*RECORDS, *(f"m{i},z1,{MARK}" for i in range(4)))).write(tmp_path)
+    with pytest.raises(nr.PolicyError, match=MARK):
+        nr.anonymize(data, policy)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_verifying_against_another_original_quotes_no_cell(options, tmp_path):
+    data, policy = Case("k98,z1,a", "").write(tmp_path)
+    nr.anonymize(data, policy, to=tmp_path / "release")
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join([COLUMNS, *RECORDS, f"k99,z1,{MARK}"]), encoding="utf-8")
+    command = ["verify", str(tmp_path / "release"), "--policy", str(policy), "--original", str(other)]
+    result = CliRunner().invoke(main, [*command, *options])
+    assert result.exit_code == 2
+    assert "outside its domain" in result.output
+    assert MARK not in result.output
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([[MARK]] * 3),
+        pa.array([MARK.encode()] * 3, pa.binary()),
+        pa.array([{"x": MARK}] * 3),
+    ],
+    ids=["list", "binary", "struct"],
+)
+def test_a_column_of_a_wrong_type_is_not_quoted(column):
+    policy = nr.Policy(
+        attributes={"q": "plain", "s": "sensitive"}, require=[{"model": "frequency-l-diversity", "on": "s", "l": 2}]
+    )
+    with pytest.raises(nr.DataError, match="not a single value") as caught:
+        nr.anonymize(pa.table({"q": column, "s": ["a", "b", "c"]}), policy)
+    assert MARK not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("keys", [pa.array([1.5, 2.5, 987.25]), pa.array([MARK.encode(), b"b", b"c"], pa.binary())])
+def test_a_record_key_of_a_wrong_type_is_not_quoted(keys, tmp_path):
+    nr.Secret.create(tmp_path / "secret.key")
+    policy = nr.Policy(
+        attributes={"key": "identifier", "s": "sensitive"},
+        require=[{"model": "frequency-l-diversity", "on": "s", "l": 2}],
+        randomness={"record_key": "key"},
+    )
+    with pytest.raises(nr.DataError, match="must be text or an integer") as caught:
+        nr.anonymize(pa.table({"key": keys, "s": ["a", "b", "c"]}), policy, secret=tmp_path / "secret.key")
+    told = "".join(traceback.format_exception(caught.value))
+    assert MARK not in told
+    assert "987" not in told
