@@ -2,10 +2,9 @@
 
     python benchmarks/release_census.py --records 10000000
 
-The table is generated (68 attributes, domains 2..18, skewed), written as CSV or Parquet, and released with l = 5 (where the
-domain has more than five values, else by the largest set that still says something). The run happens in a process of
-its own, whose peak memory is reported; reading the file once and writing it once are measured in the same run for
-comparison.
+The table is generated (68 attributes, domains 2..18, skewed), written as CSV or Parquet, and released with l = 5 where
+the domain has more than five values, else by the largest set that still says something. The run happens in a process
+of its own, whose peak memory is reported.
 """
 
 from __future__ import annotations

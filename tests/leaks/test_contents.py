@@ -128,8 +128,8 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
         "method": {"name": "decoys"},
         "randomness": randomness,
         "verdicts": [
-            {**frequency, "column": name, "required": l, "achieved": l, "holds": True, "basis": "the release alone"}
-            for name, l in (("age", 2), ("job", 2), ("ill", 3))
+            {**frequency, "column": name, "required": n, "achieved": n, "holds": True, "basis": "the release alone"}
+            for name, n in (("age", 2), ("job", 2), ("ill", 3))
         ],
     }
     return {
@@ -191,7 +191,7 @@ def test_the_manifest_does_not_depend_on_how_common_the_values_are(tmp_path):
 def test_a_figure_that_tells_about_the_exact_distribution_is_left_out(tmp_path):
     """Closeness is judged on the exact distribution: whether it holds is published, how closely is not."""
     policy = nr.Policy(
-        attributes={name: "identifier" for name in people().column_names} | {"job": "sensitive"},
+        attributes=dict.fromkeys(people().column_names, "identifier") | {"job": "sensitive"},
         require=[{"model": "t-closeness", "on": "job", "t": 0.25}],
     )
     nr.anonymize(people(), policy, to=tmp_path / "release")

@@ -27,8 +27,8 @@ class Case:
 
     line: str | bytes
     says: str
-    zip: str = 'role = "quasi-identifier"'
-    s: str = 'role = "sensitive"'
+    zip: str = ""
+    s: str = ""
     more: str = ""
     require: str = REQUIRE
     before: tuple[str, ...] = tuple(RECORDS)
@@ -39,7 +39,11 @@ class Case:
         line = self.line if isinstance(self.line, bytes) else self.line.encode()
         content = "\n".join([COLUMNS, *self.before]).encode() + b"\n" + line + b"\n"
         (folder / "data.csv").write_bytes(content)
-        roles = f'key = {{ role = "identifier" }}\nzip = {{ {self.zip} }}\ns = {{ {self.s} }}\n'
+        roles = (
+            'key = { role = "identifier" }\n'
+            f'zip = {{ role = "quasi-identifier"{self.zip} }}\n'
+            f's = {{ role = "sensitive"{self.s} }}\n'
+        )
         randomness = '\n[randomness]\nrecord_key = "key"\nsecret = "secret.key"\n' if self.secret else ""
         text = f"[attributes]\n{roles}\n{self.require}\n{self.more}{randomness}"
         (folder / "policy.toml").write_text(text, encoding="utf-8")
@@ -51,41 +55,63 @@ class Case:
 
 
 NUMBERS = tuple(f"k{i},{i},{'abcd'[i % 4]}" for i in range(40))
+ABCD = ', values = ["a", "b", "c", "d"]'
 GRADES = tuple(f"k{i},z,{i % 4}" for i in range(40))
 CASES = {
     "a cell too many": Case(f"k99,z1,a,{MARK}", "cells, the header has 3"),
     "a cell too few": Case(MARK, "cells, the header has 3"),
     "a quote that is never closed": Case(f'k99,"z1,{MARK}', "quote"),
-    "bytes that are not UTF-8": Case(b"k99,z\xff" + MARK.encode() + b",a", "not valid utf-8", more='[data]\nencoding = "utf-8"\n'),
-    "bytes that are not cp1252": Case(b"k99,z\x81" + MARK.encode() + b",a", "not valid cp1252", more='[data]\nencoding = "cp1252"\n'),
+    "bytes that are not UTF-8": Case(
+        b"k99,z\xff" + MARK.encode() + b",a", "not valid utf-8", more='[data]\nencoding = "utf-8"\n'
+    ),
+    "bytes that are not cp1252": Case(
+        b"k99,z\x81" + MARK.encode() + b",a", "not valid cp1252", more='[data]\nencoding = "cp1252"\n'
+    ),
     "text that is not UTF-16": Case(f"k99,{MARK},a", "utf-16", more='[data]\nencoding = "utf-16"\n'),
-    "a value outside the declared domain": Case(f"k99,z1,{MARK}", "1 rare value", s='role = "sensitive", values = ["a", "b", "c", "d"]'),
-    "an exact value outside its domain": Case(f"k99,{MARK},a", "1 rare value", zip='role = "plain", values = ["z0", "z1", "z2"]'),
+    "a value outside the declared domain": Case(f"k99,z1,{MARK}", "1 rare value", s=ABCD),
+    "an exact value outside its domain": Case(f"k99,{MARK},a", "1 rare value", zip=', values = ["z0", "z1", "z2"]'),
     "a value outside the hierarchy": Case(
-        f"k99,{MARK},a", "1 rare value", zip='role = "quasi-identifier", hierarchy = "tree.csv"', files={"tree.csv": "z0;*\nz1;*\nz2;*\n"}
+        f"k99,{MARK},a", "1 rare value", zip=', hierarchy = "tree.csv"', files={"tree.csv": "z0;*\nz1;*\nz2;*\n"}
     ),
-    "a value outside the tree": Case(f"k99,z1,{MARK}", "1 rare value", s='role = "sensitive", hierarchy = { tree = { x = ["a", "b"], y = ["c", "d"] } }'),
-    "text among binned numbers": Case(f"k99,{MARK},a", "not a number", zip='role = "plain", bins = [0, 20, 40]', before=NUMBERS),
-    "a number outside the bins": Case(f"k99,{NUMBER},a", "1 cells lie outside", zip='role = "plain", bins = [0, 20, 40]', before=NUMBERS),
-    "text under an interval hierarchy": Case(f"k99,{MARK},a", "needs numbers", zip='role = "plain", hierarchy = { widths = [5, 10] }', before=NUMBERS),
+    "a value outside the tree": Case(
+        f"k99,z1,{MARK}", "1 rare value", s=', hierarchy = { tree = { x = ["a", "b"], y = ["c", "d"] } }'
+    ),
+    "text among binned numbers": Case(f"k99,{MARK},a", "not a number", zip=", bins = [0, 20, 40]", before=NUMBERS),
+    "a number outside the bins": Case(
+        f"k99,{NUMBER},a", "1 cells lie outside", zip=", bins = [0, 20, 40]", before=NUMBERS
+    ),
+    "text under an interval hierarchy": Case(
+        f"k99,{MARK},a", "needs numbers", zip=", hierarchy = { widths = [5, 10] }", before=NUMBERS
+    ),
     "a number outside the intervals": Case(
-        f"k99,{NUMBER},a", "do not cover", zip='role = "plain", hierarchy = { intervals = [[0, 20, 40]] }', before=NUMBERS
+        f"k99,{NUMBER},a", "do not cover", zip=", hierarchy = { intervals = [[0, 20, 40]] }", before=NUMBERS
     ),
-    "text under a numeric distance": Case(f"k99,z,{MARK}", "domain of numbers", s='role = "sensitive", distance = "numeric"', before=GRADES),
-    "a rare value that is refused": Case(f"k99,z1,{MARK}", "fewer than 3 records", s='role = "sensitive", min_count = 3, rare = "refuse"'),
-    "a missing cell that is refused": Case(f"{MARK},,a", "1 cells are missing", zip='role = "plain", missing = "reject"'),
+    "text under a numeric distance": Case(
+        f"k99,z,{MARK}", "domain of numbers", s=', distance = "numeric"', before=GRADES
+    ),
+    "a rare value that is refused": Case(
+        f"k99,z1,{MARK}", "fewer than 3 records", s=', min_count = 3, rare = "refuse"'
+    ),
+    "a missing cell that is refused": Case(f"{MARK},,a", "1 cells are missing", zip=', missing = "reject"'),
     "a missing cell that has no order": Case(
-        f"k99,{MARK},", "no place in the order", s='role = "sensitive", distance = "ordinal", values = ["a", "b", "c", "d"]', require=ORDERED
+        f"k99,{MARK},", "no place in the order", s=ABCD + ', distance = "ordinal"', require=ORDERED
     ),
     "a repeated record key": Case(f"{MARK},z1,a", "not unique", before=(*RECORDS, f"{MARK},z2,b"), secret=True),
     "a missing record key": Case(f",{MARK},a", "record key is missing", secret=True),
     "a sensitive column of one value": Case(f"k99,z1,{MARK}", "single value", before=(f"k1,z1,{MARK}",)),
-    "more diversity than values": Case(f"k99,z1,{MARK}", "exceeds the 5 values", require=REQUIRE.replace("l = 2", "l = 6")),
-    "as much diversity as values": Case(f"k99,z1,{MARK}", "whole domain of 5", require=REQUIRE.replace("l = 2", "l = 5")),
-    "parameters that fall short": Case(
-        f"k99,z1,{MARK}", "nothing is published", require=REQUIRE.replace("l = 2", "l = 3"), more="[method]\nname = \"decoys\"\nparameters.s.eta = 2\n"
+    "more diversity than values": Case(
+        f"k99,z1,{MARK}", "exceeds the 5 values", require=REQUIRE.replace("l = 2", "l = 6")
     ),
-}  # fmt: skip
+    "as much diversity as values": Case(
+        f"k99,z1,{MARK}", "whole domain of 5", require=REQUIRE.replace("l = 2", "l = 5")
+    ),
+    "parameters that fall short": Case(
+        f"k99,z1,{MARK}",
+        "nothing is published",
+        require=ORDERED.replace("ordered", "equal"),
+        more='[method]\nname = "decoys"\nparameters.s = { eta = 2, p = 0.9 }\n',
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -113,9 +139,9 @@ def test_no_output_of_the_command_quotes_a_cell(name, options, tmp_path):
 
 
 def test_a_value_that_many_share_may_be_named(tmp_path):
-    """The line between a domain value and somebody's cell is five records; this shows the search above would find it."""
-    five = Case(f"k99,z1,{MARK}", "", s='role = "sensitive", values = ["a", "b", "c", "d"]')
-    data, policy = Case(five.line, "", s=five.s, before=(*RECORDS, *(f"m{i},z1,{MARK}" for i in range(4)))).write(tmp_path)
+    """Between a value of the domain and somebody's cell lie five records. So the search above would find a mark."""
+    before = (*RECORDS, *(f"m{i},z1,{MARK}" for i in range(4)))
+    data, policy = Case(f"k99,z1,{MARK}", "", s=ABCD, before=before).write(tmp_path)
     with pytest.raises(nr.PolicyError, match=MARK):
         nr.anonymize(data, policy)
 

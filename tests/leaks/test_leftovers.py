@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
-import io
 import tempfile
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,9 @@ from click.testing import CliRunner
 
 import noren as nr
 from noren.cli.main import main
+from noren.engines import shuffle
 from noren.pipeline import keys
+from noren.report.page import write_page
 from tests.leaks.world import IDENTIFIERS, ILLS, JOBS, WARDS, holder, people, use_buckets, use_small_batches
 
 
@@ -41,9 +43,7 @@ POINTS = {
 
 def break_at(monkeypatch, where: str, call: int, error: BaseException) -> None:
     """Let the call-th use of a function raise."""
-    module, _, name = where.rpartition(".")
-    owner: object = pytest.importorskip("noren.secret.ledger").Ledger if name == "record" else _module(module)
-    real = getattr(owner, name)
+    real = resolve_name(where)
     calls = 0
 
     def broken(*args, **kwargs):
@@ -53,20 +53,14 @@ def break_at(monkeypatch, where: str, call: int, error: BaseException) -> None:
             raise error
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(owner, name, broken)
-
-
-def _module(name: str) -> object:
-    from importlib import import_module
-
-    return import_module(name)
+    monkeypatch.setattr(where, broken)
 
 
 def below(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
-@pytest.fixture()
+@pytest.fixture
 def temp(tmp_path, monkeypatch) -> Path:
     """A directory for temporary files that nobody else uses."""
     folder = tmp_path / "temp"
@@ -116,7 +110,7 @@ def test_what_stood_beside_the_target_is_left_alone(tmp_path, monkeypatch):
 def test_a_target_that_appears_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     _, policy = holder(tmp_path / "holder")
     target = tmp_path / "release"
-    real = _module("noren.pipeline.anonymize").write_descriptor
+    real = resolve_name("noren.pipeline.anonymize.write_descriptor")
 
     def rival(*args):
         target.mkdir()
@@ -126,7 +120,9 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(tmp_path, monkeypatc
     monkeypatch.setattr("noren.pipeline.anonymize.write_descriptor", rival)
     with pytest.raises(nr.ReleaseError, match="exists already"):
         nr.anonymize(people(), policy, to=target)
-    assert below(tmp_path) == sorted([*(f"holder/{name}" for name in below(tmp_path / "holder")), "holder", "release", "release/rival"])
+    assert below(tmp_path) == sorted(
+        [*(f"holder/{name}" for name in below(tmp_path / "holder")), "holder", "release", "release/rival"]
+    )
 
 
 def test_a_broken_save_leaves_nothing(tmp_path, monkeypatch):
@@ -152,7 +148,6 @@ def test_an_unreadable_table_leaves_no_file_of_keys(line, temp, tmp_path):
 def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
     """The working files are opened in the middle of a run, as someone with access to the disk might."""
     _, policy = holder(tmp_path / "holder", memoised=True)
-    shuffle = _module("noren.engines.shuffle")
     files: dict[str, bytes] = {}
     modes: set[int] = set()
     real = shuffle.unpack
@@ -192,28 +187,20 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
 
 def test_the_file_of_record_keys_holds_keyed_digests_only(tmp_path, monkeypatch):
     _, policy = holder(tmp_path / "holder", memoised=True)
-    written = io.BytesIO()
+    contents = []
 
-    class Recorder:
-        """A temporary file whose content is kept for the test."""
+    class Kept(keys.UniqueKeys):
+        """Shows its file to the test before the file vanishes."""
 
-        def __init__(self):
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115  closed by its user
-            monkeypatch.setattr(keys.tempfile, "TemporaryFile", real)
+        def close(self):
+            self._file.seek(0)
+            contents.append(self._file.read())
+            super().close()
+            assert self._file.closed
 
-        def write(self, content):
-            written.write(content)
-            return self._file.write(content)
-
-        def __getattr__(self, name):
-            return getattr(self._file, name)
-
-    real = tempfile.TemporaryFile
-    recorder = Recorder()
-    monkeypatch.setattr(keys.tempfile, "TemporaryFile", lambda: recorder)
+    monkeypatch.setattr("noren.pipeline.anonymize.UniqueKeys", Kept)
     nr.anonymize(people(), policy)
-    assert recorder.closed
-    content = written.getvalue()
+    (content,) = contents
     assert len(content) == 8 * people().num_rows
     assert len({content[i : i + 8] for i in range(0, len(content), 8)}) == people().num_rows
     assert not any(name.encode()[:6] in content for name in people()["full name"].to_pylist())
@@ -223,7 +210,15 @@ def test_the_file_of_record_keys_holds_keyed_digests_only(tmp_path, monkeypatch)
 def test_the_report_is_never_written_into_the_release(inside, tmp_path):
     data, policy = holder(tmp_path / "holder")
     (tmp_path / "link").symlink_to(tmp_path / "release")
-    command = ["anonymize", str(data), str(policy), "--to", str(tmp_path / "release"), "--report", str(tmp_path / inside)]
+    command = [
+        "anonymize",
+        str(data),
+        str(policy),
+        "--to",
+        str(tmp_path / "release"),
+        "--report",
+        str(tmp_path / inside),
+    ]
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 2
     assert "lies inside the release" in result.output
@@ -242,8 +237,7 @@ def test_the_report_overwrites_nothing(tmp_path):
 
 
 def test_a_report_that_cannot_be_written_leaves_no_half(tmp_path, monkeypatch):
-    page = _module("noren.report.page")
-    monkeypatch.setattr(page.os, "replace", lambda *paths: (_ for _ in ()).throw(FULL_DISK))
+    break_at(monkeypatch, "os.replace", 1, FULL_DISK)
     with pytest.raises(OSError, match="No space left"):
-        page.write_page(tmp_path / "report.html", "text")
+        write_page(tmp_path / "report.html", "text")
     assert below(tmp_path) == []

@@ -27,6 +27,7 @@ EXACT, LINEAR, FISHER, NONE = range(4)
 
 FISHER_CELLS = 2500  # beyond, J is not formed
 FISHER_ENTRIES = 25_000_000  # over all exact slots together
+FISHER_WORK = 2e10  # additions: some ten seconds
 RIDGE = 1e-10
 NEGLIGIBLE = 1e-3  # records: a cell estimated below is taken as empty
 
@@ -94,6 +95,8 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
     cells = prod(frame.shape[1:])
     starred = prod((axis.design.d + (axis.design.p < 1)) ** 2 for axis in frame.decoys)
     if cells > FISHER_CELLS or starred * frame.shape[0] > FISHER_ENTRIES:
+        return None
+    if frame.tuples.information_work() > FISHER_WORK:
         return None
     from scipy.linalg import cholesky, solve_triangular
 

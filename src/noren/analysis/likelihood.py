@@ -23,6 +23,7 @@ from noren.analysis.tuples import Tuples
 Progress = Callable[[int, float], None]
 
 TOLERANCE = 0.1  # records: one attribute stops when no cell moves by more
+STILL = 0.01  # records: several attributes also stop when no cell moves by more in any fold
 MAX_STEPS = 2000
 FOLDS = 4
 PATIENCE = 5
@@ -164,6 +165,8 @@ def stop_by_held_out(frame: Frame, progress: Progress | None = None) -> Fit:
         if len(curve) - 1 - best >= PATIENCE:
             break
         before, accs = tables, [acc for acc, _, _ in passes]
+        if max(float(np.abs(x * acc - x).max()) for x, acc in zip(before, accs, strict=True)) <= STILL:
+            break
         lengths.append(stride(len(lengths), longest))
         tables = [advance(x, acc, lengths[-1]) for x, acc in zip(before, accs, strict=True)]
     x, step = independence(frame, tuples.counts), 0

@@ -160,11 +160,17 @@ class Tuples:
             shape.append(side if exact else side * side)
         return Layout.of(sets, coefs, shape, self.nodes)
 
+    def _work(self, layout: Layout) -> float:
+        return _cost(layout.depth, [int(w) for w in layout.arrays[2]], layout.shape, self.nodes)
+
+    def information_work(self) -> float:
+        """Rough number of additions that `information` would take."""
+        return self._work(self._pairs)
+
     def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float]) -> tuple[NDArray, float]:
         """Split the records into a few chunks, each adding to its own table, and add those up."""
         size, total = prod(layout.shape), len(self)
-        cost = _cost(layout.depth, [int(w) for w in layout.arrays[2]], layout.shape, self.nodes)
-        chunks = CHUNKS if cost > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
+        chunks = CHUNKS if self._work(layout) > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
         edges = np.linspace(0, total, chunks + 1).astype(int)
         tables = [np.zeros(size) for _ in range(chunks)]
         jobs = [(int(edges[i]), int(edges[i + 1]), tables[i]) for i in range(chunks)]
@@ -176,6 +182,10 @@ class Tuples:
 
     def inclusions(self) -> NDArray[np.float64]:
         """w_c: how many records' product sets contain cell c (equation 17)."""
+        return self._inclusions
+
+    @cached_property
+    def _inclusions(self) -> NDArray[np.float64]:
         from noren.kernels import em
 
         layout, kernel = self._plain, _untyped(em.add_products)

@@ -93,6 +93,9 @@ class Decoys(Method):
             if fixed.eta > d:
                 message = f"eta = {fixed.eta} exceeds the {d} values of {name!r}."
                 return Problem(f"method.parameters.{name}.eta", message, f"Choose at most {d}."), ""
+            if fixed.eta < least:
+                message = f"sets of {fixed.eta} values cannot meet {asks}."
+                return Problem(f"method.parameters.{name}.eta", message, f"Choose at least {least}."), ""
             note = f"{name}: eta = d = {d}, so its sets say nothing" if fixed.eta == d else ""
             return DecoyDesign(d=d, eta=fixed.eta, p=fixed.p), note
         if d == 1:

@@ -133,6 +133,19 @@ class Model(BaseModel, ABC):
         )
 
 
+def checked_sets(cells: Cells, column: str, d: int) -> SetCells:
+    """The cells as sets of distinct values of the domain. A check does not take that on trust."""
+    if not isinstance(cells, SetCells) or cells.d != d:
+        raise ModelDoesNotApply(f"column {column!r} does not hold sets over its {d} values.")
+    if not len(cells):
+        return cells
+    if int(cells.data.max()) >> d if cells.is_mask else int(cells.data.max()) >= d:
+        raise ModelDoesNotApply(f"column {column!r} holds a value outside its domain.")
+    if not cells.is_mask and (cells.data[:, 1:] <= cells.data[:, :-1]).any():
+        raise ModelDoesNotApply(f"column {column!r} holds a set that repeats a value or is out of order.")
+    return cells
+
+
 class SetSizeCheck(Check):
     """Every published set holds enough distinct values of the domain.
 
@@ -153,14 +166,10 @@ class SetSizeCheck(Check):
         self.breaches = 0
 
     def observe(self, cells: Cells) -> None:
-        if not isinstance(cells, SetCells) or cells.d != self.d:
-            raise ModelDoesNotApply(f"column {self.column!r} does not hold sets over its {self.d} values.")
-        if not len(cells):
+        sizes = checked_sets(cells, self.column, self.d).sizes()
+        if not len(sizes):
             return
-        if cells.is_mask and self.d < 64 and int(cells.data.max()) >> self.d:
-            raise ModelDoesNotApply(f"column {self.column!r} holds a value outside its domain.")
-        sizes = cells.sizes()
-        self.records += len(cells)
+        self.records += len(sizes)
         self.breaches += int((sizes < self.required - 1e-9).sum())
         least = int(sizes.min())
         self.smallest = least if self.smallest is None else min(self.smallest, least)

@@ -11,7 +11,7 @@ from pydantic import Field
 from noren.cells import Cells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Model, Overall, PublishedColumn, Verdict
+from noren.models.base import Check, Evidence, Model, Overall, PublishedColumn, Verdict, checked_sets
 
 CHUNK = 1 << 14
 TOLERANCE = 1e-9
@@ -64,8 +64,7 @@ class ClosenessCheck(Check):
         """Largest excess over t in standard errors, where the distribution is an estimate."""
 
     def observe(self, cells: Cells) -> None:
-        if not isinstance(cells, SetCells) or cells.d != self.design.d:
-            raise ModelDoesNotApply(f"column {self.column!r} does not hold sets over its {self.design.d} values.")
+        cells = checked_sets(cells, self.column, self.design.d)
         if not len(cells):
             return
         self.records += len(cells)

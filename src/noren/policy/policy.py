@@ -187,18 +187,19 @@ class _Reader:
             if not isinstance(value, Mapping):
                 self.problems.append(Problem(where, f"must be a table, got {value!r}.", "Write [[require]] before it."))
                 continue
-            name, named = value.get("model"), value.get("on")
-            on = named if isinstance(named, list | tuple) else [named]
-            try:
-                if not isinstance(name, str) or name not in MODELS:
-                    message = "missing." if name is None else f"unknown model {name!r}."
-                    self.problems.append(Problem(f"{where}.model", message, closest(str(name), MODELS)))
-                else:
-                    out[number] = MODELS[name].model_validate(value)
-            except ValidationError as error:
-                self.problems += from_validation(where, error, MODELS[name])
-            if number not in out:
-                self.broken.update(column for column in on if isinstance(column, str))
+            name, on = value.get("model"), value.get("on")
+            kind = MODELS.get(name) if isinstance(name, str) else None
+            if kind is None:
+                message = "missing." if name is None else f"unknown model {name!r}."
+                self.problems.append(Problem(f"{where}.model", message, closest(str(name), MODELS)))
+            else:
+                try:
+                    out[number] = kind.model_validate(value)
+                    continue
+                except ValidationError as error:
+                    self.problems += from_validation(where, error, kind)
+            columns = on if isinstance(on, list | tuple) else [on]
+            self.broken.update(column for column in columns if isinstance(column, str))
         return out
 
     def method(self, raw: Any) -> Method:
@@ -206,7 +207,8 @@ class _Reader:
             return raw
         name = raw.get("name") if isinstance(raw, Mapping) else raw
         if not isinstance(name, str) or name not in METHODS:
-            self.problems.append(Problem("method.name", f"unknown method {name!r}.", closest(str(name), METHODS)))
+            message = "missing." if name is None else f"unknown method {name!r}."
+            self.problems.append(Problem("method.name", message, closest(str(name), METHODS)))
             return Decoys()
         try:
             return METHODS[name].model_validate(raw if isinstance(raw, Mapping) else {"name": raw})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,14 +15,8 @@ from noren.models.t_closeness import TCloseness
 from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec
 from noren.schema.roles import Role
 
-
-FORMS: dict[Any, type[BaseModel] | None] = {
-    "HierarchySpec": HierarchySpec,
-    "MatrixSpec": MatrixSpec,
-    "Hierarchy": None,
-    "name": None,
-}
-"""Words that pydantic puts into the place of an error for the form a value was read as; no key is called so."""
+INNER: dict[str, type[BaseModel]] = {"hierarchy": HierarchySpec, "distance": MatrixSpec}
+"""Keys of an attribute that may hold a table of their own; pydantic names the form it was read as after the key."""
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -39,22 +33,23 @@ def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -
     out: list[Problem] = []
     seen: set[str] = set()
     for item in error.errors():
-        forms = [FORMS[part] for part in item["loc"][1:] if part in FORMS]
-        path = [str(item["loc"][0])] if item["loc"] else []
-        path += [str(part) for part in item["loc"][1:] if part not in FORMS]
+        path = [str(part) for part in item["loc"]]
+        owner = kind
+        if kind is Attribute and path and path[0] in INNER:
+            del path[1:2]
+            owner = INNER[path[0]] if len(path) > 1 else kind
         place = ".".join([where, *path])
         if place in seen:
             continue
         seen.add(place)
         name, last = (path[0], path[-1]) if path else ("", "")
-        inner = forms[-1] if forms and forms[-1] is not None else None
-        field = inner.model_fields.get(last) if inner is not None else kind.model_fields.get(name)
+        field = owner.model_fields.get(name if owner is kind else last)
         described = (field.description or "") if field is not None else ""
         if item["type"] == "missing":
             out.append(Problem(place, "missing.", described))
         elif item["type"] == "extra_forbidden":
-            known = inner.model_fields if inner is not None else kind.model_fields if len(path) == 1 else ()
-            out.append(Problem(place, f"unknown key {last!r}.", closest(last, known)))
+            hint = described if owner is kind and len(path) > 1 else closest(last, owner.model_fields)
+            out.append(Problem(place, f"unknown key {last!r}.", hint))
         elif name == "role":
             out.append(Problem(place, f"unknown role {item['input']!r}.", closest(str(item["input"]), map(str, Role))))
         elif item["type"] == "value_error":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 CELL_LIMIT = 20_000_000
 """Largest cross tabulation that is worked out at once."""
 EXPAND_LIMIT = 1_000_000
+ANSWER = ("count", "std_error", "low", "high")
+"""Columns that an estimate adds to those asked for."""
 
 
 class Release:
@@ -93,7 +95,8 @@ class Release:
     def expand(self, limit: int = EXPAND_LIMIT) -> pl.DataFrame:
         """The un-aggregated form: one row per combination of a record's sets (paper 000, Table III (b)).
 
-        `record` numbers the published records, so that rows of one record can be told apart.
+        `record` numbers the published records, so that rows of one record can be told apart (`record_` where a
+        published column has that name).
         """
         rows = self.records
         for design in self.designs.values():
@@ -103,7 +106,7 @@ class Release:
                 f"the expanded form would have {rows:,} rows, more than {limit:,}.",
                 hint="Raise limit, or analyse the release as it is: estimate() never expands it.",
             )
-        frame = self.frame().with_row_index("record")
+        frame = self.frame().with_row_index(_free("record", self.columns))
         for name in self.designs:
             frame = frame.explode(name)
         return frame
@@ -136,7 +139,8 @@ class Release:
 
         `by` names columns, hierarchy levels ("zip@2") or intervals ("age/10"); `where` restricts other columns or the
         same ones to some values. The intervals speak of the original table's counts, or with `population=True` of
-        the population it was sampled from.
+        the population it was sampled from. A column that is itself called count, std_error, low or high gets a
+        trailing underscore in the answer.
         """
         import polars as pl
 
@@ -145,15 +149,17 @@ class Release:
         names = (by,) if isinstance(by, str) else tuple(by)
         if not names:
             raise QueryError("estimate needs at least one column.", hint='For example estimate(["job", "disease"]).')
-        if len(set(names)) != len(names):
-            raise QueryError("a column is asked for twice.", hint="Name every column once.")
         if not 0 < level < 1:
             raise QueryError(f"level={level} is not a probability.", hint="For example 0.95.")
         axes, shown, records = self._axes(names, where or {})
         result = tabulate(axes, estimator, level=level, population=population, progress=progress)
+        titles = tuple(_free(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
         grid = np.indices(result.counts.shape[: len(shown)]).reshape(len(shown), -1)
         frame = pl.DataFrame(
-            {g.title: pl.Series(np.array(g.labels, object)[grid[i]], dtype=pl.String) for i, g in enumerate(shown)}
+            {
+                title: pl.Series(np.array(group.labels, object)[codes], dtype=pl.String)
+                for title, group, codes in zip(titles, shown, grid, strict=True)
+            }
             | {
                 "count": result.counts.ravel(),
                 "std_error": result.std_error.ravel(),
@@ -162,14 +168,14 @@ class Release:
             }
         )
         return Estimate(
-            by=names,
+            by=titles,
             frame=frame,
             estimator=estimator,
             level=level,
             population=population,
             records=records,
             where=dict(where or {}),
-            order={g.title: g.labels for g in shown},
+            order={title: group.labels for title, group in zip(titles, shown, strict=True)},
             diagnostics=result.diagnostics | {"iterations": result.iterations},
         )
 
@@ -205,6 +211,8 @@ class Release:
         """Axes for the columns asked for, then for conditions on decoy columns. Exact columns are filtered here."""
         meanings = self.meanings()
         parsed = [(text, *parse_by(text, meanings)) for text in by]
+        if len({meaning.name for _, meaning, _, _ in parsed}) != len(parsed):
+            raise QueryError("a column is asked for twice.", hint="Name every column once, at one level.")
         needed = list(dict.fromkeys([m.name for _, m, _, _ in parsed] + [find(n, meanings).name for n in where]))
         cells = self.cells(needed)
         domains: dict[str, Domain] = {}
@@ -251,6 +259,13 @@ class Release:
         if allowed is None and group.is_identity:
             return Axis(group.title, column, design)
         return Axis(group.title, column, design, groups.astype(np.int64), len(group.labels))
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    """The name, with underscores until it is not taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _closed(entry: ColumnEntry, cells: Cells) -> tuple[Cells, Domain]:

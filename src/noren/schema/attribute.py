@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, InstanceOf, Tag, field_validator, model_validator
@@ -92,9 +93,7 @@ class Attribute(BaseModel):
                 raise ValueError("values is empty")
             if self.bins is not None:
                 raise ValueError("give values or bins, not both")
-        if self.bins is not None and (
-            len(self.bins) < 2 or any(b <= a for a, b in zip(self.bins, self.bins[1:], strict=False))
-        ):
+        if self.bins is not None and (len(self.bins) < 2 or not all(a < b for a, b in pairwise(self.bins))):
             raise ValueError(f"bins must rise and hold at least two edges, got {list(self.bins)}")
         if self.distance == "tree" and self.hierarchy is None:
             raise ValueError("distance 'tree' needs a hierarchy")

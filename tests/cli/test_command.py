@@ -1,0 +1,111 @@
+"""The real command, in a process of its own, and what all commands have in common."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import noren as nr
+from noren.cli.main import COMMANDS
+from tests.cli.conftest import strict
+from tests.cli.test_holder import assert_needs_no_network
+
+NOREN = Path(sys.executable).with_name("noren")
+
+
+def shell(*words: object, folder: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "LC_ALL": "C.UTF-8", "COLUMNS": "200"}
+    done = subprocess.run(
+        [NOREN, *map(str, words)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+def test_from_a_table_to_an_answer(hospital, tmp_path):
+    """init, anonymize, verify and count as a person would type them."""
+    drafted = shell("init", hospital / "patients.csv", folder=tmp_path)
+    assert drafted.stderr == ""
+    (tmp_path / "policy.toml").write_text(drafted.stdout, encoding="utf-8")
+    shell(
+        "anonymize",
+        hospital / "patients.csv",
+        "policy.toml",
+        "--to",
+        "release",
+        "--report",
+        "report.html",
+        folder=tmp_path,
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["policy.toml", "release", "report.html"]
+    assert "Every requirement holds." in shell("verify", "release", folder=tmp_path).stdout
+    answer = strict(shell("count", "release", "--where", "job=Nurse", "--json", folder=tmp_path).stdout)
+    assert 0 <= answer["low"] <= answer["high"] <= 800
+
+
+def test_errors_go_to_the_error_stream_and_json_to_the_output(tmp_path):
+    refused = shell("init", "nothing.csv", folder=tmp_path, code=2)
+    assert refused.stdout == ""
+    assert refused.stderr.startswith("Error: nothing.csv: no such file.")
+    assert "Hint: " in refused.stderr
+    assert "Traceback" not in refused.stderr
+    answer = strict(shell("init", "nothing.csv", "--json", folder=tmp_path, code=2).stdout)
+    assert answer.keys() == {"error", "message", "hint"}
+    assert answer["error"] == "DataError"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example_and_json(name, run):
+    text = " ".join(run(name, "--help").output.split())
+    assert f"Example: noren {name} " in text
+    assert "--json" in text
+    assert run(name, "-h").output == run(name, "--help").output
+
+
+def test_the_program_lists_its_commands_and_exit_codes(run):
+    text = run("--help").output
+    for name in COMMANDS:
+        assert f"  {name} " in text
+    assert "Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong." in " ".join(text.split())
+    assert run("--version").output == f"noren, version {nr.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [("anonymise",), ("anonymize", "x.csv"), ("count", "release"), ("init", "--what")])
+def test_a_wrong_command_is_exit_code_2(words, run):
+    assert "Error" in run(*words, code=2).output
+
+
+def test_the_demonstration_leaves_everything_it_names(tmp_path, run):
+    folder = tmp_path / "demo"
+    answer = strict(run("demo", "--to", folder, "--records", "1000", "--json").output)
+    assert answer.keys() == {"folder", "records", "verdicts", "largest", "l1", "covered", "cells", "files"}
+    assert (answer["folder"], answer["records"]) == (str(folder), 1000)
+    assert {verdict["holds"] for verdict in answer["verdicts"]} == {True}
+    assert len(answer["largest"]) == 10
+    assert 0 < answer["covered"] <= 1
+    named = {Path(path) for path in answer["files"]}
+    assert named == set(folder.iterdir())
+    assert (folder / "job-disease.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("job-disease.html", "report.html"):
+        assert_needs_no_network((folder / name).read_text(encoding="utf-8"))
+    assert nr.open_release(folder / "release").records == 1000
+    assert "exists already" in run("demo", "--to", folder, code=2).output
+
+
+def test_the_demonstration_shows_its_policy_and_where_things_are(tmp_path, run):
+    text = run("demo", "--to", tmp_path / "demo", "--records", "1000").output
+    for part in ("[[require]]", "A published record: ", "Verified on the written release", "Where things are:"):
+        assert part in text
+    assert "records" in run("demo", "--to", tmp_path / "small", "--records", "5", code=2).output
+    assert not (tmp_path / "small").exists()

@@ -1,0 +1,167 @@
+"""The house stands as drawn: imports point one way, and nobody pays for a room they do not enter."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import noren
+
+SOURCE = Path(noren.__file__).parent
+ORDER = (
+    "errors", "secret", "schema", "cells", "io", "kernels", "engines", "designs", "models", "analysis", "release",
+    "metrics", "methods", "policy", "pipeline", "audit", "report", "papers", "demo", "cli", "studio",
+)  # fmt: skip
+LEAF = "kernels"
+"""Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""
+
+HEAVY = ("numba", "polars", "pyarrow", "altair", "scipy", "pydantic")
+
+
+def room_of(path: Path, root: Path = SOURCE) -> str:
+    return path.relative_to(root).parts[0].removesuffix(".py")
+
+
+def imported_rooms(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every room that a module imports from, at its top or inside a function, with the line; "" is noren itself."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative imports hide the order"
+            package = node.module or ""
+            inside = [f"noren.{alias.name}" for alias in node.names if alias.name != "__version__"]
+            names = (inside or ["noren"]) if package == "noren" else [package]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "noren":
+                yield node.lineno, parts[1] if len(parts) > 1 else ""
+
+
+def trespasses(room: str, tree: ast.AST) -> list[str]:
+    """Imports that this room may not make."""
+    found = []
+    for line, other in imported_rooms(tree):
+        if other in ("", room):
+            continue
+        if room == LEAF:
+            allowed = False
+        elif other == LEAF:
+            allowed = ORDER.index(room) > ORDER.index("schema")
+        else:
+            allowed = ORDER.index(other) < ORDER.index(room)
+        if not allowed:
+            found.append(f"line {line}: {room} imports {other}")
+    return found
+
+
+def modules() -> list[Path]:
+    return [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+
+
+def test_imports_point_one_way() -> None:
+    wrong = [
+        f"{path.relative_to(SOURCE)}, {trespass}"
+        for path in modules()
+        for trespass in trespasses(room_of(path), ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert wrong == []
+
+
+def test_every_room_has_its_place_in_the_order() -> None:
+    assert {room_of(path) for path in modules()} - set(ORDER) == set()
+
+
+@pytest.mark.parametrize(
+    ("room", "code"),
+    [
+        ("schema", "from noren.policy.policy import Policy"),
+        ("release", "def later():\n    import noren.methods.decoys"),
+        ("cells", "from noren import engines"),
+        ("kernels", "from noren.errors import NorenError"),
+        ("schema", "from noren.kernels import sets"),
+        ("models", "import noren.pipeline"),
+    ],
+)
+def test_the_walk_sees_a_wrong_import(room: str, code: str) -> None:
+    assert len(trespasses(room, ast.parse(code))) == 1
+
+
+@pytest.mark.parametrize(
+    ("room", "code"),
+    [
+        ("cells", "def later():\n    from noren.kernels import sets"),
+        ("policy", "from noren.schema.roles import Role\nimport numpy"),
+        ("pipeline", "from noren import __version__"),
+        ("cli", "from noren.cli.render import table"),
+    ],
+)
+def test_the_walk_lets_a_right_import_pass(room: str, code: str) -> None:
+    assert trespasses(room, ast.parse(code)) == []
+
+
+def loaded_after(code: str, *arguments: str) -> set[str]:
+    """Top-level packages and modules of noren that a fresh interpreter has loaded after running the code."""
+    report = "\nimport json, sys\nprint('\\n' + json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code + report, *arguments], capture_output=True, text=True, check=True, timeout=120
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    loaded = loaded_after("import noren")
+    assert "noren" in loaded
+    assert loaded.isdisjoint({*HEAVY, "numpy", "click", "cryptography"})
+
+
+def test_help_loads_no_table_library() -> None:
+    code = "import sys; from noren.cli.main import main; main(['--help'], standalone_mode=False)"
+    loaded = loaded_after(code)
+    assert "noren.cli.main" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_recipient_loads_neither_methods_nor_secrets_nor_the_chart_maker(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("job,town\n" + "".join(f"{'abcd'[i % 4]},{'xy'[i % 2]}\n" for i in range(40)))
+    policy = noren.Policy(
+        attributes={"job": noren.sensitive(), "town": noren.quasi_identifier()},
+        require=[noren.FrequencyLDiversity(on="job", l=2)],
+    )
+    noren.anonymize(table, policy, to=tmp_path / "release")
+    code = (
+        "import sys, noren\n"
+        "release = noren.open_release(sys.argv[1])\n"
+        "assert abs(release.estimate(['town', 'job']).frame['count'].sum() - 40) < 1e-6\n"
+        "assert release.count({'town': 'x'}).count == 20\n"
+    )
+    loaded = loaded_after(code, str(tmp_path / "release"))
+    assert "noren.analysis.likelihood" in loaded
+    unwanted = {"cryptography", "vl_convert", "altair"}
+    assert {name for name in loaded if name.split(".")[0] in unwanted} == set()
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("noren.")}
+    assert rooms.isdisjoint({"methods", "policy", "pipeline", "secret", "cli"})
+
+
+def test_the_public_names_are_the_lazy_table_and_all_resolve() -> None:
+    assert noren.__all__ == sorted(noren._HOMES)
+    assert dir(noren) == noren.__all__
+    for name, home in noren._HOMES.items():
+        assert getattr(noren, name) is getattr(sys.modules[home], name)
+    with pytest.raises(AttributeError, match="no attribute 'Polcy'"):
+        noren.Polcy  # noqa: B018
+
+
+def test_the_names_for_type_checkers_are_the_lazy_table() -> None:
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    homes = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert homes == noren._HOMES

@@ -1,0 +1,298 @@
+"""Under a secret a person's sets depend on the person and the value alone, and no later release may contradict them."""
+
+from __future__ import annotations
+
+import json
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pv
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+import noren as nr
+from noren.methods import METHODS
+from noren.pipeline.anonymize import run
+
+N = 700
+SHADES = [f"shade {i}" for i in range(9)]
+WIDE = [f"town {i:02d}" for i in range(70)]  # too many for a bit mask
+BOTH = [
+    {"model": "frequency-l-diversity", "on": "shade", "l": 3},
+    {"model": "frequency-l-diversity", "on": "town", "l": 4},
+]
+
+
+def people(n: int = N) -> pa.Table:
+    rng = np.random.default_rng(23)
+    # every value occurs, so that parts of the table have the same domains
+    shade = np.concatenate([np.arange(9), rng.integers(0, 9, n - 9)])
+    town = np.concatenate([np.arange(70), rng.integers(0, 70, n - 70)])
+    return pa.table(
+        {
+            "id": pa.array(np.arange(n) + 1000),
+            "row": pa.array(np.arange(n)),
+            "shade": [SHADES[i] for i in shade],
+            "town": [WIDE[i] for i in town],
+        }
+    )
+
+
+@pytest.fixture
+def key(tmp_path) -> Path:
+    nr.Secret.create(tmp_path / "secret.key")
+    return tmp_path / "secret.key"
+
+
+def policy(method: str = "decoys", require: Any = BOTH, record_key: str = "id", **more: Any) -> nr.Policy:
+    parameters = {"parameters": more.pop("parameters")} if "parameters" in more else {}
+    fingerprint = {"fingerprint": more.pop("fingerprint")} if "fingerprint" in more else {}
+    attributes = {"id": "identifier", "row": "plain", "shade": "sensitive", "town": "sensitive"} | more
+    return nr.Policy(
+        attributes=attributes,
+        require=require,
+        method={"name": method, **parameters},
+        randomness={"record_key": record_key, **fingerprint},
+    )
+
+
+def rows(release: nr.Release) -> pl.DataFrame:
+    """The published records in an order that does not depend on the shuffle."""
+    return release.frame().sort("row")
+
+
+# ---------------------------------------------------------------- the same rows, whatever the way
+
+
+def other_order(monkeypatch, folder):
+    order = np.random.default_rng(1).permutation(N)
+    return people().take(pa.array(order))
+
+
+def small_batches(monkeypatch, folder):
+    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", 13)
+    return people()
+
+
+def many_chunks(monkeypatch, folder):
+    return pa.concat_tables([people().slice(start, 50) for start in range(0, N, 50)])
+
+
+def csv_file(monkeypatch, folder):
+    pv.write_csv(people(), folder / "people.csv")
+    return folder / "people.csv"
+
+
+def csv_file_in_small_blocks(monkeypatch, folder):
+    monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 300)
+    return csv_file(monkeypatch, folder)
+
+
+def parquet_file(monkeypatch, folder):
+    pq.write_table(people(), folder / "people.parquet", row_group_size=111)
+    return folder / "people.parquet"
+
+
+def arrow_file(monkeypatch, folder):
+    with pa.ipc.new_file(folder / "people.arrow", people().schema) as writer:
+        writer.write_table(people(), max_chunksize=90)
+    return folder / "people.arrow"
+
+
+def polars_frame(monkeypatch, folder):
+    return pl.from_arrow(people())
+
+
+def pandas_frame(monkeypatch, folder):
+    return people().to_pandas()
+
+
+def text_keys(monkeypatch, folder):
+    return people().set_column(0, "id", people()["id"].cast(pa.string()))
+
+
+def many_threads(monkeypatch, folder):
+    monkeypatch.setattr("noren.designs.draw.CELLS_PER_THREAD", 1)
+    monkeypatch.setattr("noren.designs.draw.ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("os.cpu_count", lambda: 5)
+    return people()
+
+
+def buckets(monkeypatch, folder):
+    monkeypatch.setattr("noren.engines.shuffle.MEMORY_BYTES", 0)
+    monkeypatch.setattr("noren.engines.shuffle.BUCKET_BYTES", 40)
+    return people()
+
+
+WAYS = (
+    other_order,
+    small_batches,
+    many_chunks,
+    csv_file,
+    csv_file_in_small_blocks,
+    parquet_file,
+    arrow_file,
+    polars_frame,
+    pandas_frame,
+    text_keys,
+    many_threads,
+    buckets,
+)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_the_rows_are_the_same_whatever_the_way(way, method, key, tmp_path, monkeypatch):
+    plainly = rows(nr.anonymize(people(), policy(method), secret=key))
+    given = way(monkeypatch, tmp_path)
+    assert rows(nr.anonymize(given, policy(method), to=tmp_path / "release", secret=key)).equals(plainly)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_another_secret_gives_other_sets(method, key, tmp_path):
+    nr.Secret.create(tmp_path / "other.key")
+    first = rows(nr.anonymize(people(), policy(method), secret=key))
+    second = rows(nr.anonymize(people(), policy(method), secret=tmp_path / "other.key"))
+    for name, d, eta in (("shade", 9, 3), ("town", 70, 4)):
+        same = int((first[name] == second[name]).sum())
+        # two independent sets around one truth agree with probability 1 / C(d - 1, eta - 1)
+        low, high = stats.binom.ppf([0.25e-9, 1 - 0.25e-9], N, 1 / comb(d - 1, eta - 1))
+        assert low <= same <= high
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_another_record_key_gives_other_sets(method, key):
+    moved = people().set_column(0, "id", pa.array(np.arange(N) + 50_000))
+    first = rows(nr.anonymize(people(), policy(method), secret=key))
+    second = rows(nr.anonymize(moved, policy(method), secret=key))
+    low, high = stats.binom.ppf([0.5e-9, 1 - 0.5e-9], N, 1 / comb(8, 2))
+    assert low <= int((first["shade"] == second["shade"]).sum()) <= high
+
+
+# ---------------------------------------------------------------- the ledger
+
+
+def ledger(key: Path) -> dict[str, Any]:
+    return json.loads(key.with_name(key.name + ".ledger.json").read_text())["attributes"]
+
+
+def refused(data: Any, rules: nr.Policy, key: Path, folder: Path) -> nr.SecretError:
+    before = key.with_name(key.name + ".ledger.json").read_bytes()
+    with pytest.raises(nr.SecretError, match="drew these attributes differently") as caught:
+        nr.anonymize(data, rules, to=folder / "release", secret=key)
+    assert not (folder / "release").exists()
+    assert key.with_name(key.name + ".ledger.json").read_bytes() == before
+    return caught.value
+
+
+def test_a_changed_domain_is_refused_and_a_declared_one_accepted(key, tmp_path):
+    nr.anonymize(people(), policy(), secret=key)
+    fewer = people().filter(pa.compute.not_equal(people()["shade"], "shade 8"))
+    error = refused(fewer, policy(), key, tmp_path)
+    assert "'shade': domain (recorded 9 values, now 8: 0 new, 1 gone)" in error.message
+    nr.anonymize(fewer, policy(shade={"role": "sensitive", "values": SHADES}), secret=key)
+    error = refused(people(), policy(shade={"role": "sensitive", "values": SHADES[::-1]}), key, tmp_path)
+    assert "another order" in error.message
+
+
+def test_a_changed_set_size_is_refused(key, tmp_path):
+    nr.anonymize(people(), policy(), secret=key)
+    assert ledger(key)["shade"] == {"domain": SHADES, "design": "uniform-decoys", "eta": 3, "p": 1.0}
+    error = refused(people(), policy(require=[{**BOTH[0], "l": 4}, BOTH[1]]), key, tmp_path)
+    assert "eta (recorded 3, now 4)" in error.message
+    assert "eta = 3 and p = 1.0 under [method.parameters.shade]" in str(error.hint)
+    # a weaker requirement is met by the recorded, larger sets, if the policy asks for them
+    weaker = [{**BOTH[0], "l": 2}, BOTH[1]]
+    refused(people(), policy(require=weaker), key, tmp_path)
+    release = nr.anonymize(people(), policy(require=weaker, parameters={"shade": {"eta": 3}}), secret=key)
+    assert release.designs["shade"].eta == 3
+
+
+def test_a_coin_that_follows_the_data_is_refused_and_a_fixed_one_accepted(key, tmp_path):
+    """Closeness depends on the distribution, so the next month's p differs; the recorded one can be fixed."""
+    require = [{"model": "t-closeness", "on": "shade", "t": 0.3}, BOTH[1]]
+    first = run(people(), policy(require=require), secret=key).facts.designs["shade"]
+    assert 0 < first.p < 1
+    later = people().set_column(2, "shade", pa.array(["shade 0"] * 60 + people()["shade"].to_pylist()[60:]))
+    later = later.set_column(2, "shade", pa.array([*SHADES, *later["shade"].to_pylist()[9:]]))
+    error = refused(later, policy(require=require), key, tmp_path)
+    assert "'shade': " in error.message
+    assert f"p (recorded {first.p}, now " in error.message
+    fixed = {"shade": {"eta": first.eta, "p": first.p}}
+    looser = [{"model": "t-closeness", "on": "shade", "t": 0.5}, BOTH[1]]
+    second = nr.anonymize(later, policy(require=looser, parameters=fixed), secret=key)
+    assert second.designs["shade"] == first
+    both = rows(nr.anonymize(people(), policy(require=require, parameters=fixed), secret=key))
+    unchanged = [a == b for a, b in zip(people()["shade"].to_pylist(), later["shade"].to_pylist(), strict=True)]
+    assert both.filter(unchanged)["shade"].equals(rows(second).filter(unchanged)["shade"])
+
+
+def test_columns_that_are_new_to_the_ledger_are_added(key):
+    alone = nr.Policy(
+        attributes={"id": "identifier", "row": "plain", "shade": "sensitive", "town": "identifier"},
+        require=BOTH[:1],
+        randomness={"record_key": "id"},
+    )
+    nr.anonymize(people(), alone, secret=key)
+    assert ledger(key).keys() == {"shade"}
+    nr.anonymize(people(), policy(), secret=key)
+    assert ledger(key).keys() == {"shade", "town"}
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_a_secret_with_another_fingerprint_is_refused(key, tmp_path):
+    right = nr.Secret.load(key).fingerprint
+    nr.anonymize(people(), policy(fingerprint=right), secret=key)
+    nr.Secret.create(tmp_path / "other.key")
+    with pytest.raises(nr.SecretError, match=right):
+        nr.anonymize(people(), policy(fingerprint=right), to=tmp_path / "release", secret=tmp_path / "other.key")
+    assert not (tmp_path / "release").exists()
+
+
+def test_a_record_key_without_a_secret_and_a_secret_without_a_record_key_are_refused(key):
+    with pytest.raises(nr.SecretError, match="no secret is given"):
+        nr.anonymize(people(), policy())
+    keyless = nr.Policy(policy().attributes, BOTH)
+    with pytest.raises(nr.PolicyError, match="a secret needs a record key"):
+        nr.anonymize(people(), keyless, secret=key)
+
+
+def test_a_record_key_that_the_table_does_not_have_is_refused(key):
+    with pytest.raises(nr.PolicyError, match="no column 'id'"):
+        nr.anonymize(people().drop_columns(["id"]), policy(), secret=key)
+    with pytest.raises(nr.PolicyError, match="no column 'number' in"):
+        policy(record_key="number")
+
+
+@pytest.mark.parametrize("batch", [1 << 16, 10])
+def test_a_missing_record_key_is_refused(batch, key, monkeypatch):
+    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
+    keys = [*range(N - 1), None]
+    with pytest.raises(nr.DataError, match="record key is missing in 1 of"):
+        nr.anonymize(people().set_column(0, "id", pa.array(keys, pa.int64())), policy(), secret=key)
+
+
+@pytest.mark.parametrize("batch", [1 << 16, 10])
+def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkeypatch):
+    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
+    monkeypatch.setattr("noren.pipeline.keys.RANGE_RECORDS", 64)
+    keys = [*range(N - 3), 0, 1, 1]
+    with pytest.raises(nr.DataError, match="'id' is not unique: 3 records repeat"):
+        nr.anonymize(people().set_column(0, "id", pa.array(keys)), policy(), secret=key)
+    assert not key.with_name(key.name + ".ledger.json").exists()
+
+
+def test_keys_of_dropped_records_do_not_count(key):
+    """A record without a shade is dropped before its key could be a duplicate."""
+    keys = [*range(N - 1), 0]
+    shade = people()["shade"].to_pylist()
+    data = people().set_column(0, "id", pa.array(keys)).set_column(2, "shade", pa.array([*shade[:-1], None]))
+    release = nr.anonymize(data, policy(shade={"role": "sensitive", "missing": "drop"}), secret=key)
+    assert release.records == N - 1

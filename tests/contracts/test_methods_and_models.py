@@ -1,0 +1,210 @@
+"""What every privacy model and every method must do, whatever it is. An entry without a case here fails."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pv
+import pytest
+
+import noren as nr
+from noren.methods import METHODS
+from noren.methods.base import Decision
+from noren.models import MODELS
+from noren.pipeline.anonymize import run
+
+N = 400
+SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
+
+
+def table(n: int = N) -> pa.Table:
+    """People with a name, a number published exactly, and a shade that is a secret."""
+    rng = np.random.default_rng(11)
+    shade = rng.choice(SHADES, n, p=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05])
+    return pa.table(
+        {"who": [f"p{i}" for i in range(n)], "number": rng.integers(0, 5, n).tolist(), "shade": shade.tolist()}
+    )
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """Parameters that six values can meet, and what lies on either side of them."""
+
+    attainable: dict[str, Any]
+    beyond: dict[str, Any]
+    """Parameters that no method can reach on this table, or that contradict themselves."""
+    too_weak: dict[str, Any]
+    """A decoy design that breaks the attainable requirement."""
+
+
+MODEL_CASES = {
+    "frequency-l-diversity": ModelCase({"l": 3}, {"l": 7}, {"eta": 2}),
+    "entropy-l-diversity": ModelCase({"l": 2.5}, {"l": 6.5}, {"eta": 2}),
+    "t-closeness": ModelCase({"t": 0.2}, {"t": 0.0}, {"eta": 2, "p": 0.9}),
+    "expanded-k": ModelCase({"k": 3}, {"k": 7}, {"eta": 2}),
+}
+METHOD_CASES = {"decoys": {"parameters": {"shade": {"eta": 3, "p": 1.0}}}}
+
+
+def policy(model: str, parameters: dict[str, Any], method: dict[str, Any] | None = None, **more: Any) -> nr.Policy:
+    return nr.Policy(
+        attributes={"who": "identifier", "number": "plain", "shade": "sensitive"},
+        require=[{"model": model, "on": "shade", **parameters}],
+        method={"name": "decoys"} | (method or {}),
+        **more,
+    )
+
+
+def test_every_entry_has_a_case():
+    assert MODEL_CASES.keys() == MODELS.keys()
+    assert METHOD_CASES.keys() == METHODS.keys()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_registered_under_its_own_name_and_survives_json(name):
+    made = MODELS[name].model_validate({"model": name, "on": "shade", **MODEL_CASES[name].attainable})
+    assert made.model == name
+    assert MODELS[name].model_validate(json.loads(made.model_dump_json())) == made
+    assert MODELS[name].model_validate(made.model_dump()) == made
+    assert made.parameters().keys() == MODELS[name].model_fields.keys() - {"model", "on"}
+    with pytest.raises(ValueError, match="frozen"):
+        made.on = ("number",)
+    with pytest.raises(ValueError, match="Extra inputs"):
+        MODELS[name].model_validate({"on": "shade", "surprise": 1, **MODEL_CASES[name].attainable})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_registered_under_its_own_name_and_survives_json(name):
+    made = METHODS[name].model_validate({"name": name, **METHOD_CASES[name]})
+    assert made.name == name
+    assert METHODS[name].model_validate(json.loads(made.model_dump_json())) == made
+    assert METHODS[name].model_validate(made.model_dump()) == made
+    with pytest.raises(ValueError, match="frozen"):
+        made.name = "other"
+    with pytest.raises(ValueError, match="Extra inputs"):
+        METHODS[name].model_validate({"surprise": 1})
+
+
+@pytest.mark.parametrize(
+    "entry", [*MODELS.values(), *METHODS.values(), nr.DecoyParameters, nr.DecoyDesign, nr.Attribute]
+)
+def test_every_parameter_is_described(entry):
+    """The tag that names an entry (`model`, `name`) describes itself; everything a person can set has a sentence."""
+    for name, field in entry.model_fields.items():
+        if name not in ("model", "name"):
+            assert field.description, name
+            assert field.description.endswith(".")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_attainable_requirement_ends_in_a_verdict_that_holds(name, tmp_path):
+    case = MODEL_CASES[name]
+    rules = policy(name, case.attainable)
+    outcome = run(table(), rules, to=tmp_path / "release")
+    (parameter,) = case.attainable.values()
+    (verdict,) = outcome.facts.verdicts
+    assert (verdict.model, verdict.column, verdict.required) == (name, "shade", parameter)
+    assert verdict.holds is True
+    assert (verdict.records, verdict.breaches) == (N, 0)
+    opened = nr.open_release(tmp_path / "release")
+    assert [entry.holds for entry in opened.verdicts] == [True]
+    again = nr.verify(opened, original=table())
+    assert [v.model for v in again] == [name, *(["truth-in-set"] if opened.designs["shade"].p == 1 else [])]
+    assert all(v.holds is True for v in again)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_stricter_requirement_than_the_release_meets_is_seen(name):
+    """Made for the attainable parameters, checked against ones that the cells break."""
+    case = MODEL_CASES[name]
+    ((parameter, value),) = case.attainable.items()
+    release = nr.anonymize(table(), policy(name, case.attainable))
+    stricter = {parameter: value / 4 if name == "t-closeness" else value + 1}
+    (verdict, *_) = nr.verify(release, policy(name, stricter), original=table())
+    assert verdict.holds is False
+    assert verdict.breaches > 0
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_requirement_that_is_not_met_publishes_nothing(name, streamed, tmp_path, monkeypatch):
+    """A method that decides wrongly. Verification, which shares no code with it, must stop the release."""
+    case = MODEL_CASES[name]
+    wrong = Decision({"shade": nr.DecoyDesign(d=len(SHADES), **case.too_weak)})
+    monkeypatch.setattr(nr.Decoys, "decide", lambda *_: wrong)
+    with pytest.raises(nr.RequirementNotMet, match=f"{name} on 'shade'.* records fall short") as caught:
+        nr.anonymize(table(), policy(name, case.attainable), to=tmp_path / "there" / "release" if streamed else None)
+    assert "nothing is published" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_requirement_beyond_reach_is_refused_with_a_remedy(name, tmp_path):
+    with pytest.raises(nr.PolicyError) as caught:
+        nr.anonymize(table(), policy(name, MODEL_CASES[name].beyond), to=tmp_path / "release")
+    assert all(problem.hint for problem in caught.value.problems)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_refuses_a_column_that_is_published_exactly(name):
+    release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
+    exact = nr.Policy(
+        attributes={"number": "sensitive"}, require=[{"model": name, "on": "number", **MODEL_CASES[name].attainable}]
+    )
+    with pytest.raises(nr.NorenError, match="makes no statement about column 'number'"):
+        nr.verify(release, exact)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_on_a_column_that_the_release_does_not_have_is_refused(name):
+    release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
+    other = nr.Policy(
+        attributes={"hue": "sensitive"}, require=[{"model": name, "on": "hue", **MODEL_CASES[name].attainable}]
+    )
+    with pytest.raises(nr.ReleaseError, match="'hue'"):
+        nr.verify(release, other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("form", ["csv", "parquet", "arrow", "polars", "pandas"])
+def test_the_input_is_left_as_it_was(method, form, tmp_path):
+    import polars as pl
+    import pyarrow.parquet as pq
+
+    original = table()
+    rules = policy("frequency-l-diversity", {"l": 3}, {"name": method})
+    if form in ("csv", "parquet"):
+        path = tmp_path / f"people.{form}"
+        (pv.write_csv if form == "csv" else pq.write_table)(original, path)
+        before = path.read_bytes(), path.stat().st_mtime_ns
+        nr.anonymize(path, rules, to=tmp_path / "release")
+        assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+        assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, "release"]
+        return
+    frame = {"arrow": table, "polars": lambda: pl.from_arrow(table()), "pandas": lambda: table().to_pandas()}
+    given = frame[form]()
+    nr.anonymize(given, rules)
+    assert given.equals(frame[form]())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_publishes_every_record_once_and_changes_no_exact_column(method, tmp_path):
+    original = table()
+    release = nr.anonymize(original, policy("frequency-l-diversity", {"l": 3}, {"name": method}), to=tmp_path / "r")
+    assert release.records == N
+    assert sorted(release.frame()["number"].to_list()) == sorted(original["number"].to_pylist())
+
+
+def test_a_release_that_claims_an_unknown_model_is_refused(tmp_path: Path):
+    """As a newer version might write it."""
+    release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
+    claims = ({"model": "model-of-tomorrow", "on": ["shade"]},)
+    newer = nr.Release(release.manifest.model_copy(update={"requirements": claims}), release._store)
+    with pytest.raises(nr.ReleaseError, match="model-of-tomorrow"):
+        nr.verify(newer)
