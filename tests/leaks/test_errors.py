@@ -6,6 +6,7 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -174,6 +175,16 @@ def test_a_column_of_a_wrong_type_is_not_quoted(column):
     )
     with pytest.raises(nr.DataError, match="not a single value") as caught:
         nr.anonymize(pa.table({"q": column, "s": ["a", "b", "c"]}), policy)
+    assert MARK not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_column_of_mixed_types_is_not_quoted():
+    """pandas lets a column hold numbers and texts; the conversion to Arrow fails and would say where."""
+    policy = nr.Policy(
+        attributes={"q": "plain", "s": "sensitive"}, require=[{"model": "frequency-l-diversity", "on": "s", "l": 2}]
+    )
+    with pytest.raises(nr.DataError) as caught:
+        nr.anonymize(pd.DataFrame({"q": [1, MARK, 2], "s": ["a", "b", "c"]}), policy)
     assert MARK not in "".join(traceback.format_exception(caught.value))
 
 

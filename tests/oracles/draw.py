@@ -43,9 +43,7 @@ def digest(key: bytes, text: str) -> bytes:
 def cell_words(key: bytes, attribute: str, record: str, code: int, need: int, attempt: int) -> list[int]:
     subkey, blocks = derive(key, "attribute", attribute), -(-need // 4)
     head = digest(key, record) + code.to_bytes(2, "little")
-    stream = b"".join(
-        aes(subkey, head + (attempt * blocks + block).to_bytes(2, "little")) for block in range(blocks)
-    )
+    stream = b"".join(aes(subkey, head + (attempt * blocks + block).to_bytes(2, "little")) for block in range(blocks))
     return [int.from_bytes(stream[4 * i : 4 * i + 4], "little") for i in range(need)]
 
 

@@ -109,7 +109,7 @@ def cases(draw: Any) -> Case:
     return Case(columns, attributes, require, parameters, read, draw(st.sampled_from(["memory", "parquet", "csv"])))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(cases())
 def test_a_release_that_the_oracle_confirms_or_an_error_on_purpose(case):
     with tempfile.TemporaryDirectory() as name:
@@ -120,12 +120,17 @@ def test_a_release_that_the_oracle_confirms_or_an_error_on_purpose(case):
             data = folder / "data.csv"
             pv.write_csv(table, data)
         target = None if case.write == "memory" else folder / "release"
+        failure: nr.NorenError | None = None
         try:
             policy = nr.Policy(case.attributes, case.require, {"name": "decoys", "parameters": case.parameters})
             release = nr.anonymize(data, policy, to=target, file_format="csv" if case.write == "csv" else "parquet")
         except nr.NorenError as error:
-            event(type(error).__name__)
+            failure = error
+        if failure is not None:
+            event(type(failure).__name__)
             assert {path.name for path in folder.iterdir()} <= {"data.csv"}
+            # what Noren chooses by itself meets the requirements; only parameters that a person fixed may fall short
+            assert case.parameters or not isinstance(failure, nr.RequirementNotMet)
             return
         event("release")
         confirm(case, release)

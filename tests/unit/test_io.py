@@ -83,6 +83,8 @@ def test_a_given_encoding_is_used(tmp_path: Path) -> None:
     path = write(tmp_path, "a,b\nпривет,1\n".encode("cp1251"))
     assert counts(path, encoding="cp1251")["a"] == {"привет": 1}
     assert "encoding 'klingon' is unknown" in refused(path, encoding="klingon")
+    assert "encoding 'hex' is unknown" in refused(path, encoding="hex")
+    assert "not valid utf-16" in refused(path, encoding="utf-16")
 
 
 @pytest.mark.parametrize("start", ["a,b\nÜ,1\n", "a,b\n" + "x,1\n" * 100_000], ids=["sample", "behind the sample"])

@@ -156,7 +156,7 @@ def test_distances_that_do_not_fit_the_values(tmp_path: Path) -> None:
     assert "attributes.a.distance: distance 'numeric' needs a domain of numbers" in str(error)
     assert resolved({"a": ["1", "2", None]}, {"a": nr.plain(distance="numeric")})["a"].domain.has_missing
     (tmp_path / "far.csv").write_text(",x\nx,0\n")
-    columns, attributes = {"a": ["x", "y"]}, {"a": nr.plain(distance={"matrix": "far.csv"})}
+    columns, attributes = {"a": ["x"] + ["y"] * 5}, {"a": nr.plain(distance={"matrix": "far.csv"})}
     assert "no line or column for 'y'" in str(refused(columns, attributes, base=tmp_path))
     (tmp_path / "far.csv").write_text(",x,y\nx,0,1\ny,1,0\n")
     assert resolved(columns, attributes, base=tmp_path)["a"].domain.values == ("x", "y")
@@ -190,3 +190,16 @@ def test_a_requirement_beyond_the_values_found_is_refused_with_the_number() -> N
         nr.anonymize(pa.table({"a": ["x", "y", "z", "w"]}), policy)
     with pytest.raises(PolicyError, match="a single value, so nothing can protect it"):
         nr.anonymize(pa.table({"a": ["x", "x"]}), policy)
+
+
+def test_a_distance_table_that_misses_values_names_only_common_ones(tmp_path):
+    (tmp_path / "far.csv").write_text(",a,b\na,0,1\nb,1,0\n", encoding="utf-8")
+    text = '[attributes]\nx = { role = "sensitive", distance = { matrix = "far.csv" } }\n'
+    text += '[[require]]\nmodel = "frequency-l-diversity"\non = "x"\nl = 2\n'
+    rules = nr.Policy.parse(text, base=tmp_path)
+    values = ["a", "b"] * 10 + ["common"] * 7 + ["lonely"]
+    with pytest.raises(nr.PolicyError) as caught:
+        nr.anonymize(pa.table({"x": values}), rules)
+    assert "'common'" in str(caught.value)
+    assert "1 rare value" in str(caught.value)
+    assert "lonely" not in str(caught.value)

@@ -42,11 +42,12 @@ class CsvSource:
             if guessed:
                 notes.append(f"{path}: not UTF-8, read as {encoding} (set encoding to choose another)")
         try:
+            "a".encode(encoding, "ignore")  # refuses codecs that are not for text
             text = codecs.getincrementaldecoder(encoding)().decode(sample, final=False)
         except LookupError:
             raise DataError(f"encoding {encoding!r} is unknown.", hint="For example utf-8, cp1252, utf-16.") from None
-        except UnicodeDecodeError as error:
-            raise _broken(self.name, encoding, error.start) from None
+        except UnicodeError as error:
+            raise _broken(self.name, encoding, getattr(error, "start", None)) from None
         text = text.removeprefix("\ufeff")
         if separator is None:
             separator = sniff_separator(text)

@@ -8,6 +8,7 @@ l upwards. Columns without a requirement pass unchanged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor, log10
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -129,6 +130,20 @@ class Decoys(Method):
         options = [largest_ps(facts.counts, model.t, model.distance) for model in closeness]
         designs = [DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)]
         best = min(designs, key=lambda design: design.expected_l2(n))
+        best = best.model_copy(update={"p": rounded_down(best.p)})
         bounds = {option[best.eta - 1].bound for option in options if not option[best.eta - 1].exact}
         note = f"{facts.name}: p is safe but may not be the largest possible ({'; '.join(sorted(bounds))})"
         return best, note if bounds else ""
+
+
+def rounded_down(p: float) -> float:
+    """At most four decimals of a chosen p, never more than it.
+
+    The largest permitted p is a function of the exact counts, and p is published: the digits that estimation does not
+    need are not given away. A smaller p only brings sets closer.
+    """
+    if p >= 1:
+        return 1.0
+    digits = 4 if p >= 0.01 else 2 - floor(log10(p))
+    down = floor(p * 10**digits) / 10**digits
+    return down if down <= p else p

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, floor, log10
 
 from noren.engines.local import ColumnProfile, LocalEngine
 from noren.io.source import Source
 from noren.policy.toml import key, value
-from noren.schema.domain import infer_kind
+from noren.schema.domain import Kind, infer_kind
+from noren.schema.hierarchy import exact
 from noren.schema.roles import Role
 
 IDENTIFIERS = r"(^|_| )(name|surname|firstname|lastname|id|uid|uuid|ssn|e-?mail|phone|tel|iban|passport|mrn)($|_| )"
 QUASI = r"(zip|postal|postcode|plz|city|town|region|county|state|country|sex|gender|birth|dob)"
 BOTH = r"(^|_| |-)(age|job|occupation|profession|education|race|ethnic|marital|relationship|workclass|employer)"
 SENSITIVE = r"(disease|diagnos|icd|illness|condition|salary|income|wage|religion|party|vote|crime|drug|symptom|outcome)"
+AMOUNT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 MANY = 40
 """Categories beyond which a column is drafted with a remark, numbers beyond which it is drafted with bins."""
 
@@ -91,7 +94,7 @@ def describe(column: ColumnProfile) -> str:
     if column.is_open:
         text = "very many distinct values"
     else:
-        kind = infer_kind(list(column.counts)) if column.counts else "string"
+        kind = kind_of(column)
         text = f"{kind}, {len(column.counts):,} distinct"
         if kind in ("integer", "number") and len(column.counts) > MANY:
             numbers = [float(label) for label in column.counts]
@@ -99,12 +102,18 @@ def describe(column: ColumnProfile) -> str:
     return text + (f", {column.missing:,} missing" if column.missing else "")
 
 
+def kind_of(column: ColumnProfile) -> Kind:
+    """What the texts look like. Amounts such as 12.50 are numbers here, so that they are drafted with bins."""
+    kind = infer_kind(list(column.counts))
+    amounts = any("." in label for label in column.counts) and all(map(AMOUNT.fullmatch, column.counts))
+    return "number" if kind == "string" and amounts else kind
+
+
 def guess_role(name: str, column: ColumnProfile, records: int) -> Guess:
     """Role and options for one column."""
     word = name.lower()
     distinct = len(column.counts)
-    kind = infer_kind(list(column.counts)) if column.counts else "string"
-    numeric = kind in ("integer", "number") and distinct > MANY
+    numeric = kind_of(column) in ("integer", "number") and distinct > MANY
     bins = f", bins = {value(round_bins(column))}" if numeric else ""
     if re.search(IDENTIFIERS, word):
         return Guess(Role.IDENTIFIER, "its name says that it names a person")
@@ -126,11 +135,10 @@ def guess_role(name: str, column: ColumnProfile, records: int) -> Guess:
 
 def round_bins(column: ColumnProfile, wanted: int = 8) -> list[float]:
     """About eight intervals with round edges that cover the values."""
-    numbers = [float(label) for label in column.counts]
+    numbers = [exact(float(label)) for label in column.counts]
     low, high = min(numbers), max(numbers)
-    step = 10 ** floor(log10((high - low) / wanted))
+    step = Fraction(10) ** floor(log10((high - low) / wanted))
     step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= wanted)
-    first = floor(low / step) * step
-    count = ceil((high - first) / step)
-    edges = [first + i * step for i in range(count + 1)]
-    return [int(edge) if float(edge).is_integer() else round(edge, 10) for edge in edges]
+    first = low // step * step
+    edges = [float(first + i * step) for i in range(ceil((high - first) / step) + 1)]
+    return [int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in edges]

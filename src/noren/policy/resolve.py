@@ -18,7 +18,7 @@ from noren.models.t_closeness import TCloseness
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
 from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec
-from noren.schema.distance import DISTANCES, read_matrix
+from noren.schema.distance import DISTANCES, DistanceError, read_matrix
 from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
@@ -91,7 +91,7 @@ def _resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[
     rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
     hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
     problems += found
-    problems += _distance_problems(policy, where, name, attribute, domain, hierarchy)
+    problems += _distance_problems(policy, attribute, domain, hierarchy, profile)
     if domain.has_missing:
         problems += [
             Problem(
@@ -206,7 +206,7 @@ def _hierarchy(
 
 
 def _distance_problems(
-    policy: Policy, where: str, name: str, attribute: Attribute, domain: Domain, hierarchy: Hierarchy | None
+    policy: Policy, attribute: Attribute, domain: Domain, hierarchy: Hierarchy | None, profile: ColumnProfile
 ) -> list[Problem]:
     """A declared distance must be defined on the column's values, also where no requirement uses it yet."""
     try:
@@ -214,8 +214,12 @@ def _distance_problems(
             read_matrix(policy.base / attribute.distance.matrix, domain)
         elif attribute.distance == "numeric":
             DISTANCES["numeric"](_without_missing(domain), hierarchy)
-    except NorenError as error:
-        return [Problem(f"{where}.distance", error.message, error.hint or "")]
+    except DistanceError as error:
+        message = error.message
+        if error.absent and domain.source == "data":
+            missed = {value: profile.counts.get(value, 0) for value in error.absent}
+            message = f"the distance table has no line or column for {named(missed)}."
+        return [Problem(f"attributes.{profile.name}.distance", message, error.hint or "")]
     return []
 
 

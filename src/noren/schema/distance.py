@@ -15,7 +15,9 @@ from noren.schema.hierarchy import Hierarchy
 
 
 class DistanceError(NorenError):
-    """A distance that the column's values do not support."""
+    """A distance that the column's values do not support. `absent` lists the values that a table misses."""
+
+    absent: tuple[str, ...] = ()
 
 
 Matrix = NDArray[np.float64]
@@ -64,10 +66,12 @@ def matrix(rows: Sequence[Sequence[str]], domain: Domain) -> Matrix:
     table = {row[0].strip(): [float(cell) for cell in row[1:]] for row in rows[1:]}
     absent = [v for v in domain.values if v not in table or v not in header]
     if absent:
-        raise DistanceError(
+        error = DistanceError(
             f"the distance table has no line or column for {', '.join(map(repr, absent[:10]))}.",
             hint="Every value of the domain needs one line and one column.",
         )
+        error.absent = tuple(absent)
+        raise error
     columns = [header.index(v) for v in domain.values]
     out = np.array([[table[v][c] for c in columns] for v in domain.values])
     if np.any(out != out.T) or np.any(out < 0) or np.any(np.diag(out) != 0):
