@@ -55,8 +55,9 @@ class ParquetStore:
         names = [entry.name for entry in columns]
         try:
             with pq.ParquetFile(self.path, read_dictionary=[*lists, *texts], pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=rows_at_once(columns), columns=names):
-                    yield {entry.name: from_arrow(entry, batch.column(entry.name)) for entry in columns}
+                for group in range(file.num_row_groups):  # a batch of lists of texts must not span two of them
+                    for batch in file.iter_batches(rows_at_once(columns), row_groups=[group], columns=names):
+                        yield {entry.name: from_arrow(entry, batch.column(entry.name)) for entry in columns}
         except (pa.ArrowException, KeyError, OSError):
             raise ReleaseError(
                 f"{self.path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
