@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from noren.analysis.estimate import Count, Estimate
     from noren.designs.decoys import DecoyDesign
+    from noren.designs.semantic.design import SemanticDesign
     from noren.errors import (
         DataError,
         NorenError,
@@ -21,8 +22,17 @@ if TYPE_CHECKING:
         SecretError,
     )
     from noren.methods.decoys import DecoyParameters, Decoys
-    from noren.models import EntropyLDiversity, ExpandedK, FrequencyLDiversity, TCloseness, Verdict
+    from noren.models import (
+        EntropyLDiversity,
+        ExpandedK,
+        FrequencyLDiversity,
+        LEDiversity,
+        SemanticDiversity,
+        TCloseness,
+        Verdict,
+    )
     from noren.pipeline.anonymize import anonymize
+    from noren.pipeline.collect import Collector
     from noren.pipeline.verify import verify
     from noren.policy.policy import Policy
     from noren.release.release import Release, open_release
@@ -41,6 +51,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Attribute": "noren.schema.attribute",
+    "Collector": "noren.pipeline.collect",
     "Count": "noren.analysis.estimate",
     "DataError": "noren.errors",
     "DecoyDesign": "noren.designs.decoys",
@@ -51,6 +62,7 @@ _HOMES = {
     "ExpandedK": "noren.models",
     "FrequencyLDiversity": "noren.models",
     "Hierarchy": "noren.schema.hierarchy",
+    "LEDiversity": "noren.models",
     "NorenError": "noren.errors",
     "Policy": "noren.policy.policy",
     "PolicyError": "noren.errors",
@@ -60,6 +72,8 @@ _HOMES = {
     "RequirementNotMet": "noren.errors",
     "Secret": "noren.secret",
     "SecretError": "noren.errors",
+    "SemanticDesign": "noren.designs.semantic.design",
+    "SemanticDiversity": "noren.models",
     "TCloseness": "noren.models",
     "Verdict": "noren.models",
     "anonymize": "noren.pipeline.anonymize",
@@ -74,6 +88,7 @@ _HOMES = {
 
 __all__ = [
     "Attribute",
+    "Collector",
     "Count",
     "DataError",
     "DecoyDesign",
@@ -84,6 +99,7 @@ __all__ = [
     "ExpandedK",
     "FrequencyLDiversity",
     "Hierarchy",
+    "LEDiversity",
     "NorenError",
     "Policy",
     "PolicyError",
@@ -93,6 +109,8 @@ __all__ = [
     "RequirementNotMet",
     "Secret",
     "SecretError",
+    "SemanticDesign",
+    "SemanticDiversity",
     "TCloseness",
     "Verdict",
     "anonymize",

@@ -89,7 +89,9 @@ def test_anonymize_as_json(hospital, tmp_path, run):
     }  # fmt: skip
     assert answer["release"] == str(tmp_path / "release")
     assert (answer["records"], answer["dropped"], answer["randomness"]) == (800, 0, "fresh")
-    assert answer["designs"]["disease"] == {"d": 24, "eta": 3, "p": 1.0, "epsilon": None}
+    assert answer["designs"]["disease"] == {
+        "name": "uniform-decoys", "d": 24, "eta": 3, "p": 1.0, "epsilon": None,
+    }  # fmt: skip
     assert {verdict["holds"] for verdict in answer["verdicts"]} == {True}
     assert [v["column"] for v in answer["verdicts"]] == ["age", "job", "disease"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from dataclasses import field as member
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ def table(n: int = N) -> pa.Table:
     )
 
 
+RAINBOW = {"values": SHADES, "distance": "ordinal"}
+PALETTE = {"hierarchy": {"tree": {"warm": ["amber", "coral"], "pale": ["beige", "fawn"], "dark": ["denim", "ebony"]}}}
+
+
 @dataclass(frozen=True)
 class ModelCase:
     """Parameters that six values can meet, and what lies on either side of them."""
@@ -40,6 +45,8 @@ class ModelCase:
     """Parameters that no method can reach on this table, or that contradict themselves."""
     too_weak: dict[str, Any]
     """A decoy design that breaks the attainable requirement."""
+    column: dict[str, Any] = member(default_factory=dict)
+    """What the model must know about the column besides its role."""
 
 
 MODEL_CASES = {
@@ -47,13 +54,19 @@ MODEL_CASES = {
     "entropy-l-diversity": ModelCase({"l": 2.5}, {"l": 6.5}, {"eta": 2}),
     "t-closeness": ModelCase({"t": 0.2}, {"t": 0.0}, {"eta": 2, "p": 0.9}),
     "expanded-k": ModelCase({"k": 3}, {"k": 7}, {"eta": 2}),
+    "semantic-diversity": ModelCase({"l": 2, "d": 2.0}, {"l": 3, "d": 3.0}, {"eta": 2}, RAINBOW),
+    "le-diversity": ModelCase({"l": 2, "e": 1}, {"l": 4, "e": 1}, {"eta": 2}, PALETTE),
 }
 METHOD_CASES = {"decoys": {"parameters": {"shade": {"eta": 3, "p": 1.0}}}}
 
 
 def policy(model: str, parameters: dict[str, Any], method: dict[str, Any] | None = None, **more: Any) -> nr.Policy:
     return nr.Policy(
-        attributes={"who": "identifier", "number": "plain", "shade": "sensitive"},
+        attributes={
+            "who": "identifier",
+            "number": "plain",
+            "shade": {"role": "sensitive", **MODEL_CASES[model].column},
+        },
         require=[{"model": model, "on": "shade", **parameters}],
         method={"name": "decoys"} | (method or {}),
         **more,
@@ -91,7 +104,7 @@ def test_a_method_is_registered_under_its_own_name_and_survives_json(name):
 
 
 @pytest.mark.parametrize(
-    "entry", [*MODELS.values(), *METHODS.values(), nr.DecoyParameters, nr.DecoyDesign, nr.Attribute]
+    "entry", [*MODELS.values(), *METHODS.values(), nr.DecoyParameters, nr.DecoyDesign, nr.SemanticDesign, nr.Attribute]
 )
 def test_every_parameter_is_described(entry):
     """The tag that names an entry (`model`, `name`) describes itself; everything a person can set has a sentence."""
@@ -106,7 +119,7 @@ def test_an_attainable_requirement_ends_in_a_verdict_that_holds(name, tmp_path):
     case = MODEL_CASES[name]
     rules = policy(name, case.attainable)
     outcome = run(table(), rules, to=tmp_path / "release")
-    (parameter,) = case.attainable.values()
+    parameter = next(iter(case.attainable.values()))
     (verdict,) = outcome.facts.verdicts
     assert (verdict.model, verdict.column, verdict.required) == (name, "shade", parameter)
     assert verdict.holds is True
@@ -123,9 +136,9 @@ def test_an_attainable_requirement_ends_in_a_verdict_that_holds(name, tmp_path):
 def test_a_stricter_requirement_than_the_release_meets_is_seen(name):
     """Made for the attainable parameters, checked against ones that the cells break."""
     case = MODEL_CASES[name]
-    ((parameter, value),) = case.attainable.items()
+    parameter, value = next(iter(case.attainable.items()))
     release = nr.anonymize(table(), policy(name, case.attainable))
-    stricter = {parameter: value / 4 if name == "t-closeness" else value + 1}
+    stricter = case.attainable | {parameter: value / 4 if name == "t-closeness" else value + 1}
     (verdict, *_) = nr.verify(release, policy(name, stricter), original=table())
     assert verdict.holds is False
     assert verdict.breaches > 0
@@ -156,7 +169,8 @@ def test_a_requirement_beyond_reach_is_refused_with_a_remedy(name, tmp_path):
 def test_a_model_refuses_a_column_that_is_published_exactly(name):
     release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
     exact = nr.Policy(
-        attributes={"number": "sensitive"}, require=[{"model": name, "on": "number", **MODEL_CASES[name].attainable}]
+        attributes={"number": {"role": "sensitive", **MODEL_CASES[name].column}},
+        require=[{"model": name, "on": "number", **MODEL_CASES[name].attainable}],
     )
     with pytest.raises(nr.NorenError, match="makes no statement about column 'number'"):
         nr.verify(release, exact)
@@ -166,7 +180,8 @@ def test_a_model_refuses_a_column_that_is_published_exactly(name):
 def test_a_model_on_a_column_that_the_release_does_not_have_is_refused(name):
     release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
     other = nr.Policy(
-        attributes={"hue": "sensitive"}, require=[{"model": name, "on": "hue", **MODEL_CASES[name].attainable}]
+        attributes={"hue": {"role": "sensitive", **MODEL_CASES[name].column}},
+        require=[{"model": name, "on": "hue", **MODEL_CASES[name].attainable}],
     )
     with pytest.raises(nr.ReleaseError, match="'hue'"):
         nr.verify(release, other)

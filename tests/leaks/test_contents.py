@@ -82,7 +82,7 @@ def test_a_release_is_two_files_and_parquet_carries_no_remarks(way, tmp_path, mo
 
 def column(name: str, role: str, values: list[str], **more: object) -> dict:
     entry = {"name": name, "role": role, "form": "value", "kind": "string", "values": values}
-    return entry | {"domain_source": "data", "edges": None, "hierarchy": None, "design": None} | more
+    return entry | {"domain_source": "data", "edges": None, "hierarchy": None, "design": None, "distance": None} | more
 
 
 def design(d: int, eta: int) -> dict:
@@ -110,6 +110,7 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
         "noren": nr.__version__,
         "title": "People",
         "records": 600,
+        "layout": "sets",
         "columns": [
             column("row", "plain", [str(i) for i in range(600)], kind="integer"),
             column("zip", "quasi-identifier", ["01001", "01008", "52701"]),

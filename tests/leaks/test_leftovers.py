@@ -27,7 +27,7 @@ class Boom(Exception):
 FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 # where it breaks, and at which call
 POINTS = {
-    "drawing": ("noren.designs.draw.draw_table", 2),
+    "drawing": ("noren.designs.any.draw_table", 2),
     "the check of the truth": ("noren.pipeline.anonymize.truth_holds", 3),
     "the check of the design": ("noren.pipeline.anonymize._check_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),

@@ -117,6 +117,10 @@ def test_widths_count_from_zero_and_cover_negative_numbers() -> None:
     assert tree.levels[2] == ("[-10, 0)", "[0, 10)", "[0, 10)", "[10, 20)", OTHER)
 
 
+def test_widths_may_count_from_elsewhere() -> None:
+    assert Hierarchy.from_widths(("3", "7", "8"), [5], start=3).levels[1] == ("[3, 8)", "[3, 8)", "[8, 13)")
+
+
 def test_widths_of_tenths_put_every_tenth_where_it_belongs() -> None:
     tree = Hierarchy.from_widths(("0.2", "0.3", "0.7"), [0.1, 0.3])
     assert tree.levels[1] == ("[0.2, 0.3)", "[0.3, 0.4)", "[0.7, 0.8)")

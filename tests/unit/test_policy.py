@@ -234,6 +234,11 @@ REQUIRE = '[[require]]\nmodel = "frequency-l-diversity"\non = "a"\nl = 2\n'
             "unknown key 'prefx'",
         ),
         (
+            f'[attributes]\na = {{ role = "sensitive", bins = [0, 5, 9] }}\n{REQUIRE.replace("2", "4")}',
+            "require[1].on",
+            "frequency-l-diversity 4 exceeds the 2 values declared for 'a'",
+        ),
+        (
             f'[attributes]\na = {{ role = "quasi-sensitive" }}\n{REQUIRE}',
             "attributes.a.role",
             "cannot protect a quasi-sensitive column",
@@ -289,6 +294,7 @@ def test_any_name_can_be_a_key_and_a_value(name: str) -> None:
     "tree",
     [
         Hierarchy.from_tree({"lung": {"virus": ["flu"], "bacteria": ["tb"]}, "bone": ["fracture"]}),
+        Hierarchy.from_tree({"lung": ["flu"], "bone": ["fracture", "sprain"]}),
         Hierarchy.from_tree({"*": ["flu", "tb"]}),
         Hierarchy.from_prefixes(("130", "145", "21"), [2, 1]),
     ],

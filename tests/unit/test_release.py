@@ -149,15 +149,25 @@ def test_a_single_column_keeps_its_missing_cells(file_format: Any, tmp_path: Pat
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
-def test_small_row_groups_change_nothing(
+def test_batches_that_span_row_groups_change_nothing(
     strange: Release, file_format: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noren.release.store.MOST_ROWS", 13)
+    monkeypatch.setattr("noren.release.store.MOST_ROWS", 8)
     monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 6_000)
     monkeypatch.setattr("noren.release.store.rows_at_once", lambda columns: 13)
     back = open_release(strange.save(tmp_path / "release", file_format))
     assert len(list(back.batches(["big"]))) > 5
     assert_frame_equal(back.frame(), strange.frame())
+
+
+def test_open_columns_of_a_file_are_kept_over_all_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 400)
+    notes = [f"note {i}" if i % 7 else "" for i in range(120)]
+    (tmp_path / "notes.csv").write_text("note,k\n" + "".join(f"{note},{i % 2}\n" for i, note in enumerate(notes)))
+    release = nr.anonymize(tmp_path / "notes.csv", nr.Policy({"note": nr.plain(), "k": nr.plain()}, []))
+    assert release.manifest.column("note").form == "open"
+    assert sorted(cell or "" for cell in release.frame()["note"].to_list()) == sorted(notes)
 
 
 def alice() -> Release:

@@ -104,9 +104,10 @@ def test_the_descriptor_is_a_frictionless_package(original: dict[str, Path], kin
 
 
 MANIFEST_KEYS = {
-    "format", "noren", "title", "records", "columns", "requirements", "method", "randomness", "verdicts", "sha256",
+    "format", "noren", "title", "records", "layout", "columns", "requirements", "method", "randomness", "verdicts",
+    "sha256",
 }  # fmt: skip
-COLUMN_KEYS = {"name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design"}
+COLUMN_KEYS = {"name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design", "distance"}
 VERDICT_KEYS = {"model", "column", "required", "achieved", "holds", "basis"}
 
 
@@ -223,6 +224,16 @@ def test_data_that_is_not_what_the_manifest_says_is_refused_when_it_is_read(rele
     claim(release, lambda block: block["columns"][2].update(name="city"))
     with pytest.raises(ReleaseError, match="cannot be read as the manifest describes it"):
         open_release(release).frame()
+
+
+def test_a_wrong_number_of_records_is_found_when_the_data_are_read(release: Path, tmp_path: Path) -> None:
+    claim(release, lambda block: block.update(records=61))
+    opened = open_release(release)
+    with pytest.raises(ReleaseError, match="the data hold 60 rows, the manifest says 61"):
+        opened.estimate("town")
+    with pytest.raises(ReleaseError, match="60 rows were written instead of 61"):
+        opened.save(tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 def test_an_unknown_file_format_is_refused(tmp_path: Path) -> None:

@@ -180,6 +180,13 @@ def test_a_column_with_too_many_values_cannot_hide_one(monkeypatch: pytest.Monke
     assert "beyond any hierarchy or declared domain" in str(error)
 
 
+def test_missing_cells_of_a_column_with_too_many_values_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 1)
+    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", 2)
+    error = refused({"a": ["p", "q", "r", "", None, "t"]}, {"a": nr.plain(missing="reject")})
+    assert "2 cells are missing" in str(error)
+
+
 def test_a_requirement_beyond_the_values_found_is_refused_with_the_number() -> None:
     policy = Policy(
         attributes={"a": nr.sensitive()}, require=[nr.FrequencyLDiversity(on="a", l=4)], source="rules.toml"

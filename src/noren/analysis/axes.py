@@ -2,15 +2,17 @@
 
 `prepare` turns axes into a `Frame`: columns published exactly become one slot number per record (their groups can be
 formed before anything is estimated), decoy columns become numbered distinct sets, and columns whose sets
-say nothing are put aside.
+say nothing are put aside. A decoy column's design is a `DecoyDesign` (any values) or a `SemanticDesign` (values that
+are far apart); the latter brings its own likelihood and inclusion probabilities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
+from functools import cached_property, lru_cache
+from math import inf, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,15 @@ from noren.cells import SetCells, ValueCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 
+if TYPE_CHECKING:  # a recipient without semantic columns loads none of this
+    from noren.designs.any import Design
+    from noren.designs.semantic.design import SemanticDesign
+
 CELL_LIMIT = 50_000_000
 NO_INFORMATION = 1e-9  # Pt - Po below this
+WORST_CONDITION = 1e8  # of inclusion probabilities; beyond, directions count as lost
+KEPT_SUM = 1e-6  # a sum whose score misses its values by more is lost
+ALIKE = 1e-8  # members whose likelihoods differ by less, relatively, weigh the same
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class Axis:
 
     name: str
     cells: SetCells | ValueCells
-    design: DecoyDesign
+    design: Design
     groups: NDArray[np.int64] | None = None
     n_groups: int | None = None
 
@@ -48,7 +57,7 @@ class Axis:
         if isinstance(self.cells, ValueCells) and not (self.design.is_exact or self.design.d == 1):
             raise QueryError(
                 f"{self.name!r} is published exactly, but its design says eta={self.design.eta}, p={self.design.p}.",
-                hint="Use DecoyDesign.exact(d) for a column published as it is.",
+                hint="Use DecoyDesign.exact(d) for a column published as it is, tabulate_records for shuffled values.",
             )
         if self.groups is not None and len(self.groups) != self.design.d:
             raise QueryError(
@@ -83,7 +92,60 @@ class Axis:
     @property
     def is_blind(self) -> bool:
         """Every set is as likely under every value (eta = d or p = 0): nothing can be learnt along this axis."""
-        return not self.is_exact and self.design.p_gap < NO_INFORMATION
+        if self.is_exact:
+            return False
+        if isinstance(self.design, DecoyDesign):
+            return self.design.p_gap < NO_INFORMATION
+        return self.design.eta == self.design.d
+
+    @property
+    def p_true(self) -> float:
+        """Probability that the set contains the true value."""
+        return self.design.p_true if isinstance(self.design, DecoyDesign) else 1.0
+
+    @property
+    def solution(self) -> Solution | None:
+        """How a semantic column's inclusion counts become true counts; uniform decoys have closed forms."""
+        return None if isinstance(self.design, DecoyDesign) else solve(self.design)
+
+    @cached_property
+    def membership(self) -> NDArray[np.float64]:
+        """(groups, d): 1 where a reported group holds a base value."""
+        return np.asarray(self.group_of == np.arange(self.size)[:, None], np.float64)
+
+    @cached_property
+    def scores(self) -> NDArray[np.float64]:
+        """(groups, d): a record's score for a group is the sum over its set; only for semantic columns."""
+        assert self.solution is not None
+        return np.asarray(self.membership @ self.solution.inverse)
+
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """(groups, d): E[score^2 | v] for every group and true value; only for semantic columns."""
+        assert not isinstance(self.design, DecoyDesign)
+        return self.design.second_moment(self.scores)
+
+    @cached_property
+    def lost(self) -> NDArray[np.bool_]:
+        """Which reported groups' sums the sets do not determine."""
+        if self.is_exact or self.is_blind or self.solution is None or not self.solution.undetermined:
+            return np.zeros(self.size, np.bool_)
+        if self.solution.unreliable:
+            part = self.membership.sum(axis=1)
+            return np.asarray((part > 0) & (part < self.design.d))
+        missed = np.abs(self.scores @ self.solution.matrix.T - self.membership)
+        return np.asarray(missed.max(axis=1, initial=0.0) > KEPT_SUM)
+
+    @property
+    def ill_conditioned(self) -> str:
+        """What the sets of this column leave undetermined; empty if nothing."""
+        if self.is_exact or self.is_blind or self.solution is None or not self.solution.undetermined:
+            return ""
+        return (
+            f"The sets of {self.name!r} (l = {self.design.eta}, {self.design.d} values) leave "
+            f"{self.solution.undetermined} of {self.design.d} independent sums of its counts undetermined: "
+            f"{int(self.lost.sum())} of its {self.size} reported groups have bounds instead of intervals."
+        )
 
     def sum_groups(self, table: NDArray, axis: int) -> NDArray:
         """Sum base values into the reported groups along one dimension of a table."""
@@ -94,6 +156,44 @@ class Axis:
         counted = self.group_of >= 0
         np.add.at(out, self.group_of[counted], moved[counted])
         return np.moveaxis(out, 0, axis)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The linear system of a semantic column: inclusion counts w = M' x, and its (pseudo-)inverse."""
+
+    matrix: NDArray[np.float64]  # M[v, u] = P(u in R | v)
+    inverse: NDArray[np.float64]  # of M'; on sums that are determined it is right, on others it is finite
+    condition: float
+    undetermined: int  # independent sums that are lost
+    unreliable: bool  # theory says that sums are lost, and the matrix does not show which
+    error: float  # largest Monte Carlo error of M, 0 if exact
+    draws: float  # per true value, behind M
+
+
+@lru_cache(maxsize=64)
+def solve(design: SemanticDesign) -> Solution:
+    """Invert the inclusion probabilities, leaving out directions that they do not determine."""
+    found = design.inclusion()
+    fine, condition = design.identifiability()
+    left, values, right = np.linalg.svd(found.matrix.T)
+    noise = 2 * np.sqrt(design.d) * found.error  # bounds what Monte Carlo errors add to singular values
+    kept = values > max(values[0] / WORST_CONDITION, noise)
+    undetermined = int((~kept).sum())
+    inverse = (right[kept].T / values[kept]) @ left[:, kept].T
+    unreliable = not fine and undetermined == 0
+    if undetermined or unreliable:
+        condition = inf
+    spread = float((found.matrix * (1 - found.matrix)).max())
+    draws = inf if found.exact or found.error == 0 else spread / found.error**2
+    return Solution(
+        found.matrix, inverse, condition, max(undetermined, int(unreliable)), unreliable, found.error, draws
+    )
+
+
+def along(matrix: NDArray, table: NDArray, axis: int) -> NDArray[np.float64]:
+    """Multiply a matrix into one dimension of a table."""
+    return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
 
 
 def number(keys: NDArray) -> tuple[NDArray, NDArray[np.int32]]:
@@ -118,15 +218,35 @@ def _distinct_sets(axis: Axis) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     else:
         if cells.data.shape[1] != eta:
             raise _wrong_size(axis)
-        key = np.zeros(len(cells), np.int64)
+        key, largest = np.zeros(len(cells), np.int64), 1
         for column in range(eta):  # order-preserving numbers for ever longer beginnings of the rows
-            key = number(key * cells.d + cells.data[:, column])[1].astype(np.int64)
+            if largest * cells.d >= 1 << 62:
+                key = number(key)[1].astype(np.int64)
+                largest = len(cells)
+            key, largest = key * cells.d + cells.data[:, column], largest * cells.d
+        key = number(key)[1].astype(np.int64)
         first = np.zeros(int(key.max(initial=-1)) + 1, np.int64)
         first[key] = np.arange(len(cells))
         ids, distinct = key.astype(np.int32), cells.take(first)
     if len(distinct) and np.any(distinct.sizes() != eta):
         raise _wrong_size(axis)
     return distinct.codes(eta).astype(np.int32), ids
+
+
+def _weights(axis: Axis, sets: NDArray[np.int32]) -> NDArray[np.float64] | None:
+    """P(R | v) of a semantic column's distinct sets and their members, each set's largest put at 1; None if all are."""
+    if isinstance(axis.design, DecoyDesign) or not len(sets):
+        return None
+    found = axis.design.set_weights(sets)
+    top = found.max(axis=1, keepdims=True)
+    if np.any(top <= 0):
+        raise QueryError(
+            f"{int((top <= 0).sum()):,} distinct sets of {axis.name!r} cannot come from its design "
+            f"({axis.design.name}, l = {axis.design.eta}, distance {axis.design.threshold:.12g}).",
+            hint="Pass the design from the release's manifest; if you did, the release was altered.",
+        )
+    found = found / top
+    return None if np.all(found > 1 - ALIKE) else found
 
 
 def _wrong_size(axis: Axis) -> QueryError:
@@ -155,12 +275,13 @@ class Frame:
     """
 
     axes: Sequence[Axis]
-    n: int
+    n: float
     slots: NDArray[np.int64]
     slot_of: NDArray[np.int32]
     decoys: tuple[Axis, ...]
     sets: tuple[NDArray[np.int32], ...]
     set_of: tuple[NDArray[np.int32], ...]
+    weights: tuple[NDArray[np.float64] | None, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -176,7 +297,38 @@ class Frame:
     def tuples(self) -> Tuples:
         """The records' distinct tuples of sets."""
         designs = [axis.design for axis in self.decoys]
-        return Tuples.build(len(self.slots), designs, self.sets, (self.slot_of, *self.set_of))
+        return Tuples.build(len(self.slots), designs, self.sets, (self.slot_of, *self.set_of), self.weights)
+
+    @cached_property
+    def records(self) -> NDArray[np.float64]:
+        """How many records every slot has."""
+        return np.bincount(self.slot_of, minlength=len(self.slots)).astype(np.float64)
+
+    def inclusions(self) -> NDArray[np.float64]:
+        """w: how many records' product sets contain each cell."""
+        return self.tuples.inclusions()
+
+    def facts(self) -> dict[str, int | float]:
+        """What diagnostics tell about the records themselves."""
+        return {"distinct_tuples": len(self.tuples)}
+
+    @cached_property
+    def lost(self) -> NDArray[np.bool_]:
+        """(1, decoy groups): combinations of groups whose counts the sets do not determine."""
+        out = np.zeros([1] * (len(self.decoys) + 1), np.bool_)
+        for j, axis in enumerate(self.decoys, start=1):
+            out = out | np.expand_dims(axis.lost, [k for k in range(out.ndim) if k != j])
+        return out
+
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(slot, decoy groups): how many records must be in each combination, and how many can be."""
+        parts = [
+            (_groups_of(axis, sets, weights, must=True), _groups_of(axis, sets, weights, must=False))
+            for axis, sets, weights in zip(self.decoys, self.sets, self.weights, strict=True)
+        ]
+        shape = [axis.size for axis in self.decoys]
+        least, most = (self.tuples.count([p[k][0] for p in parts], [p[k][1] for p in parts], shape) for k in range(2))
+        return least, most
 
     def sum_groups(self, table: NDArray) -> NDArray:
         """Sum a table over the decoys' base values into their reported groups."""
@@ -195,6 +347,25 @@ class Frame:
         full = full.reshape([sizes[i] for i in (*exact, *decoys)] + [1] * len(blind))
         full = np.moveaxis(full, range(len(sizes)), (*exact, *decoys, *blind))
         return np.ascontiguousarray(np.broadcast_to(full, sizes))
+
+
+def _groups_of(
+    axis: Axis, sets: NDArray[np.int32], weights: NDArray[np.float64] | None, *, must: bool
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The groups that each distinct set's true value can be in (or the one it must be in), and 1 or 0 for each."""
+    if axis.design.p < 1:  # any value can be true
+        present = axis.group_sizes == axis.design.d if must else axis.group_sizes > 0
+        return np.tile(np.arange(axis.size, dtype=np.int32), (len(sets), 1)), present.astype(np.float64)
+    group = axis.group_of[sets]
+    possible = np.ones(group.shape, np.bool_) if weights is None else weights > 0
+    if must:
+        top = np.where(possible, group, -1).max(axis=1, keepdims=True)
+        only = (top >= 0) & np.all(~possible | (group == top), axis=1, keepdims=True)
+        return np.maximum(top, 0).astype(np.int32), only.astype(np.float64)
+    group = np.sort(np.where(possible, group, -1), axis=1)
+    new = group >= 0
+    new[:, 1:] &= group[:, 1:] != group[:, :-1]
+    return np.maximum(group, 0).astype(np.int32), new.astype(np.float64)
 
 
 def prepare(axes: Sequence[Axis]) -> Frame:
@@ -224,4 +395,6 @@ def prepare(axes: Sequence[Axis]) -> Frame:
             f"The table would have about {cells:,} cells; the limit is {CELL_LIMIT:,}.",
             hint="Tabulate fewer attributes at once.",
         )
-    return Frame(axes, n, slots, slot_of, decoys, tuple(sets for sets, _ in numbered), tuple(set_of))
+    sets = tuple(found for found, _ in numbered)
+    weights = tuple(_weights(axis, found) for axis, found in zip(decoys, sets, strict=True))
+    return Frame(axes, n, slots, slot_of, decoys, sets, tuple(set_of), weights)

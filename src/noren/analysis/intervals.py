@@ -1,10 +1,12 @@
 """How far an estimated count may be from the truth.
 
 Two sources. *Linear*: a record's score for a product group G is the product over the attributes of
-(|R n G| - |G| Po) / (Pt - Po); the scores are independent and unbiased, so the variance of their sum is known for
-every table, and for sums of cells without adding variances of cells. *Fisher*: the curvature of the likelihood,
+(|R n G| - |G| Po) / (Pt - Po), or for a semantic column of the sum over R of a row of the inverted inclusion
+probabilities; the scores are independent and unbiased, so the variance of their sum is known for every table, and for
+sums of cells without adding variances of cells. *Fisher*: the curvature of the likelihood,
 J = sum_i L_i L_i' / (L_i . x)^2, gives shorter intervals, but only away from zero, where the likelihood is smooth.
-The hybrid takes Fisher's where the estimate exceeds three of its standard errors, and the linear one elsewhere.
+The hybrid takes Fisher's where the estimate exceeds three of its standard errors and a linear one, and the linear one
+elsewhere. A count that the sets do not determine has neither, only bounds.
 
 By default the truth is the original table, and only the decoys are random; with `population` the table itself is a
 sample of N, and sampling is added.
@@ -20,13 +22,15 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis, Frame
+from noren.analysis.axes import Axis, Frame, along
+from noren.designs.decoys import DecoyDesign
 
 LABELS = np.array(["exact", "linear", "fisher", "none"])
 EXACT, LINEAR, FISHER, NONE = range(4)
 
 FISHER_CELLS = 2500  # beyond, J is not formed
 FISHER_ENTRIES = 25_000_000  # over all exact slots together
+FISHER_PAIRS = 150_000_000  # of members of distinct sets: a gigabyte
 FISHER_WORK = 2e10  # additions: some ten seconds
 RIDGE = 1e-10
 NEGLIGIBLE = 1e-3  # records: a cell estimated below is taken as empty
@@ -45,6 +49,9 @@ class Interval:
 def linear_scores(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums of the records' scores over (slot, decoy groups), from the inclusion counts w: unbiased."""
     for j, axis in enumerate(frame.decoys, start=1):
+        if not isinstance(axis.design, DecoyDesign):
+            w = along(axis.scores, w, j)
+            continue
         records = w.sum(axis=j, keepdims=True) / axis.design.eta
         chance = _along(axis.group_sizes * axis.design.p_other, j, w.ndim)
         w = (axis.sum_groups(w, j) - chance * records) / axis.design.p_gap
@@ -53,6 +60,7 @@ def linear_scores(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def second_moments(axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """E[score^2] of every group given a value inside it, and given one outside, by hypergeometric moments."""
+    assert isinstance(axis.design, DecoyDesign)
     d, eta, p = axis.design.d, axis.design.eta, axis.design.p
     g = axis.group_sizes.astype(np.float64)
     chance = g * axis.design.p_other
@@ -74,10 +82,26 @@ def linear_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
     """Var of `linear_scores` if the true table is x: (K x)_G - x_G, or (K x)_G - x_G^2 / N with sampling."""
     moment = x
     for j, axis in enumerate(frame.decoys, start=1):
+        if not isinstance(axis.design, DecoyDesign):
+            moment = along(axis.squares, moment, j)
+            continue
         inside, outside = (_along(m, j, x.ndim) for m in second_moments(axis))
         moment = outside * moment.sum(axis=j, keepdims=True) + (inside - outside) * axis.sum_groups(moment, j)
     mean = frame.sum_groups(x)
-    return np.maximum(moment - (mean**2 / max(frame.n, 1) if population else mean), 0.0)
+    error = moment - (mean**2 / max(frame.n, 1) if population else mean)
+    return np.maximum(error + _inclusion_variance(frame, x), 0.0)
+
+
+def _inclusion_variance(frame: Frame, x: NDArray[np.float64]) -> NDArray[np.float64] | float:
+    """What Monte Carlo errors of inclusion probabilities add: value v's scores are off by a mean of finitely many."""
+    total: NDArray[np.float64] | float = 0.0
+    for j, axis in enumerate(frame.decoys, start=1):
+        if axis.solution is not None and axis.solution.draws < np.inf:
+            rest = x
+            for k, other in enumerate(frame.decoys, start=1):
+                rest = rest if k == j else other.sum_groups(rest, k)
+            total = total + along(axis.squares - axis.membership, rest**2, j) / axis.solution.draws
+    return total
 
 
 def _along(values: NDArray, axis: int, ndim: int) -> NDArray[np.float64]:
@@ -96,7 +120,8 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
     starred = prod((axis.design.d + (axis.design.p < 1)) ** 2 for axis in frame.decoys)
     if cells > FISHER_CELLS or starred * frame.shape[0] > FISHER_ENTRIES:
         return None
-    if frame.tuples.information_work() > FISHER_WORK:
+    pairs = sum(s.shape[0] * (s.shape[1] + 1) ** 2 for s in frame.sets)
+    if pairs > FISHER_PAIRS or frame.tuples.information_work() > FISHER_WORK:
         return None
     from scipy.linalg import cholesky, solve_triangular
 
@@ -147,8 +172,13 @@ def hybrid_interval(
     *,
     level: float,
     population: bool,
+    maximum: NDArray[np.float64] | None = None,
 ) -> Interval:
-    """Fisher's interval around the likelihood estimate where that exceeds 3 standard errors, else the linear one."""
+    """Fisher's interval where the estimate x exceeds 3 of its standard errors and a linear one, else the linear one.
+
+    Where the second condition fails, a cell is so near zero that its curvature says little. Fisher's interval stands
+    around the maximum of the likelihood, if that is given, else around x.
+    """
     wide = linear_interval(frame, linear, x, level=level, population=population)
     if not frame.decoys or frame.kept == 0:
         return wide
@@ -156,7 +186,8 @@ def hybrid_interval(
     if variance is None:
         return wide
     count, error = frame.sum_groups(x), np.sqrt(variance)
-    smooth = count > 3 * error
+    smooth = (count > 3 * error) & (count > wide.std_error)
+    count = count if maximum is None else frame.sum_groups(maximum)
     reach = NormalDist().inv_cdf((1 + level) / 2) * np.where(smooth, error, 0.0)
     low, high = _possible(frame, count - reach, count + reach, population)
     return Interval(
@@ -169,11 +200,28 @@ def hybrid_interval(
 
 def _possible(frame: Frame, low: NDArray, high: NDArray, population: bool) -> tuple[NDArray, NDArray]:
     """Keep bounds between 0 and the records there are: those of the exact slot, or all of them with sampling."""
-    most = np.bincount(frame.slot_of, minlength=len(frame.slots)).astype(np.float64)
-    if population:
-        most = np.full(len(frame.slots), float(frame.n))
+    most = np.full(len(frame.slots), float(frame.n)) if population else frame.records
     top = _along(most, 0, low.ndim)
     return np.clip(low, 0.0, top), np.clip(high, 0.0, top)
+
+
+def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool) -> Interval:
+    """Where the sets do not determine a count, bounds in place of an interval: the records that must be counted, and
+    those that can be. They hold whatever the table is; with sampling, up to the sampling error of either."""
+    if not frame.lost.any():
+        return found
+    low, high = frame.bounds()
+    if population:
+        z, n = NormalDist().inv_cdf((1 + level) / 2), max(frame.n, 1)
+        low, high = (b + s * z * np.sqrt(np.maximum(b, 1) * (1 - b / n)) for b, s in ((low, -1), (high, 1)))
+    low, high = _possible(frame, low, high, population)
+    lost = np.broadcast_to(frame.lost, low.shape)
+    return Interval(
+        std_error=np.where(lost, (high - low) / 2, found.std_error),
+        low=np.where(lost, low, found.low),
+        high=np.where(lost, high, found.high),
+        source=np.where(lost, NONE, found.source).astype(np.int8),
+    )
 
 
 def hide_blind(

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from math import exp, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.designs.decoys import DecoyDesign
+if TYPE_CHECKING:
+    from noren.designs.any import Design
 
 CHUNKS = 4  # a fixed number, so that sums do not depend on the machine
 PRIVATE_CELLS = 50_000_000  # for all chunks together
@@ -33,18 +34,19 @@ class Layout:
     def of(
         cls, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int], nodes: Sequence[int]
     ) -> Layout:
-        """Lay out code tables and weights, and share as many axes as pays."""
-        widths = [len(c) for c in coefs]
+        """Lay out code tables and weights (one row for each set or one for all), and share as many axes as pays."""
+        widths = [c.shape[-1] for c in coefs]
         sizes = np.array([prod(shape[i:]) for i in range(len(shape) + 1)], np.int64)
         code_start = np.concatenate([[0], np.cumsum([s.size for s in sets])])[:-1].astype(np.int64)
-        coef_start = np.concatenate([[0], np.cumsum(widths)])[:-1].astype(np.int64)
+        coef_start = np.concatenate([[0], np.cumsum([c.size for c in coefs])])[:-1]
+        coef_step = [width if c.ndim == 2 else 0 for width, c in zip(widths, coefs, strict=True)]
         codes = np.concatenate([s.ravel() for s in sets]).astype(np.int32)
         arrays = (
             codes,
             code_start,
             np.array(widths, np.int64),
-            np.concatenate(coefs).astype(np.float64),
-            coef_start,
+            np.concatenate([c.ravel() for c in coefs]).astype(np.float64),
+            np.column_stack([coef_start, coef_step]).astype(np.int64),
             sizes,
         )
         costs = [_cost(depth, widths, shape, nodes) for depth in range(len(shape))]
@@ -62,23 +64,27 @@ class Tuples:
     """n records as distinct tuples (slot, set, set, ...) with their counts.
 
     Tables go in and come out with one dimension per entry of the tuple; inside, the axes stand in the order that shares
-    most work.
+    most work. `weights` gives, where a column's sets do not weigh their members alike, P(R | v) for each distinct set R
+    and member v, up to a factor for each R.
     """
 
     def __init__(
         self,
         slots: int,
-        designs: Sequence[DecoyDesign],
+        designs: Sequence[Design],
         sets: Sequence[NDArray[np.int32]],
         order: Sequence[int],
         ids: NDArray[np.int32],
         counts: NDArray[np.float64],
+        weights: Sequence[NDArray[np.float64] | None] | None = None,
     ) -> None:
         self.order, self.ids, self.counts = tuple(order), ids, counts
         self.shape = (slots, *(design.d for design in designs))
         every = (np.arange(slots, dtype=np.int32)[:, None], *sets)
         stars = (0.0, *(star(design) for design in designs))
+        given = (None, *(weights if weights is not None else [None] * len(designs)))
         self._sets = [every[i] for i in self.order]
+        self._weights = [np.ones(every[i].shape[1]) if (w := given[i]) is None else w for i in self.order]
         self._d = [self.shape[i] for i in self.order]
         self._stars = [stars[i] for i in self.order]
         self._exact = [i == 0 for i in self.order]
@@ -93,9 +99,10 @@ class Tuples:
     def build(
         cls,
         slots: int,
-        designs: Sequence[DecoyDesign],
+        designs: Sequence[Design],
         sets: Sequence[NDArray[np.int32]],
         columns: Sequence[NDArray[np.int32]],
+        weights: Sequence[NDArray[np.float64] | None] | None = None,
     ) -> Tuples:
         """Sort and count records given as columns of slot and set numbers."""
         distinct = [max(1, slots), *(max(1, len(s)) for s in sets)]
@@ -116,13 +123,19 @@ class Tuples:
             new[1:] = (stacked[1:] != stacked[:-1]).any(axis=1)
             ids = stacked[new]
             counts = np.diff(np.append(np.flatnonzero(new), len(stacked)))
-        return cls(slots, designs, sets, order, np.ascontiguousarray(ids), counts.astype(np.float64))
+        return cls(slots, designs, sets, order, np.ascontiguousarray(ids), counts.astype(np.float64), weights)
 
     @classmethod
-    def single(cls, design: DecoyDesign, sets: NDArray[np.int32], counts: NDArray[np.float64]) -> Tuples:
+    def single(
+        cls,
+        design: Design,
+        sets: NDArray[np.int32],
+        counts: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> Tuples:
         """One attribute on its own: its distinct sets and how often each occurs."""
         ids = np.column_stack([np.zeros(len(sets), np.int32), np.arange(len(sets), dtype=np.int32)])
-        return cls(1, (design,), (sets,), (0, 1), ids, counts)
+        return cls(1, (design,), (sets,), (0, 1), ids, counts, (weights,))
 
     def margin(self, axis: int, size: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many records have each slot (axis 0) or each set of a decoy column, if tuple t occurs counts[t] times."""
@@ -139,8 +152,7 @@ class Tuples:
     def _starred(self) -> Layout:
         """Sets plus, where p < 1, the marginal `*` that stands for every value outside."""
         sets, coefs, shape = [], [], []
-        for s, d, star in zip(self._sets, self._d, self._stars, strict=True):
-            coef = np.ones(s.shape[1])
+        for s, d, star, coef in zip(self._sets, self._d, self._stars, self._weights, strict=True):
             sets.append(np.column_stack([s, np.full(len(s), d, np.int32)]) if star else s)
             coefs.append(np.append(coef, star) if star else coef)
             shape.append(d + 1 if star else d)
@@ -150,13 +162,15 @@ class Tuples:
     def _pairs(self) -> Layout:
         """Pairs of cells inside each set; the slot needs none, since no record spans two of them."""
         starred, sets, coefs, shape = self._starred, [], [], []
-        codes, code_start, widths, coef, coef_start, _ = starred.arrays
+        codes, code_start, widths, coef, coef_rows, _ = starred.arrays
         for i, exact in enumerate(self._exact):
             width, side = int(widths[i]), starred.shape[i]
             rows = codes[code_start[i] :][: len(self._sets[i]) * width].reshape(-1, width)
-            c = coef[coef_start[i] :][:width]
+            start, step = (int(k) for k in coef_rows[i])
+            c = coef[start:][: step * len(rows) or width].reshape(-1, width)
+            pairs = c if exact else (c[:, :, None] * c[:, None, :]).reshape(len(c), -1)
             sets.append(rows if exact else (rows[:, :, None] * side + rows[:, None, :]).reshape(len(rows), -1))
-            coefs.append(c if exact else np.outer(c, c).ravel())
+            coefs.append(pairs if step else pairs[0])
             shape.append(side if exact else side * side)
         return Layout.of(sets, coefs, shape, self.nodes)
 
@@ -186,9 +200,19 @@ class Tuples:
 
     @cached_property
     def _inclusions(self) -> NDArray[np.float64]:
+        return self._count(self._plain)
+
+    def count(self, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int]) -> NDArray[np.float64]:
+        """Inclusion counts if the columns' sets were these: for each, one row of codes and weights per distinct set."""
+        slots = np.arange(self.shape[0], dtype=np.int32)[:, None]
+        every, weights, sizes = (slots, *sets), (np.ones(1), *coefs), (self.shape[0], *shape)
+        codes, coef = [every[i] for i in self.order], [weights[i] for i in self.order]
+        return self._count(Layout.of(codes, coef, [sizes[i] for i in self.order], self.nodes))
+
+    def _count(self, layout: Layout) -> NDArray[np.float64]:
         from noren.kernels import em
 
-        layout, kernel = self._plain, _untyped(em.add_products)
+        kernel = _untyped(em.add_products)
 
         def work(start: int, stop: int, table: NDArray) -> float:
             kernel(self.ids, start, stop, layout.depth, *layout.arrays, self.counts, table)
@@ -252,7 +276,7 @@ class Tuples:
         return np.ascontiguousarray(np.transpose(table, np.argsort(self.order)))
 
 
-def star(design: DecoyDesign) -> float:
+def star(design: Design) -> float:
     """What any value gets where one inside the set gets 1 more: L is proportional to 1[in] + 1 / (rho - 1).
 
     rho - 1 = p d / ((1 - p) eta), in the form that does not cancel.

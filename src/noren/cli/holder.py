@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -84,7 +85,7 @@ def anonymize(
                 "dropped": facts.dropped,
                 "randomness": "memoised" if facts.memoised else "fresh",
                 "designs": {
-                    name: {"d": d.d, "eta": d.eta, "p": d.p, "epsilon": d.epsilon if d.p < 1 else None}
+                    name: {"name": d.name, "d": d.d, "eta": d.eta, "p": d.p, "epsilon": epsilon_of(d)}
                     for name, d in facts.designs.items()
                 },
                 "verdicts": [vars(verdict) for verdict in facts.verdicts],
@@ -97,11 +98,9 @@ def anonymize(
         click.echo(f"Note: {note}", err=True)
     dropped = f", {facts.dropped:,} dropped for missing values" if facts.dropped else ""
     click.echo(f"Released {facts.records:,} records{dropped} to {to}")
-    rows = [
-        [name, d.eta, d.d, f"{d.p:.4g}", "-" if d.p == 1 else f"{d.epsilon:.3g}"] for name, d in facts.designs.items()
-    ]
+    rows = [[name, d.name, d.eta, d.d, f"{d.p:.4g}", _shown(epsilon_of(d))] for name, d in facts.designs.items()]
     numbers = ("set size", "of values", "p", "epsilon")
-    table("Decoys", ("column", *numbers), rows, numbers)
+    table("Decoys", ("column", "design", *numbers), rows, numbers)
     table("Verified", VERDICT_COLUMNS, verdict_rows(facts.verdicts), ("asked", "found"))
     click.echo(f"Time: {seconds_line(facts.seconds)}")
     if report is not None:
@@ -126,3 +125,12 @@ def secret(file: Path, as_json: bool) -> None:
     click.echo(f"Secret written to {file}. Use it in the policy:")
     click.echo(f'\n[randomness]\nsecret = "{file.name}"\nrecord_key = "..."    # the column that names a person')
     click.echo(f'fingerprint = "{made.fingerprint}"')
+
+
+def epsilon_of(design: Any) -> float | None:
+    """Local differential privacy of one set, or None where p = 1 bounds nothing."""
+    return None if design.p == 1 else float(design.epsilon)
+
+
+def _shown(number: float | None) -> str:
+    return "-" if number is None else f"{number:.3g}"

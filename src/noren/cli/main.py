@@ -53,7 +53,7 @@ class LazyCommands(Commands):
         from importlib import import_module
 
         module, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name)
+        command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -68,6 +68,7 @@ COMMANDS = {
     "verify": ("auditor", "Check a release against its own claims or a policy."),
     "estimate": ("recipient", "Estimate a cross tabulation from a release."),
     "count": ("recipient", "Estimate how many records meet conditions."),
+    "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }
 

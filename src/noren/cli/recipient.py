@@ -9,14 +9,15 @@ import click
 
 from noren.cli.render import echo_json, parse_where, split_by, table
 
-ESTIMATORS = ["likelihood", "bayes", "linear", "value-adding"]
+ESTIMATORS = ["likelihood", "bayes", "linear", "value-adding", "semantic-linear", "share", "uniform-linear"]
+DEFAULT = "likelihood, or linear for shuffled records"
 
 
 @click.command(epilog="Example: noren estimate release --by job,disease --where zip@1=13*** --plot jobs.png")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--by", multiple=True, required=True, help="Columns: job,disease; levels: zip@2; intervals: age/10.")
 @click.option("--where", multiple=True, help="Condition column=value,value. Repeatable.")
-@click.option("--estimator", type=click.Choice(ESTIMATORS), default="likelihood", show_default=True)
+@click.option("--estimator", type=click.Choice(ESTIMATORS), show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Intervals for the population the table was sampled from.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart: .html (opens offline), .png or .svg.")
@@ -28,7 +29,7 @@ def estimate(
     release: Path,
     by: tuple[str, ...],
     where: tuple[str, ...],
-    estimator: str,
+    estimator: str | None,
     level: float,
     population: bool,
     plot: Path | None,
@@ -57,7 +58,7 @@ def estimate(
     table(f"Estimated records by {', '.join(result.by)}", (*result.by, *numbers), body, numbers)
     if len(shown) < len(result.frame):
         click.echo(f"... {len(result.frame) - len(shown)} more cells (--rows 0 shows all)")
-    click.echo(f"{estimator}, {level:.0%} intervals, {result.records:,} records; assumes {result.assumes}.")
+    click.echo(f"{result.estimator}, {level:.0%} intervals, {result.records:,} records; assumes {result.assumes}.")
     for path in (plot, csv_file):
         if path is not None:
             click.echo(f"Written: {path}")
@@ -66,11 +67,13 @@ def estimate(
 @click.command(epilog='Example: noren count release --where job=Lawyer --where "disease=J10 Influenza"')
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--where", multiple=True, required=True, help="Condition column=value,value. Repeatable.")
-@click.option("--estimator", type=click.Choice(ESTIMATORS), default="likelihood", show_default=True)
+@click.option("--estimator", type=click.Choice(ESTIMATORS), show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Interval for the population the table was sampled from.")
 @click.option("--json", "as_json", is_flag=True, help="Print the count as JSON.")
-def count(release: Path, where: tuple[str, ...], estimator: str, level: float, population: bool, as_json: bool) -> None:
+def count(
+    release: Path, where: tuple[str, ...], estimator: str | None, level: float, population: bool, as_json: bool
+) -> None:
     """Estimate how many records of RELEASE meet all conditions."""
     from noren.release.release import open_release
 

@@ -1,9 +1,10 @@
 """Sums over product sets, shared between records: the inner loops of counting, EM and Fisher information.
 
 A record is a tuple of set numbers, one per axis; row s of an axis' code table lists the cells of set s along that
-axis, and `coefs` weighs its columns. Records come sorted, so those that agree on the first `depth` axes stand
-together: the sum over those axes is formed once for all of them (a small table per level), and each record
-touches only the product of its remaining sets. `sizes[i]` is the number of cells of the axes i, i+1, ...
+axis, and row s of its `coefs` weighs them (`coef_rows` gives each axis' first row and the step to the next one, 0 if
+one row serves all sets). Records come sorted, so those that agree on the first `depth` axes stand together: the sum
+over those axes is formed once for all of them (a small table per level), and each record touches only the product of
+its remaining sets. `sizes[i]` is the number of cells of the axes i, i+1, ...
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _first_change(ids, t, start, depth):
 
 
 @njit(cache=True, nogil=True)
-def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, offsets, weights):
+def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, offsets, weights):
     """List the cells of record t's remaining product set and their weights; returns how many there are."""
     offsets[0] = 0
     weights[0] = 1.0
@@ -65,10 +66,11 @@ def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, of
     for axis in range(depth, widths.size):
         width = widths[axis]
         first = code_start[axis] + np.int64(ids[t, axis]) * width
+        at = coef_rows[axis, 0] + np.int64(ids[t, axis]) * coef_rows[axis, 1]
         size = sizes[axis + 1]
         for k in range(width - 1, -1, -1):
             step = codes[first + k] * size
-            c = coefs[coef_start[axis] + k]
+            c = coefs[at + k]
             for m in range(count):
                 offsets[k * count + m] = offsets[m] + step
                 weights[k * count + m] = weights[m] * c
@@ -78,7 +80,7 @@ def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, of
 
 @njit(cache=True, nogil=True)
 def em_pass(
-    ids, start, stop, depth, codes, code_start, widths, coefs, coef_start, sizes,
+    ids, start, stop, depth, codes, code_start, widths, coefs, coef_rows, sizes,
     x, counts, held, floor, scale, acc, sums,
 ):  # fmt: skip
     """One EM pass over records start..stop-1.
@@ -106,19 +108,18 @@ def em_pass(
         change = _first_change(ids, t, start, depth)
         if change < depth:
             if t > start:
-                _close(
-                    ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs
-                )
+                _close(ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
             for level in range(change, depth):
                 source = x if level == 0 else tables[starts[level] : starts[level + 1]]
                 first = code_start[level] + np.int64(ids[t, level]) * widths[level]
-                weight = coefs[coef_start[level] : coef_start[level] + widths[level]]
+                at = coef_rows[level, 0] + np.int64(ids[t, level]) * coef_rows[level, 1]
+                weight = coefs[at : at + widths[level]]
                 _gather(source, tables[starts[level + 1] : starts[level + 2]], codes, first, weight, sizes[level + 1])
         total = 0.0
         n = counts[t] - held[t]
         if single:
             first = code_start[last] + np.int64(ids[t, last]) * widths[last]
-            at = coef_start[last]
+            at = coef_rows[last, 0] + np.int64(ids[t, last]) * coef_rows[last, 1]
             for k in range(widths[last]):
                 total += coefs[at + k] * table[codes[first + k]]
             if n > 0 and total > 0:
@@ -126,7 +127,7 @@ def em_pass(
                 for k in range(widths[last]):
                     store[codes[first + k]] += r * coefs[at + k]
         else:
-            count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, offsets, weights)
+            count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, offsets, weights)
             for m in range(count):
                 total += weights[m] * table[offsets[m]]
             if n > 0 and total > 0:
@@ -137,22 +138,23 @@ def em_pass(
         if held[t] > 0:
             log_likelihood += held[t] * np.log(max(scale * total + floor[t], 1e-300))
     if stop > start and depth > 0:
-        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs)
+        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
     return log_likelihood
 
 
 @njit(cache=True, nogil=True)
-def _close(ids, t, change, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs):
+def _close(ids, t, change, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs):
     """Record t was the last of its shared sets from axis `change` on: push what they gathered one level up."""
     for level in range(depth - 1, change - 1, -1):
         target = acc if level == 0 else accs[starts[level] : starts[level + 1]]
         first = code_start[level] + np.int64(ids[t, level]) * widths[level]
-        weight = coefs[coef_start[level] : coef_start[level] + widths[level]]
+        at = coef_rows[level, 0] + np.int64(ids[t, level]) * coef_rows[level, 1]
+        weight = coefs[at : at + widths[level]]
         _scatter(accs[starts[level + 1] : starts[level + 2]], target, codes, first, weight, sizes[level + 1])
 
 
 @njit(cache=True, nogil=True)
-def add_products(ids, start, stop, depth, codes, code_start, widths, coefs, coef_start, sizes, amounts, acc):
+def add_products(ids, start, stop, depth, codes, code_start, widths, coefs, coef_rows, sizes, amounts, acc):
     """acc_c += amounts_t * (weight of c in record t's product set), for records start..stop-1."""
     starts = _level_starts(depth, sizes)
     accs = np.zeros(starts[depth + 1])
@@ -167,9 +169,9 @@ def add_products(ids, start, stop, depth, codes, code_start, widths, coefs, coef
     for t in range(start, stop):
         change = _first_change(ids, t, start, depth)
         if change < depth and t > start:
-            _close(ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs)
-        count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_start, sizes, offsets, weights)
+            _close(ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
+        count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, offsets, weights)
         for m in range(count):
             store[offsets[m]] += amounts[t] * weights[m]
     if stop > start and depth > 0:
-        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_start, sizes, starts, acc, accs)
+        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)

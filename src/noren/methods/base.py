@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
-from noren.designs.decoys import DecoyDesign
+from noren.designs.any import Design
 from noren.errors import Problem
 from noren.models.base import Model
 from noren.schema.domain import Domain
+from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 
 
@@ -25,13 +27,15 @@ class ColumnFacts:
     role: Role
     domain: Domain
     counts: NDArray[np.int64]
+    distances: NDArray[np.float64] | None = None
+    hierarchy: Hierarchy | None = None
 
 
 @dataclass(frozen=True)
 class Decision:
     """The decoy design of every column that is not published as it is, and remarks for the holder."""
 
-    designs: Mapping[str, DecoyDesign]
+    designs: Mapping[str, Design]
     notes: Sequence[str] = field(default=())
 
 
@@ -41,6 +45,11 @@ class Method(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+
+    @property
+    def layout(self) -> Literal["sets", "records"]:
+        """One row per person with sets, or one shuffled row per possible value."""
+        return "sets"
 
     @abstractmethod
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:

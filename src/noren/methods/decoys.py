@@ -13,9 +13,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from noren.designs.any import Design
 from noren.designs.decoys import DecoyDesign
 from noren.errors import PolicyError, Problem
 from noren.methods.base import ColumnFacts, Decision, Method
+from noren.methods.semantic import decide_semantic, is_semantic
 from noren.models.base import Model
 from noren.models.t_closeness import TCloseness
 from noren.schema.roles import Role
@@ -38,6 +40,23 @@ class Decoys(Method):
         default_factory=dict, description="Fixed eta and p by column; the others are chosen from the requirements."
     )
 
+    design: Literal["flat", "simple", "duplicate-processing", "uniform-sets"] = Field(
+        default="flat", description="How sets of pairwise distant values are drawn (semantic requirements only)."
+    )
+    designs: dict[str, Literal["flat", "simple", "duplicate-processing", "uniform-sets"]] = Field(
+        default_factory=dict, description="The same by column, where columns differ."
+    )
+    allow_unidentifiable: bool = Field(
+        default=False, description="Publish sets from which the true counts cannot be recovered."
+    )
+    form: Literal["sets", "records"] = Field(
+        default="sets", description="One row per person with sets, or one shuffled row per possible value."
+    )
+
+    @property
+    def layout(self) -> Literal["sets", "records"]:
+        return self.form
+
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []
         protected = {name for model in requirements for name in model.on}
@@ -52,6 +71,17 @@ class Decoys(Method):
                         "Add a [[require]] on the column, or remove the parameters.",
                     )
                 )
+        semantic = {name for model in requirements if is_semantic(model) for name in model.on}
+        for name in self.designs:
+            if name not in semantic:
+                message = "no semantic requirement protects the column, so it has no such design."
+                found.append(Problem(f"method.designs.{name}", message, "Remove it, or add semantic-diversity."))
+        for name in sorted(semantic & self.parameters.keys()):
+            message = "eta and p are fixed by semantic diversity: sets of l values, the truth among them."
+            found.append(Problem(f"method.parameters.{name}", message, "Remove the parameters."))
+        if self.form == "records" and (len(protected) != 1 or not all(map(is_semantic, requirements))):
+            message = "shuffled records serve one protected column, with semantic-diversity or le-diversity alone."
+            found.append(Problem("method.form", message, 'Use form = "sets".'))
         for name, role in roles.items():
             if role is Role.QUASI_SENSITIVE:
                 found.append(
@@ -65,7 +95,7 @@ class Decoys(Method):
 
     def decide(self, columns: Mapping[str, ColumnFacts], requirements: Sequence[Model]) -> Decision:
         problems: list[Problem] = []
-        designs: dict[str, DecoyDesign] = {}
+        designs: dict[str, Design] = {}
         notes: list[str] = []
         by_column: dict[str, list[Model]] = {}
         for model in requirements:
@@ -73,13 +103,18 @@ class Decoys(Method):
                 by_column.setdefault(name, []).append(model)
         for name, models in by_column.items():
             facts = columns[name]
-            found, note = self._decide_column(facts, models)
+            if any(is_semantic(model) for model in models):
+                kind = self.designs.get(name, self.design)
+                semantic, remarks = decide_semantic(facts, models, kind, self.allow_unidentifiable)
+                found: Design | Problem = semantic
+                notes += remarks
+            else:
+                found, note = self._decide_column(facts, models)
+                notes += [note] if note else []
             if isinstance(found, Problem):
                 problems.append(found)
             else:
                 designs[name] = found
-                if note:
-                    notes.append(note)
         if problems:
             raise PolicyError(problems)
         return Decision(designs, tuple(notes))

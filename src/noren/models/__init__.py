@@ -6,6 +6,8 @@ from noren.models.base import Evidence, Model, Overall, PublishedColumn, Verdict
 from noren.models.entropy_l_diversity import EntropyLDiversity
 from noren.models.expanded_k import ExpandedK
 from noren.models.frequency_l_diversity import FrequencyLDiversity
+from noren.models.le_diversity import LEDiversity
+from noren.models.semantic_diversity import SemanticDiversity
 from noren.models.t_closeness import TCloseness
 
 MODELS: dict[str, type[Model]] = {
@@ -13,6 +15,8 @@ MODELS: dict[str, type[Model]] = {
     "entropy-l-diversity": EntropyLDiversity,
     "t-closeness": TCloseness,
     "expanded-k": ExpandedK,
+    "semantic-diversity": SemanticDiversity,
+    "le-diversity": LEDiversity,
 }
 
 __all__ = [
@@ -21,9 +25,11 @@ __all__ = [
     "Evidence",
     "ExpandedK",
     "FrequencyLDiversity",
+    "LEDiversity",
     "Model",
     "Overall",
     "PublishedColumn",
+    "SemanticDiversity",
     "TCloseness",
     "Verdict",
 ]

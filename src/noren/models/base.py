@@ -16,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.cells import Cells, SetCells
-from noren.designs.decoys import DecoyDesign
+from noren.cells import CellBatch, Cells, SetCells
+from noren.designs.any import Design
 from noren.errors import ModelDoesNotApply
+from noren.schema.hierarchy import Hierarchy
 
-Form = Literal["value", "set", "open"]
+Form = Literal["value", "set", "open", "member"]
+"""A member is one value of a record's set, in a release of shuffled rows without set numbers."""
 Basis = Literal["the release alone", "the published design", "the original", "an estimate from the release"]
 
 
@@ -31,8 +33,10 @@ class PublishedColumn:
     name: str
     form: Form
     d: int
-    design: DecoyDesign | None = None
+    design: Design | None = None
     ordered: bool = False
+    distances: NDArray[np.float64] | None = None
+    hierarchy: Hierarchy | None = None
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,10 @@ class Evidence:
 
     columns: Mapping[str, PublishedColumn]
     overall: Mapping[str, Overall]
+
+    def exact_columns(self) -> tuple[str, ...]:
+        """Columns published as they are: what ties the rows of one person together."""
+        return tuple(name for name, column in self.columns.items() if column.form in ("value", "open"))
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,14 @@ class Check(ABC):
 
     def __init__(self, column: str) -> None:
         self.column = column
+        self.needs: tuple[str, ...] = (column,)
 
     @abstractmethod
     def observe(self, cells: Cells) -> None: ...
+
+    def observe_batch(self, batch: CellBatch) -> None:
+        """The cells of all columns that the check needs; most need their own alone."""
+        self.observe(batch[self.column])
 
     @abstractmethod
     def verdict(self) -> Verdict: ...
@@ -126,7 +139,8 @@ class Model(BaseModel, ABC):
         return [self.check(evidence.columns[name], evidence) for name in self.on]
 
     def refuse_form(self, column: PublishedColumn) -> ModelDoesNotApply:
-        what = {"value": "published exactly", "open": "published exactly", "set": "published as sets"}[column.form]
+        forms = {"set": "published as sets", "member": "published as shuffled members"}
+        what = forms.get(column.form, "published exactly")
         return ModelDoesNotApply(
             f"{self.model} makes no statement about column {column.name!r}, which is {what}.",
             hint="It is checked on columns published as sets of possible values.",

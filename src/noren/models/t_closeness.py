@@ -36,7 +36,7 @@ class TCloseness(Model):
         return self.t
 
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form != "set" or column.design is None:
+        if column.form != "set" or not isinstance(column.design, DecoyDesign):
             raise self.refuse_form(column)
         overall = evidence.overall.get(column.name)
         if overall is None:

@@ -6,6 +6,7 @@ directory appears under its name complete or not at all.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from noren import __version__
-from noren.cells import CellBatch, Cells, ValueCells, batch_length, concat
+from noren.cells import CellBatch, Cells, SetCells, ValueCells, batch_length, concat, take
+from noren.designs.any import Design, draw_columns
 from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine, TableProfile
 from noren.engines.shuffle import Shuffler
 from noren.errors import NorenError, PolicyError, Problem, RequirementNotMet, SecretError
 from noren.io.source import Source, open_source
 from noren.methods.base import ColumnFacts, Decision
-from noren.models.base import Overall, Verdict
+from noren.models.base import Form, Overall, Verdict
 from noren.pipeline.keys import UniqueKeys
 from noren.pipeline.verify import check_store, demand, dropping, truth_holds
 from noren.policy.policy import Policy
@@ -47,7 +49,7 @@ class HolderFacts:
     records: int
     dropped: int
     columns: Mapping[str, ResolvedColumn]
-    designs: Mapping[str, DecoyDesign]
+    designs: Mapping[str, Design]
     verdicts: Sequence[Verdict]
     memoised: bool
     notes: Sequence[str]
@@ -114,6 +116,7 @@ class _Run:
         self.secret_path = self._secret_path(secret)
         self.records_stream = self._memoised_stream()
         self.drop = dropping(policy, source.columns)
+        self.members = False
 
     # ------------------------------------------------------------------ secret
 
@@ -151,7 +154,9 @@ class _Run:
         decision = self._decide(columns)
         self._check_rare(columns)
         ledger = self._ledger(columns, decision)
-        entries = tuple(_entry(column, decision) for column in columns.values())
+        self.members = self.policy.method.layout == "records"
+        entries = tuple(published_entry(column, decision, self.members) for column in columns.values())
+        rows_each = next(iter(decision.designs.values())).eta if self.members else 1
         overall = {
             name: Overall(column.counts / column.counts.sum(), "the original")
             for name, column in columns.items()
@@ -173,8 +178,9 @@ class _Run:
                 inside = sum(self.seconds.values()) - before
                 self.seconds["write"] = perf_counter() - started - inside
                 shutil.rmtree(buckets)
-                if rows != profile.records:
-                    raise NorenError(f"{rows} records were written instead of {profile.records}; nothing is published.")
+                if rows != profile.records * rows_each:
+                    wanted = profile.records * rows_each
+                    raise NorenError(f"{rows} rows were written instead of {wanted}; nothing is published.")
                 verdicts = self._verify(store_for(data), entries, overall, profile)
                 manifest = self._manifest(entries, verdicts, profile.records)
                 write_descriptor(work, data, manifest)
@@ -221,7 +227,9 @@ class _Run:
     def _decide(self, columns: Mapping[str, ResolvedColumn]) -> Decision:
         started = perf_counter()
         facts = {
-            name: ColumnFacts(name, column.attribute.role, column.domain, column.counts)
+            name: ColumnFacts(
+                name, column.attribute.role, column.domain, column.counts, column.distances, column.hierarchy
+            )
             for name, column in columns.items()
             if column.domain is not None
         }
@@ -251,7 +259,7 @@ class _Run:
         for name, design in decision.designs.items():
             domain = columns[name].domain
             assert domain is not None
-            entries[name] = LedgerEntry(domain.values, design.name, design.eta, design.p)
+            entries[name] = LedgerEntry(domain.values, ledger_name(design), design.eta, design.p)
         ledger = Ledger.open(self.secret_path)
         ledger.check(entries)
         return ledger, entries
@@ -269,7 +277,8 @@ class _Run:
         folder: Path | None,
     ) -> Iterator[CellBatch]:
         """Anonymised records in a uniformly random order."""
-        shuffler = Shuffler(Keystream(), profile.records, folder)
+        rows = profile.records * (next(iter(decision.designs.values())).eta if self.members else 1)
+        shuffler = Shuffler(Keystream(), rows, folder)
         started = perf_counter()
         drawing = 0.0
         scattering = 0.0
@@ -280,7 +289,7 @@ class _Run:
                     heads[name] += inside
                 drawing += seconds
                 now = perf_counter()
-                shuffler.add(batch)
+                shuffler.add(exploded(batch, decision.designs) if self.members else batch)
                 scattering += perf_counter() - now
         _check_heads(decision.designs, heads, profile.records)
         self.seconds["read and encode"] = perf_counter() - started - drawing - scattering
@@ -294,8 +303,6 @@ class _Run:
     def _drawn(
         self, columns: Mapping[str, ResolvedColumn], decision: Decision, progress: Callable[[int], None]
     ) -> Iterator[tuple[dict[str, Cells], Mapping[str, np.ndarray], float]]:
-        from noren.designs.draw import draw_table
-
         domains = {name: column.domain for name, column in columns.items() if column.domain is not None}
         loose = [name for name, column in columns.items() if column.domain is None]
         randomness = self.records_stream if self.records_stream is not None else Keystream()
@@ -311,7 +318,7 @@ class _Run:
             now = perf_counter()
             digests = self.records_stream.digests(batch.keys) if self.records_stream is not None else None
             secret_codes = {name: batch.codes[name] for name in decision.designs}
-            sets = draw_table(decision.designs, secret_codes, randomness, digests=digests)
+            sets = draw_columns(decision.designs, secret_codes, randomness, digests=digests)
             seconds = perf_counter() - now
             cells: dict[str, Cells] = {}
             for name in columns:
@@ -340,6 +347,7 @@ class _Run:
             records=records,
             columns=entries,
             requirements=tuple(model.model_dump(mode="json") for model in self.policy.require),
+            layout=self.policy.method.layout,
             method={"name": self.policy.method.name},
             randomness="fresh" if self.records_stream is None else "memoised",
             verdicts=tuple(
@@ -356,32 +364,59 @@ class _Run:
         )
 
 
-def _entry(column: ResolvedColumn, decision: Decision) -> ColumnEntry:
+def published_entry(column: ResolvedColumn, decision: Decision, members: bool = False) -> ColumnEntry:
+    """What the manifest says about a column."""
     domain = column.domain
+    role = column.attribute.role
     if domain is None:
-        return ColumnEntry(name=column.name, role=column.attribute.role, form="open", kind="string")
+        return ColumnEntry(name=column.name, role=role, form="open", kind="string")
+    design = decision.designs.get(column.name)
+    form: Form = "value" if design is None else "member" if members else "set"
+    declared = column.attribute.distance
+    distance: Any = None
+    if column.distances is not None and design is not None:
+        distance = declared if isinstance(declared, str) else tuple(map(tuple, column.distances.tolist()))
     return ColumnEntry(
         name=column.name,
-        role=column.attribute.role,
-        form="set" if column.name in decision.designs else "value",
+        role=role,
+        form=form,
         kind=domain.kind,
         values=domain.values,
         domain_source=domain.source,
         edges=domain.edges,
         hierarchy=None if column.hierarchy is None else column.hierarchy.levels,
-        design=decision.designs.get(column.name),
+        design=design,
+        distance=distance,
     )
 
 
-def _check_heads(designs: Mapping[str, DecoyDesign], heads: Mapping[str, int], records: int) -> None:
+def exploded(batch: CellBatch, designs: Mapping[str, Design]) -> dict[str, Cells]:
+    """One row per member of each record's set, without any number that would tie the rows together."""
+    ((name, design),) = designs.items()
+    sets = batch[name]
+    assert isinstance(sets, SetCells)
+    rows = np.repeat(np.arange(len(sets)), design.eta)
+    out = take({other: cells for other, cells in batch.items() if other != name}, rows)
+    members = ValueCells(sets.d, sets.codes(design.eta).ravel())
+    return {column: members if column == name else out[column] for column in batch}
+
+
+def ledger_name(design: Design) -> str:
+    """The design as the ledger knows it: everything that decides what is drawn."""
+    if isinstance(design, DecoyDesign):
+        return design.name
+    digest = hashlib.sha256(design.model_dump_json().encode()).hexdigest()[:12]
+    return f"{design.name}, distance {design.threshold:g} ({digest})"
+
+
+def _check_heads(designs: Mapping[str, Design], heads: Mapping[str, int], records: int) -> None:
     """The truth is in its set as often as the design says: always for p = 1, else within eight standard deviations."""
     for name, design in designs.items():
-        expected = design.p_true * records
-        slack = 8 * np.sqrt(records * design.p_true * (1 - design.p_true)) + 1e-6 * records
-        if design.p_true == 1.0 or design.eta == design.d:
+        if not isinstance(design, DecoyDesign) or design.p_true == 1.0 or design.eta == design.d:
             broken = heads[name] != records
         else:
-            broken = abs(heads[name] - expected) > slack + 1
+            slack = 8 * np.sqrt(records * design.p_true * (1 - design.p_true)) + 1e-6 * records + 1
+            broken = abs(heads[name] - design.p_true * records) > slack
         if broken:
             raise RequirementNotMet(
                 f"the sets of {name!r} do not follow their design, so nothing is published.",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, SetCells, batch_length
+from noren.cells import CellBatch, SetCells, ValueCells, batch_length
 from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine
 from noren.errors import DataError, ReleaseError, RequirementNotMet
@@ -39,12 +39,12 @@ def check_store(
             hint=f"It has {', '.join(evidence.columns)}.",
         )
     checks = [check for model in requirements for check in model.checks(evidence)]
-    names = {check.column for check in checks}
+    names = {name for check in checks for name in check.needs}
     wanted = [entry for entry in columns if entry.name in names]
     if wanted:
         for batch in store.batches(wanted):
             for check in checks:
-                check.observe(batch[check.column])
+                check.observe_batch(batch)
             if progress is not None:
                 progress(batch_length(batch))
     return [check.verdict() for check in checks]
@@ -97,7 +97,8 @@ def claimed(release: Release) -> list[Model]:
 def _overall(
     release: Release, requirements: Sequence[Model], policy: Policy | None, original: Any
 ) -> dict[str, Overall]:
-    names = [n for m in requirements if isinstance(m, TCloseness) for n in m.on if n in release.designs]
+    plain = {name for name, design in release.designs.items() if isinstance(design, DecoyDesign)}
+    names = [n for m in requirements if isinstance(m, TCloseness) for n in m.on if n in plain]
     names = list(dict.fromkeys(names))
     if not names:
         return {}
@@ -113,7 +114,8 @@ def _overall(
     out = {}
     for name in names:
         design = release.designs[name]
-        out[name] = _estimated(design, inclusions[name], release.records)
+        if isinstance(design, DecoyDesign):
+            out[name] = _estimated(design, inclusions[name], release.records)
     return out
 
 
@@ -173,8 +175,9 @@ def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> l
     for batch in release.batches(names):
         for name in names:
             cells = batch[name]
-            assert isinstance(cells, SetCells)
-            possible[name] = possible[name] + cells.inclusions()
+            assert isinstance(cells, SetCells | ValueCells)
+            once = cells.inclusions() if isinstance(cells, SetCells) else np.bincount(cells.data, minlength=cells.d)
+            possible[name] = possible[name] + once
     out = []
     for name in names:
         short = np.maximum(truth[name] - possible[name], 0)

@@ -10,12 +10,15 @@ from pydantic import BaseModel, ValidationError
 
 from noren.errors import Problem
 from noren.methods.base import Method
+from noren.models import LEDiversity, SemanticDiversity, TCloseness
 from noren.models.base import Model
-from noren.models.t_closeness import TCloseness
-from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec
+from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.roles import Role
 
-INNER: dict[str, type[BaseModel]] = {"hierarchy": HierarchySpec, "distance": MatrixSpec}
+INNER: dict[str, tuple[type[BaseModel], ...]] = {
+    "hierarchy": (HierarchySpec,),
+    "distance": (MatrixSpec, SemilatticeSpec),
+}
 """Keys of an attribute that may hold a table of their own; pydantic names the form it was read as after the key."""
 
 
@@ -36,8 +39,8 @@ def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -
         path = [str(part) for part in item["loc"]]
         owner = kind
         if kind is Attribute and path and path[0] in INNER:
-            del path[1:2]
-            owner = INNER[path[0]] if len(path) > 1 else kind
+            form = path.pop(1) if len(path) > 1 else ""
+            owner = next((spec for spec in INNER[path[0]] if spec.__name__ == form and len(path) > 1), kind)
         place = ".".join([where, *path])
         if place in seen:
             continue
@@ -48,7 +51,8 @@ def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -
         if item["type"] == "missing":
             out.append(Problem(place, "missing.", described))
         elif item["type"] == "extra_forbidden":
-            hint = described if owner is kind and len(path) > 1 else closest(last, owner.model_fields)
+            known = [field for spec in INNER[path[0]] for field in spec.model_fields] if owner is not kind else []
+            hint = described if owner is kind and len(path) > 1 else closest(last, known or owner.model_fields)
             out.append(Problem(place, f"unknown key {last!r}.", hint))
         elif name == "role":
             out.append(Problem(place, f"unknown role {item['input']!r}.", closest(str(item["input"]), map(str, Role))))
@@ -96,7 +100,8 @@ def cross_problems(
     if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
         out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
     roles = {name: a.role for name, a in attributes.items()}
-    unsure = {f"method.parameters.{name}" for name in broken}
+    unsure = {f"method.{part}.{name}" for part in ("parameters", "designs") for name in broken}
+    unsure |= {"method.form"} if broken else set()
     out += [p for p in method.problems(roles, list(require.values())) if p.where not in unsure]
     return out
 
@@ -117,6 +122,11 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> 
         message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."
         remedy = f"Lower it to at most {size - 1}, or declare more values." if size > 2 else "Declare more values."
         out.append(Problem(where, message, remedy))
+    if isinstance(model, SemanticDiversity) and attribute.distance == "equal":
+        hint = f'Give {name!r} distance = "ordinal", "numeric", "tree", a matrix or a semilattice.'
+        out.append(Problem(where, f"semantic diversity needs a distance between the values of {name!r}.", hint))
+    if isinstance(model, LEDiversity) and attribute.hierarchy is None:
+        out.append(Problem(where, f"le-diversity needs a hierarchy of {name!r}.", 'Add hierarchy = "file.csv".'))
     if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from noren.engines.local import OPEN_LIMIT, ColumnProfile, TableProfile
 from noren.errors import NorenError, PolicyError, Problem
-from noren.models.t_closeness import TCloseness
+from noren.models import SemanticDiversity, TCloseness
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
-from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec
-from noren.schema.distance import DISTANCES, DistanceError, read_matrix
+from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, SemilatticeSpec
+from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
 from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
@@ -35,6 +35,8 @@ class ResolvedColumn:
     domain: Domain | None
     counts: NDArray[np.int64]
     hierarchy: Hierarchy | None = None
+    distances: NDArray[np.float64] | None = None
+    """Distances between the values, where a requirement needs them."""
     rare: int = 0
     """How many listed values fewer than five records share."""
 
@@ -65,7 +67,7 @@ def resolve(policy: Policy, source: str, columns: Sequence[str], profile: TableP
     for name in columns:
         if name not in policy.attributes or policy.attributes[name].role is Role.IDENTIFIER:
             continue
-        column, found = _resolve_column(policy, name, profile.columns[name])
+        column, found = resolve_column(policy, name, profile.columns[name])
         problems += found
         if column is not None:
             out[name] = column
@@ -74,7 +76,8 @@ def resolve(policy: Policy, source: str, columns: Sequence[str], profile: TableP
     return out
 
 
-def _resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[ResolvedColumn | None, list[Problem]]:
+def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[ResolvedColumn | None, list[Problem]]:
+    """One column's domain, hierarchy and distances, and what is wrong with them."""
     attribute = policy.attributes[name]
     where = f"attributes.{name}"
     problems = _cell_problems(where, name, attribute, profile)
@@ -91,7 +94,8 @@ def _resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[
     rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
     hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
     problems += found
-    problems += _distance_problems(policy, attribute, domain, hierarchy, profile)
+    distances, found = _distances(policy, attribute, domain, hierarchy, profile)
+    problems += found
     if domain.has_missing:
         problems += [
             Problem(
@@ -102,7 +106,7 @@ def _resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[
             for model in policy.require
             if isinstance(model, TCloseness) and model.distance == "ordered" and name in model.on
         ]
-    return ResolvedColumn(name, attribute, domain, counts, hierarchy, rare), problems
+    return ResolvedColumn(name, attribute, domain, counts, hierarchy, distances, rare), problems
 
 
 def _cell_problems(where: str, name: str, attribute: Attribute, profile: ColumnProfile) -> list[Problem]:
@@ -205,22 +209,35 @@ def _hierarchy(
         return None, [Problem(f"{where}.hierarchy", error.message, error.hint or "")]
 
 
-def _distance_problems(
+def _distances(
     policy: Policy, attribute: Attribute, domain: Domain, hierarchy: Hierarchy | None, profile: ColumnProfile
-) -> list[Problem]:
+) -> tuple[NDArray[np.float64] | None, list[Problem]]:
     """A declared distance must be defined on the column's values, also where no requirement uses it yet."""
+    where = f"attributes.{profile.name}.distance"
+    needed = any(isinstance(m, SemanticDiversity) and profile.name in m.on for m in policy.require)
+    if needed and domain.has_missing and attribute.distance in ("ordinal", "numeric"):
+        message = f"{profile.name!r} has missing cells, which have no place in this distance."
+        return None, [Problem(where, message, 'Set missing = "drop" or "reject", or give a tree or matrix.')]
     try:
         if isinstance(attribute.distance, MatrixSpec):
-            read_matrix(policy.base / attribute.distance.matrix, domain)
-        elif attribute.distance == "numeric":
+            table = read_matrix(policy.base / attribute.distance.matrix, domain)
+            return table if needed else None, []
+        if isinstance(attribute.distance, SemilatticeSpec):
+            table = read_semilattice(policy.base / attribute.distance.semilattice, domain)
+            return table if needed else None, []
+        if attribute.distance == "numeric":
             DISTANCES["numeric"](_without_missing(domain), hierarchy)
+        if needed and (attribute.distance != "tree" or hierarchy is not None):
+            return DISTANCES[attribute.distance](domain, hierarchy), []
     except DistanceError as error:
         message = error.message
         if error.absent and domain.source == "data":
             missed = {value: profile.counts.get(value, 0) for value in error.absent}
-            message = f"the distance table has no line or column for {named(missed)}."
-        return [Problem(f"attributes.{profile.name}.distance", message, error.hint or "")]
-    return []
+            lattice = isinstance(attribute.distance, SemilatticeSpec)
+            what = "semilattice has no line" if lattice else "distance table has no line or column"
+            message = f"the {what} for {named(missed)}."
+        return None, [Problem(where, message, error.hint or "Every value of the domain needs an entry.")]
+    return None, []
 
 
 def _without_missing(domain: Domain) -> Domain:

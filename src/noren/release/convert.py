@@ -63,7 +63,7 @@ def from_arrow(entry: ColumnEntry, column: Any) -> Cells:
         column = column.combine_chunks()
     if entry.form == "open":
         return OpenCells(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
-    if entry.form == "value":
+    if entry.form in ("value", "member"):
         return ValueCells(entry.d, _codes(entry, column))
     assert entry.design is not None
     eta = entry.design.eta

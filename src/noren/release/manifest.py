@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from noren.designs.decoys import DecoyDesign
+from noren.designs.any import PublishedDesign
 from noren.models.base import Form, PublishedColumn
+from noren.schema.distance import DISTANCES
 from noren.schema.domain import Domain, DomainSource, Kind
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.meaning import Meaning
@@ -31,7 +34,16 @@ class ColumnEntry(BaseModel):
     domain_source: DomainSource | None = None
     edges: tuple[float, ...] | None = None
     hierarchy: tuple[tuple[str, ...], ...] | None = None
-    design: DecoyDesign | None = None
+    design: PublishedDesign | None = None
+    distance: Literal["ordinal", "numeric", "tree"] | tuple[tuple[float, ...], ...] | None = Field(
+        default=None, description="How far apart two values are, where a requirement depends on it."
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> ColumnEntry:
+        if isinstance(self.distance, tuple) and {len(self.distance), *map(len, self.distance)} != {self.d}:
+            raise ValueError("the distances are not a square table over the values")
+        return self
 
     @property
     def d(self) -> int:
@@ -51,7 +63,17 @@ class ColumnEntry(BaseModel):
     @property
     def published(self) -> PublishedColumn:
         ordered = self.values is not None and self.domain.is_ordered
-        return PublishedColumn(self.name, self.form, self.d, self.design, ordered)
+        hierarchy = self.meaning.hierarchy
+        return PublishedColumn(self.name, self.form, self.d, self.design, ordered, self.distances, hierarchy)
+
+    @property
+    def distances(self) -> NDArray[np.float64] | None:
+        """The matrix of distances between the values, where they were published."""
+        if self.distance is None:
+            return None
+        if isinstance(self.distance, str):
+            return DISTANCES[self.distance](self.domain, self.meaning.hierarchy)
+        return np.array(self.distance)
 
 
 class VerdictEntry(BaseModel):
@@ -75,7 +97,10 @@ class Manifest(BaseModel):
     format: Literal[1] = 1
     noren: str = Field(description="Version of the software that made the release.")
     title: str = ""
-    records: int = Field(ge=0)
+    records: int = Field(ge=0, description="Number of people.")
+    layout: Literal["sets", "records"] = Field(
+        default="sets", description="One row per person with sets, or one shuffled row per possible value."
+    )
     columns: tuple[ColumnEntry, ...]
     requirements: tuple[dict[str, Any], ...]
     method: dict[str, Any]

@@ -120,7 +120,7 @@ def _field(entry: ColumnEntry) -> dict[str, Any]:
         field["description"] = f"A set of {entry.design.eta} possible values, in domain order."
         field["arrayItem"] = {"type": entry.kind}
     else:
-        field["type"] = entry.kind if entry.form == "value" else "any"
+        field["type"] = "any" if entry.form == "open" else entry.kind
     return field
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ import numpy as np
 from noren.analysis.axes import Axis
 from noren.analysis.estimate import Count, Estimate
 from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
-from noren.cells import CellBatch, Cells, OpenCells, SetCells, ValueCells, concat
+from noren.cells import CellBatch, Cells, OpenCells, SetCells, ValueCells, batch_length, concat
+from noren.designs.any import Design
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError, ReleaseError
 from noren.release.convert import to_arrow
@@ -23,6 +25,8 @@ from noren.schema.meaning import Meaning
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from noren.analysis.estimators import Tabulation
 
 CELL_LIMIT = 20_000_000
 """Largest cross tabulation that is worked out at once."""
@@ -50,6 +54,13 @@ class Release:
         return self.manifest.records
 
     @property
+    def rows(self) -> int:
+        """Rows of the published table: one per person, or one per member of each person's set."""
+        if self.manifest.layout == "sets":
+            return self.records
+        return self.records * next(iter(self.designs.values())).eta
+
+    @property
     def columns(self) -> tuple[str, ...]:
         return tuple(entry.name for entry in self.manifest.columns)
 
@@ -59,7 +70,7 @@ class Release:
         return self.manifest.verdicts
 
     @property
-    def designs(self) -> dict[str, DecoyDesign]:
+    def designs(self) -> dict[str, Design]:
         """The decoy design of every column that is published as sets."""
         return {entry.name: entry.design for entry in self.manifest.columns if entry.design is not None}
 
@@ -72,8 +83,14 @@ class Release:
         return self._store.batches([self.manifest.column(name) for name in names])
 
     def cells(self, columns: Sequence[str]) -> dict[str, Cells]:
-        """The cells of some columns, all records at once."""
-        return concat(list(self.batches(columns)))
+        """The cells of some columns, all rows at once."""
+        cells = concat(list(self.batches(columns)))
+        if batch_length(cells) != self.rows:
+            raise ReleaseError(
+                f"the data hold {batch_length(cells)} rows, the manifest says {self.rows}.",
+                hint="Do not use it; ask the holder for it again.",
+            )
+        return cells
 
     def frame(self) -> pl.DataFrame:
         """The published table; a decoy cell is a list in domain order."""
@@ -98,6 +115,8 @@ class Release:
         `record` numbers the published records, so that rows of one record can be told apart (`record_` where a
         published column has that name).
         """
+        if self.manifest.layout == "records":
+            raise QueryError("this release has one row per possible value already.", hint="Use frame().")
         rows = self.records
         for design in self.designs.values():
             rows *= design.eta
@@ -118,8 +137,8 @@ class Release:
         target = Path(path)
         with aside(target) as work:
             data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
-            if rows != self.records:
-                raise ReleaseError(f"{rows} records were written instead of {self.records}.")
+            if rows != self.rows:
+                raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
             write_descriptor(work, data, self.manifest)
         return target
 
@@ -129,7 +148,7 @@ class Release:
         self,
         by: str | Sequence[str],
         where: Mapping[str, Any] | None = None,
-        estimator: str = "likelihood",
+        estimator: str | None = None,
         *,
         level: float = 0.95,
         population: bool = False,
@@ -140,19 +159,20 @@ class Release:
         `by` names columns, hierarchy levels ("zip@2") or intervals ("age/10"); `where` restricts other columns or the
         same ones to some values. The intervals speak of the original table's counts, or with `population=True` of
         the population it was sampled from. A column that is itself called count, std_error, low or high gets a
-        trailing underscore in the answer.
+        trailing underscore in the answer. The estimator is `likelihood` unless another is named (`linear` for a
+        release of shuffled records, which does not say which rows belong together).
         """
         import polars as pl
 
-        from noren.analysis.estimators import tabulate
-
+        estimator = estimator or self._default_estimator
         names = (by,) if isinstance(by, str) else tuple(by)
         if not names:
             raise QueryError("estimate needs at least one column.", hint='For example estimate(["job", "disease"]).')
         if not 0 < level < 1:
             raise QueryError(f"level={level} is not a probability.", hint="For example 0.95.")
-        axes, shown, records = self._axes(names, where or {})
-        result = tabulate(axes, estimator, level=level, population=population, progress=progress)
+        asked = self._ask(names, where or {})
+        shown, records = asked.shown, asked.records
+        result = self._tabulate(asked, estimator, level, population, progress)
         titles = tuple(_free(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
         grid = np.indices(result.counts.shape[: len(shown)]).reshape(len(shown), -1)
         frame = pl.DataFrame(
@@ -182,21 +202,21 @@ class Release:
     def count(
         self,
         where: Mapping[str, Any],
-        estimator: str = "likelihood",
+        estimator: str | None = None,
         *,
         level: float = 0.95,
         population: bool = False,
     ) -> Count:
         """How many records meet all conditions, with an interval."""
-        from noren.analysis.estimators import tabulate
-
+        estimator = estimator or self._default_estimator
         if not where:
             raise QueryError("count needs a condition.", hint='For example count({"job": ["Lawyer"]}).')
-        axes, _, records = self._axes((), where)
-        if not axes:
+        asked = self._ask((), where)
+        records = asked.records
+        if not asked.axes:
             exact = float(records)
             return Count(exact, 0.0, exact, exact, level, "exact", records, assumes="no decoys are involved")
-        result = tabulate(axes, estimator, level=level, population=population)
+        result = self._tabulate(asked, estimator, level, population, None)
         return Count(
             count=float(result.counts.ravel()[0]),
             std_error=float(result.std_error.ravel()[0]),
@@ -207,7 +227,44 @@ class Release:
             records=records,
         )
 
-    def _axes(self, by: Sequence[str], where: Mapping[str, Any]) -> tuple[list[Axis], list[Grouping], int]:
+    @property
+    def _default_estimator(self) -> str:
+        return "likelihood" if self.manifest.layout == "sets" else "linear"
+
+    def _tabulate(
+        self,
+        asked: _Asked,
+        estimator: str,
+        level: float,
+        population: bool,
+        progress: Callable[[int, float], None] | None,
+    ) -> Tabulation:
+        """The table that was asked for, whatever the layout of the rows."""
+        from noren.analysis.estimators import tabulate
+
+        options: dict[str, Any] = {"level": level, "population": population, "progress": progress}
+        if self.manifest.layout == "sets":
+            return tabulate(asked.axes, estimator, **options)
+        if asked.members is None:
+            return _scaled(tabulate(asked.axes, **options), self.records / self.rows)
+        from noren.analysis.semantic import tabulate_records
+
+        place = next(i for i, axis in enumerate(asked.axes) if not isinstance(axis.design, DecoyDesign))
+        axis, others = asked.axes[place], [other for i, other in enumerate(asked.axes) if i != place]
+        assert not isinstance(axis.design, DecoyDesign)
+        table = tabulate_records(
+            others,
+            asked.members,
+            axis.design,
+            name=axis.name,
+            axis_groups=axis.groups,
+            n_groups=axis.n_groups,
+            estimator=estimator,
+            **options,
+        )
+        return _moved(table, place)
+
+    def _ask(self, by: Sequence[str], where: Mapping[str, Any]) -> _Asked:
         """Axes for the columns asked for, then for conditions on decoy columns. Exact columns are filtered here."""
         meanings = self.meanings()
         parsed = [(text, *parse_by(text, meanings)) for text in by]
@@ -218,12 +275,12 @@ class Release:
         domains: dict[str, Domain] = {}
         for name in needed:
             cells[name], domains[name] = _closed(self.manifest.column(name), cells[name])
-        keep = np.ones(self.records, bool)
+        keep = np.ones(self.rows, bool)
         hidden: dict[str, np.ndarray] = {}
         for name, wanted in where.items():
             allowed = allowed_values(meanings[name], wanted, domains[name])
             column = cells[name]
-            if isinstance(column, ValueCells):
+            if isinstance(column, ValueCells) and name not in self.designs:
                 keep &= allowed[column.data]
             else:
                 hidden[name] = allowed
@@ -238,27 +295,55 @@ class Release:
             shown.append(group)
         for name, allowed in hidden.items():
             groups = np.where(allowed, 0, -1).astype(np.int64)
-            column = cells[name]
-            assert isinstance(column, SetCells)
-            axes.append(Axis(name, column, self.designs[name], groups, 1))
+            axes.append(Axis(name, self._sets(name, cells[name]), self.designs[name], groups, 1))
         size = int(np.prod([float(axis.cells.d) for axis in axes])) if axes else 1
         if size > CELL_LIMIT:
             raise QueryError(
                 f"the cross tabulation would have {size:,} cells, more than {CELL_LIMIT:,}.",
                 hint="Ask for fewer columns, a hierarchy level (zip@1) or intervals (age/10).",
             )
-        return axes, shown, int(keep.sum())
+        members = [cells[name] for name in needed if self.manifest.column(name).form == "member"]
+        records = int(keep.sum()) * self.records // max(1, self.rows)
+        return _Asked(axes, shown, records, members[0] if members else None)  # type: ignore[arg-type]
 
     def _axis(self, group: Grouping, column: Cells, allowed: np.ndarray | None) -> Axis:
-        if isinstance(column, ValueCells):
+        if isinstance(column, ValueCells) and group.column not in self.designs:
             codes = group.groups[column.data]
             return Axis(group.title, ValueCells(len(group.labels), codes), DecoyDesign.exact(len(group.labels)))
-        assert isinstance(column, SetCells)
         design = self.designs[group.column]
+        sets = self._sets(group.column, column)
         groups = group.groups if allowed is None else np.where(allowed, group.groups, -1)
         if allowed is None and group.is_identity:
-            return Axis(group.title, column, design)
-        return Axis(group.title, column, design, groups.astype(np.int64), len(group.labels))
+            return Axis(group.title, sets, design)
+        return Axis(group.title, sets, design, groups.astype(np.int64), len(group.labels))
+
+    def _sets(self, name: str, column: Cells) -> SetCells:
+        """The sets of a decoy column; none where its members are shuffled, because nobody knows them."""
+        if isinstance(column, SetCells):
+            return column
+        design = self.designs[name]
+        return SetCells.from_codes(design.d, np.zeros((0, design.eta), np.int64))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question in terms of axes; `members` are the shuffled values of the decoy column, if that is asked for."""
+
+    axes: Sequence[Axis]
+    shown: Sequence[Grouping]
+    records: int
+    members: ValueCells | None
+
+
+def _moved(table: Tabulation, place: int) -> Tabulation:
+    """The same table with its last dimension at another place."""
+    arrays = ("counts", "std_error", "low", "high", "interval")
+    return replace(table, **{name: np.moveaxis(getattr(table, name), -1, place) for name in arrays})
+
+
+def _scaled(table: Tabulation, factor: float) -> Tabulation:
+    """Counts of people from counts of rows."""
+    return replace(table, **{name: getattr(table, name) * factor for name in ("counts", "std_error", "low", "high")})
 
 
 def _free(name: str, taken: Container[str]) -> str:

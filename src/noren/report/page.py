@@ -14,6 +14,7 @@ from pathlib import Path
 
 from noren import __version__
 from noren.analysis.estimate import Estimate
+from noren.designs.any import Design
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import mean_true_probability, worst_confidence
 from noren.pipeline.anonymize import HolderFacts, Outcome
@@ -111,6 +112,8 @@ def _columns(facts: HolderFacts, outcome: Outcome) -> str:
     for entry in outcome.release.manifest.columns:
         design = facts.designs.get(entry.name)
         form = "as it is" if design is None else f"a set of {design.eta} of {design.d} values"
+        if entry.form == "member" and design is not None:
+            form = f"{design.eta} shuffled rows, one per value of a set out of {design.d} values"
         column = facts.columns[entry.name]
         origin = "open" if column.domain is None else ORIGINS[column.domain.source]
         named = f"; {column.rare} shared by fewer than five records" if column.rare and origin == "data" else ""
@@ -127,10 +130,14 @@ def _verdicts(facts: HolderFacts) -> str:
     return _table(header, rows, (2, 3))
 
 
-def adversary_row(name: str, design: DecoyDesign, facts: HolderFacts) -> list[str]:
+def adversary_row(name: str, design: Design, facts: HolderFacts) -> list[str]:
     """What someone who knows the overall distribution makes of one set of a column."""
     counts = facts.columns[name].counts
     share = float(counts.max() / counts.sum())
+    if not isinstance(design, DecoyDesign):
+        uniform, informed = design.posterior_summary(), design.posterior_summary(counts / counts.sum())
+        believed = f"{uniform.mean:.3f} (worst {uniform.worst:.3f})"
+        return [name, f"{share:.3f}", believed, f"{informed.mean:.3f}", f"{informed.worst:.4f}", "no bound"]
     if design.p == 1.0:
         occurring = int((counts > 0).sum())
         worst = worst_confidence(counts, min(design.eta, occurring))

@@ -38,11 +38,21 @@ class MatrixSpec(BaseModel):
     matrix: str = Field(description="CSV file: header of values, then one line of distances per value.")
 
 
+class SemilatticeSpec(BaseModel):
+    """A distance given by a hierarchy in which a value may have several parents."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    semilattice: str = Field(description="CSV file of child,parent pairs, one per line.")
+
+
 def _hierarchy_form(given: Any) -> str:
     return "Hierarchy" if isinstance(given, Hierarchy) else "HierarchySpec"
 
 
 def _distance_form(given: Any) -> str:
+    if isinstance(given, SemilatticeSpec) or (isinstance(given, dict) and "semilattice" in given):
+        return "SemilatticeSpec"
     return "MatrixSpec" if isinstance(given, dict | MatrixSpec) else "name"
 
 
@@ -51,7 +61,9 @@ AnyHierarchy = Annotated[
     Discriminator(_hierarchy_form),
 ]
 AnyDistance = Annotated[
-    Annotated[Literal["equal", "ordinal", "numeric", "tree"], Tag("name")] | Annotated[MatrixSpec, Tag("MatrixSpec")],
+    Annotated[Literal["equal", "ordinal", "numeric", "tree"], Tag("name")]
+    | Annotated[MatrixSpec, Tag("MatrixSpec")]
+    | Annotated[SemilatticeSpec, Tag("SemilatticeSpec")],
     Discriminator(_distance_form),
 ]
 

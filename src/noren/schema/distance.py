@@ -82,8 +82,61 @@ def matrix(rows: Sequence[Sequence[str]], domain: Domain) -> Matrix:
     return out
 
 
+def semilattice(pairs: Sequence[tuple[str, str]], domain: Domain) -> Matrix:
+    """The smallest height of a common ancestor, where a value may have several parents.
+
+    A node's height is the length of the longest way down to a value; siblings are 1 apart, cousins 2, and so on.
+    """
+    parents: dict[str, set[str]] = {}
+    for child, parent in pairs:
+        parents.setdefault(child, set()).add(parent)
+    absent = [v for v in domain.values if v not in parents]
+    if absent:
+        error = DistanceError(f"the semilattice has no line for {', '.join(map(repr, absent[:10]))}.")
+        error.absent = tuple(absent)
+        raise error
+    heights: dict[str, int] = {}
+    above: list[set[str]] = []
+    for value in domain.values:
+        found, level = {value}, {value}
+        for step in range(len(parents) + 2):
+            for node in level:
+                heights[node] = max(heights.get(node, 0), step)
+            level = {parent for node in level for parent in parents.get(node, ())}
+            found |= level
+            if not level:
+                break
+        else:
+            raise DistanceError("a node is its own ancestor.", hint="A semilattice has no cycles.")
+        above.append(found)
+    out = np.zeros((len(domain), len(domain)))
+    for i in range(len(domain)):
+        for j in range(i + 1, len(domain)):
+            common = above[i] & above[j]
+            if not common:
+                raise DistanceError("two values have no common ancestor.", hint="Give all values a common root.")
+            out[i, j] = out[j, i] = min(heights[node] for node in common)
+    return out
+
+
+def read_semilattice(path: Path, domain: Domain) -> Matrix:
+    """The `semilattice` distance, from a CSV file of child,parent pairs."""
+    rows = _read_rows(path)
+    if any(len(row) != 2 for row in rows):
+        raise DistanceError(f"{path}: a line is not child,parent.", hint="Two cells per line.")
+    return semilattice([(row[0].strip(), row[1].strip()) for row in rows], domain)
+
+
 def read_matrix(path: Path, domain: Domain) -> Matrix:
     """The `matrix` distance, from a CSV file."""
+    rows = _read_rows(path)
+    try:
+        return matrix(rows, domain)
+    except (ValueError, IndexError):
+        raise DistanceError(f"{path}: not a table of numbers.", hint="First line: ,a,b; then a,0,1; b,1,0.") from None
+
+
+def _read_rows(path: Path) -> list[list[str]]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError:
@@ -92,8 +145,4 @@ def read_matrix(path: Path, domain: Domain) -> Matrix:
     except UnicodeDecodeError as error:
         raise DistanceError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
     separator = max(";,\t", key=text.split("\n", 1)[0].count)
-    rows = [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
-    try:
-        return matrix(rows, domain)
-    except (ValueError, IndexError):
-        raise DistanceError(f"{path}: not a table of numbers.", hint="First line: ,a,b; then a,0,1; b,1,0.") from None
+    return [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]

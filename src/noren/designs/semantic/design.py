@@ -1,0 +1,263 @@
+"""(l,d)-semantic diversity as a design: publish l values, the true one among them, pairwise at distance d or more.
+
+Every set of every design here is feasible and contains the truth. The designs differ in P(R | v), that is, in what a
+set tells beyond "one of these": nothing under a uniform prior for `semantic-flat`, something for the others.
+"""
+
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from noren.cells.sets import SetCells
+from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
+from noren.designs.semantic import duplicate, simple
+from noren.designs.semantic.compatibility import Classes, Compatibility, Line, Ranks, Structure, Table
+from noren.designs.semantic.flat import CircularFlat, flat_weights
+from noren.designs.semantic.inclusion import (
+    DRAWS,
+    POSTERIOR_DRAWS,
+    Inclusion,
+    Moments,
+    PosteriorSummary,
+    inclusion,
+    posterior_summary,
+    second_moments,
+)
+from noren.designs.semantic.law import Law, SemanticPlan
+from noren.designs.semantic.uniform import Product
+from noren.errors import NorenError
+from noren.secret import Keystream, RecordStream
+
+Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat"]
+_LARGEST_L = {"semantic-simple": simple.LARGEST_L, "semantic-duplicate-processing": duplicate.LARGEST_L}
+
+
+class SemanticDesign(BaseModel):
+    """How sets of pairwise distant values are drawn, with all a recipient needs to recompute their likelihood.
+
+    Guarantee: every set holds eta = l values, the true one among them, and any two are at least `threshold` apart.
+    `semantic-flat` also guarantees P(v | R) = 1/l for every member under a uniform prior.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Literal["semantic-simple", "semantic-duplicate-processing", "semantic-uniform-sets", "semantic-flat"]
+    d: int = Field(ge=1, description="Number of values in the attribute's domain (the paper's F).")
+    eta: int = Field(ge=1, description="Number of values in each published set (the paper's l).")
+    threshold: float = Field(gt=0, description="Smallest distance between two values of a set (the paper's d).")
+    structure: Structure = Field(description="Which values are compatible, in the shortest form that says so.")
+    weights: tuple[float, ...] | None = Field(
+        default=None, description="Value weights of the flat design where it has no closed form."
+    )
+    note: str = Field(default="", description="What was made instead of what was asked for, and why.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> SemanticDesign:
+        if self.eta > self.d:
+            raise ValueError(f"eta={self.eta} exceeds the {self.d} values of the domain")
+        match self.structure:
+            case Line(positions=listed) | Classes(class_of=listed) | Table(compatible=listed):
+                if len(listed) != self.d:
+                    raise ValueError(f"the structure lists {len(listed)} values, the domain has {self.d}")
+        if isinstance(self.structure, Table) and any(len(row) != self.d for row in self.structure.compatible):
+            raise ValueError("the matrix of compatible values must be square")
+        if self.weights is not None and (len(self.weights) != self.d or not all(0 < w < np.inf for w in self.weights)):
+            raise ValueError(f"weights must be {self.d} positive numbers")
+        if (self.weights is None) != (self.name != "semantic-flat" or isinstance(self.structure, Ranks)):
+            raise ValueError("weights belong to the flat design away from ranks, and to no other")
+        if self.name == "semantic-duplicate-processing" and not isinstance(self.structure, Ranks):
+            raise ValueError("duplicate-processing is defined on ranks only")
+        return self
+
+    @classmethod
+    def make(
+        cls,
+        kind: Kind,
+        distances: NDArray | Compatibility,
+        l: int,
+        threshold: float | None = None,
+    ) -> SemanticDesign:
+        """The design of this kind, or an InfeasibleDesign that names values without partners and what would work.
+
+        `flat` becomes `uniform-sets` where it does not exist, and the note says so.
+        """
+        if isinstance(distances, Compatibility):
+            compatibility = distances
+        elif threshold is None:
+            raise ValueError("a distance matrix needs a threshold")
+        else:
+            compatibility = Compatibility.from_distances(distances, threshold)
+        compatibility.check(l)
+        name, weights, note = f"semantic-{kind}", None, ""
+        if l > _LARGEST_L.get(name, l):
+            raise NorenError(
+                f"The likelihood of {kind} sums over all orders of a set; l = {l} exceeds {_LARGEST_L[name]}.",
+                hint="Use the design 'flat' or 'uniform-sets'.",
+            )
+        if kind == "duplicate-processing":
+            duplicate.check(compatibility, l)
+        if kind == "flat" and not isinstance(compatibility.structure, Ranks):
+            found = flat_weights(compatibility, l)
+            if found is None:
+                name, note = "semantic-uniform-sets", _why_not_flat(compatibility, l)
+            else:
+                weights = tuple(found.tolist())
+        design = cls.model_validate(
+            {
+                "name": name,
+                "d": compatibility.F,
+                "eta": l,
+                "threshold": compatibility.threshold,
+                "structure": compatibility.structure,
+                "weights": weights,
+                "note": note,
+            }
+        )
+        if name == "semantic-uniform-sets" and isinstance(compatibility.structure, Table):
+            _ = _law(design).plan  # refuse now what could not be drawn later
+        return design
+
+    # ---------------------------------------------------------------- what code written for DecoyDesign asks
+
+    @property
+    def p(self) -> float:
+        """Probability that the true value is put in on purpose: always."""
+        return 1.0
+
+    @property
+    def is_exact(self) -> bool:
+        return self.eta == 1
+
+    @property
+    def warning(self) -> str:
+        """What a holder must know before choosing this design; empty if nothing."""
+        return duplicate.WARNING if self.name == "semantic-duplicate-processing" else ""
+
+    @property
+    def compatibility(self) -> Compatibility:
+        return _law(self).compatibility
+
+    # ---------------------------------------------------------------- likelihood
+
+    def set_weights(self, sets: NDArray) -> NDArray[np.float64]:
+        """P(R | v) for each set, a row of eta ascending codes, and each member v; 0 for a set that is not feasible."""
+        sets = np.asarray(sets)
+        if sets.ndim != 2 or sets.shape[1] != self.eta or (sets.size and not 0 <= sets.min() <= sets.max() < self.d):
+            raise ValueError(f"sets must be rows of {self.eta} codes below {self.d}")
+        law, pairs = _law(self), self.compatibility.pairs
+        fine = np.ones(len(sets), bool)
+        for a, b in combinations(range(self.eta), 2):
+            fine &= pairs[sets[:, a], sets[:, b]] & (sets[:, a] < sets[:, b])
+        if fine.all():
+            return law.likelihood(sets)
+        out = np.zeros(sets.shape)
+        out[fine] = law.likelihood(sets[fine])
+        return out
+
+    def inclusion(self, draws: int = DRAWS) -> Inclusion:
+        """matrix[v, u] = P(u in R | v); exact wherever that is known, else by Monte Carlo with its error."""
+        return _inclusion(self, draws)
+
+    def moments(self, scores: NDArray, draws: int = DRAWS) -> Moments:
+        """E[(sum over u in R of scores[g, u])^2 | v] for groups g and true values v, with exactness and error."""
+        return second_moments(_law(self), scores, draws)
+
+    def second_moment(self, scores: NDArray) -> NDArray[np.float64]:
+        """The values of `moments` alone."""
+        return self.moments(scores).values
+
+    def identifiability(self) -> tuple[bool, float]:
+        """Whether true counts can be recovered from inclusion counts, and the condition number of doing so.
+
+        Theory decides on ranks and trees; at equality block totals are lost whatever a matrix of rounded numbers says.
+        """
+        if self.eta == 1:
+            return True, 1.0
+        condition = self.inclusion().condition()
+        known = isinstance(self.structure, Ranks | Classes)
+        fine = self.compatibility.identifiable(self.eta) if known else condition < 1e12
+        return fine and condition < 1e12, condition if fine else float("inf")
+
+    def posterior_summary(self, prior: NDArray | None = None, draws: int = POSTERIOR_DRAWS) -> PosteriorSummary:
+        """Worst and average P(true | set) under a prior, uniform unless one is given."""
+        return posterior_summary(_law(self), prior, draws)
+
+    # ---------------------------------------------------------------- drawing
+
+    @property
+    def plan(self) -> SemanticPlan:
+        """How sets come from words, in the form that `designs.draw` works with."""
+        return _law(self).plan
+
+    def draw(
+        self,
+        codes: NDArray,
+        randomness: Keystream | RecordStream,
+        *,
+        attribute: str,
+        digests: NDArray | None = None,
+        threads: int | None = None,
+    ) -> SetCells:
+        """One set for each true code. Memoised: a pure function of secret, attribute, record key, code and design."""
+        codes = _integers(attribute, codes)
+        n, plan = len(codes), self.plan
+        if isinstance(randomness, RecordStream):
+            digests = _checked_digests(digests, n, self.d)
+        out, own = plan.empty(n), _Lanes(randomness)
+
+        def part(start: int) -> None:
+            rows = slice(start, min(start + ROWS_AT_ONCE, n))
+            keys = None if digests is None else digests[rows]
+            lane = own.lane(attribute) if plan.need else None
+            plan.draw(lane, _inside_domain(attribute, self.d, codes[rows]), keys, out[rows])
+
+        starts = range(0, n, ROWS_AT_ONCE)
+        workers = 1 if n < CELLS_PER_THREAD else threads or os.cpu_count() or 1
+        if workers == 1:
+            for start in starts:
+                part(start)
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                for _ in pool.map(part, starts):
+                    pass
+        return SetCells(self.d, out)
+
+
+@lru_cache(maxsize=64)
+def _law(design: SemanticDesign) -> Law:
+    compatibility = Compatibility(design.d, design.threshold, design.structure)
+    if design.name == "semantic-simple":
+        return simple.Simple(compatibility, design.eta)
+    if design.name == "semantic-duplicate-processing":
+        return duplicate.DuplicateProcessing(compatibility, design.eta)
+    if design.name == "semantic-flat" and design.weights is None:
+        return CircularFlat(compatibility, design.eta)
+    weights = None if design.weights is None else np.array(design.weights)
+    return Product(compatibility, design.eta, weights)
+
+
+@lru_cache(maxsize=64)
+def _inclusion(design: SemanticDesign, draws: int) -> Inclusion:
+    found = inclusion(_law(design), draws)
+    found.matrix.flags.writeable = False  # shared by all who ask
+    return found
+
+
+def _why_not_flat(compatibility: Compatibility, l: int) -> str:
+    F, chain = compatibility.F, compatibility.chain
+    if chain is not None and chain.widest() * l > F:
+        what = "one class" if isinstance(compatibility.structure, Classes) else "one window narrower than d"
+        reason = f"{what} holds {chain.widest()} values, more than F/l = {F}/{l}"
+    else:
+        reason = "no weights make all values equally likely in this distance"
+    return f"The flat design does not exist here ({reason}); uniform-sets is used instead."

@@ -1,0 +1,84 @@
+"""Duplicate-processing: Algorithm 3 of paper 003, in the only reading that gives the paper's equation 2.
+
+After each draw the drawn value and the d - 1 nearest values *still available* on each side leave, on the circle of
+ranks. Every step then has exactly 2d - 1 candidates fewer than the one before, and by symmetry every value at
+circular distance d or more from the truth is in the set with the same probability (l-1) / (F-2d+1): equation 2. It
+needs F >= (l-1)(2d-1) + 1.
+
+It leaks. Which decoys can follow depends on the order of the draws, so a set may be reachable from some of its
+members only: at (F,l,d) = (11,3,3) a third of all published sets reveal the true value with certainty.
+"""
+
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.designs.semantic.compatibility import Compatibility, InfeasibleDesign, Ranks
+from noren.designs.semantic.law import Law, RowKernel
+from noren.errors import NorenError
+
+LARGEST_L = 10  # P(R | v) goes through the (l-1)! orders
+WARNING = (
+    "duplicate-processing leaks: some published sets can only come from some of their members, and a few reveal the "
+    "true value with certainty. It is offered to reproduce the paper; use semantic-flat to protect people."
+)
+
+
+def check(compatibility: Compatibility, l: int) -> None:
+    """Raise unless the circle has room for l draws that each remove 2d - 1 values."""
+    if not isinstance(compatibility.structure, Ranks):
+        raise NorenError(
+            "duplicate-processing is defined on ranks only, and this distance is not one of ranks.",
+            hint="Use distance 'ordinal', or the design 'flat', which knows every distance.",
+        )
+    F, step = compatibility.F, compatibility.step
+    if (l - 1) * (2 * step - 1) + 1 <= F:
+        return
+    best_l, best_d = (F - 1) // (2 * step - 1) + 1, ((F - 1) // (l - 1) + 1) // 2
+    ways = [f"l = {best_l} works at this d"] if best_l > 1 else []
+    ways += [f"d = {best_d} works at l = {l}"] if best_d else []
+    raise InfeasibleDesign(
+        f"duplicate-processing removes 2d-1 = {2 * step - 1} values at each draw: l = {l} needs at least "
+        f"{(l - 1) * (2 * step - 1) + 1} values, and the domain has {F}",
+        hint="; ".join([*ways, "or use the design 'flat'"]) + ".",
+        codes=(),
+        largest_l=best_l,
+        largest_d=float(best_d) if best_d else None,
+    )
+
+
+class DuplicateProcessing(Law):
+    """P(R | v) = (number of orders in which R can have been drawn) / ((F-(2d-1)) (F-2(2d-1)) ...)."""
+
+    def likelihood(self, sets: NDArray) -> NDArray[np.float64]:
+        from noren.kernels.semantic import duplicate_weights
+
+        out = np.ones((len(sets), self.l))
+        if self.l > 1 and len(sets):
+            duplicate_weights(sets, self.F, self.compatibility.step, out)
+        return out
+
+    def words(self) -> int:
+        return self.l - 1
+
+    def kernel(self) -> RowKernel:
+        from noren.kernels.semantic import circle_duplicate
+
+        F, step = self.F, self.compatibility.step
+
+        def rows(words: NDArray, codes: NDArray, out: NDArray) -> NDArray[np.int64]:
+            rejected = np.empty(len(codes), np.int64)
+            return rejected[: circle_duplicate(words, codes, F, step, out, rejected)]
+
+        return rows
+
+    def inclusion(self) -> NDArray[np.float64]:
+        step = self.compatibility.step
+        offset = np.subtract.outer(np.arange(self.F), np.arange(self.F)) % self.F
+        out = np.eye(self.F)
+        if self.l > 1:
+            out[np.minimum(offset, self.F - offset) >= step] = (self.l - 1) / (self.F - 2 * step + 1)
+        return out

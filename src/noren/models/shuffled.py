@@ -1,0 +1,108 @@
+"""Checks of releases in which each row holds one member of a person's set and nothing ties the rows together.
+
+People who agree in all other published columns share a class of n times l rows. For every one of them the class must
+hold l values far apart, so: each value of the class lies in a set of l mutually compatible values of the class; no
+value comes more often than there are people; and the rows divide into people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import Cells, OpenCells, ValueCells
+from noren.errors import ModelDoesNotApply
+from noren.models.base import Check, Model, PublishedColumn, Verdict
+
+
+class MemberCheck(Check):
+    """Collects the rows' class keys and values, and judges class by class."""
+
+    def __init__(
+        self,
+        model: Model,
+        column: PublishedColumn,
+        others: tuple[str, ...],
+        compatible: NDArray[np.bool_],
+        size: int,
+        means: str,
+    ) -> None:
+        super().__init__(column.name)
+        self.model = model
+        self.needs = (column.name, *others)
+        self.compatible = compatible
+        self.size = size
+        self.rows_each = size if column.design is None else column.design.eta
+        self.means = means
+        self._parts: list[Any] = []
+
+    def observe(self, cells: Cells) -> None:
+        raise ModelDoesNotApply(f"column {self.column!r} is judged together with the columns beside it.")
+
+    def observe_batch(self, batch: Mapping[str, Cells]) -> None:
+        import polars as pl
+
+        values = batch[self.column]
+        if not isinstance(values, ValueCells) or values.d != len(self.compatible):
+            raise ModelDoesNotApply(f"column {self.column!r} does not hold single members of sets.")
+        keys = {}
+        for number, name in enumerate(self.needs[1:]):
+            cells = batch[name]
+            keys[f"k{number}"] = pl.Series(cells.data.cast("string")) if isinstance(cells, OpenCells) else cells.data
+        self._parts.append(pl.DataFrame({**keys, "v": values.data.astype(np.int64)}))
+
+    def verdict(self) -> Verdict:
+        import polars as pl
+
+        rows = pl.concat(self._parts) if self._parts else pl.DataFrame({"v": []})
+        keys = [name for name in rows.columns if name != "v"]
+        frame = rows if keys else rows.with_columns(k0=pl.lit(0))
+        keys = keys or ["k0"]
+        counts = frame.group_by([*keys, "v"]).len("times").sort("v")
+        classes = counts.group_by(keys).agg(pl.col("v"), pl.col("times").sum().alias("rows"), pl.col("times").max())
+        people = classes["rows"].to_numpy() / self.rows_each
+        fits = (classes["rows"].to_numpy() % self.rows_each == 0) & (classes["times"].to_numpy() <= people)
+        distinct = classes.with_columns(key=pl.col("v").list.eval(pl.element().cast(pl.String)).list.join(","))
+        judged = {
+            key: partnered([int(code) for code in key.split(",")], self.compatible, self.size)
+            for key in distinct["key"].unique().to_list()
+        }
+        worst = min(self.rows_each, *judged.values()) if judged else 0
+        enough = np.array([min(judged[key], self.rows_each) for key in distinct["key"].to_list()], int) >= self.size
+        fine = fits & enough
+        breaches = int(np.ceil(people[~fine]).sum())
+        records = int(np.ceil(people).sum())
+        achieved = worst if fits.all() else 0
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            required=self.size,
+            achieved=achieved,
+            holds=records > 0 and bool(fine.all()),
+            basis="the release alone",
+            records=records,
+            breaches=breaches,
+            statement=self.means.format(achieved=achieved),
+        )
+
+
+def partnered(values: list[int], compatible: NDArray[np.bool_], enough: int) -> int:
+    """The largest size, up to `enough`, of a mutually compatible set that every value of the class belongs to."""
+    inside = compatible[np.ix_(values, values)]
+    neighbours = [set(np.flatnonzero(row).tolist()) for row in inside]
+
+    def reach(candidates: set[int], size: int) -> int:
+        """Size of the largest clique among the candidates, looked for up to `size`."""
+        if size == 0 or not candidates:
+            return 0
+        best = 0
+        for one in sorted(candidates):
+            best = max(best, 1 + reach({c for c in candidates & neighbours[one] if c > one}, size - 1))
+            if best == size:
+                break
+        return best
+
+    return min((1 + reach(neighbours[i] - {i}, enough - 1) for i in range(len(values))), default=0)

@@ -1,0 +1,276 @@
+"""Collection: each person's record is anonymised at its source, before anybody holds a table.
+
+A client knows the policy and nothing else. It draws the sets of one record and sends them; what was collected is then
+shuffled, verified and analysed like any other release. The truth never leaves the client, so the collector needs no
+trust as far as the sets go. **Sender anonymity is assumed, not provided**: whoever sees which device sent a report
+knows whose sets they are, and the columns published as they are may identify a person on their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from noren import __version__
+from noren.cells import Cells, OpenCells, SetCells, ValueCells, concat
+from noren.designs.any import draw_columns
+from noren.engines.encode import encode_bins, encode_labels, label_counts
+from noren.engines.local import OPEN_LIMIT, ColumnProfile
+from noren.engines.shuffle import Shuffler
+from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
+from noren.methods.base import ColumnFacts, Decision
+from noren.models import TCloseness
+from noren.pipeline.anonymize import published_entry
+from noren.pipeline.verify import check_store, demand
+from noren.policy.policy import Policy
+from noren.policy.resolve import ResolvedColumn, resolve_column
+from noren.release.convert import from_arrow
+from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
+from noren.release.release import Release
+from noren.release.store import MemoryStore
+from noren.schema.hierarchy import value_text
+from noren.secret import Keystream, RecordStream, Secret
+
+CHUNK = 10_000
+
+
+class Collector:
+    """Anonymises one record at a time, and makes a release of what was collected.
+
+    With a secret file and a record key in the policy, a person who reports the same value again sends the same set.
+    """
+
+    def __init__(self, policy: Policy | str | Path, *, secret: str | Path | None = None) -> None:
+        self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
+        problems = self._problems()
+        if problems:
+            raise PolicyError(problems, source=self.policy.source)
+        self.columns = self._resolve(self.policy.protected)
+        declared = [n for n in self._plain() if (a := self.policy.attributes[n]).bins or a.values]
+        self._declared = self._resolve(declared)
+        facts = {
+            name: ColumnFacts(name, c.attribute.role, c.domain, c.counts, c.distances, c.hierarchy)
+            for name, c in self.columns.items()
+            if c.domain is not None
+        }
+        try:
+            self.decision: Decision = self.policy.method.decide(facts, self.policy.require)
+        except PolicyError as error:
+            raise PolicyError(error.problems, source=self.policy.source) from None
+        self._key = self.policy.randomness.record_key
+        self._secret = secret
+        if secret is not None and self._key is None:
+            hint = "Name the column that identifies a person."
+            raise PolicyError([Problem("randomness.record_key", "a secret needs a record key.", hint)])
+        if secret is not None:
+            _ = self._stream
+
+    def _problems(self) -> list[Problem]:
+        """What a client that does not know the table cannot do."""
+        out = []
+        for number, model in enumerate(self.policy.require, 1):
+            if isinstance(model, TCloseness):
+                message = "t-closeness needs the overall distribution, which a client does not have."
+                out.append(Problem(f"require[{number}]", message, "Use diversity, or release a collected table."))
+        for name in self.policy.protected:
+            attribute = self.policy.attributes[name]
+            if attribute.values is None and attribute.bins is None:
+                message = "a client does not know which values occur."
+                out.append(Problem(f"attributes.{name}", message, "Declare them: values = [...] or bins = [...]."))
+        if self.policy.method.layout != "sets":
+            out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
+        return out
+
+    def _resolve(self, names: Iterable[str]) -> dict[str, ResolvedColumn]:
+        out, problems = {}, []
+        for name in names:
+            column, found = resolve_column(self.policy, name, ColumnProfile(name))
+            problems += found
+            if column is not None:
+                out[name] = column
+        if problems:
+            raise PolicyError(problems, source=self.policy.source)
+        return out
+
+    @cached_property
+    def _stream(self) -> RecordStream | None:
+        """Needed on the client alone: where reports arrive, nobody has the secret."""
+        options = self.policy.randomness
+        path = self._secret
+        if path is None and options.secret is not None:
+            path = self.policy.base / options.secret
+        if path is None and options.record_key is None:
+            return None
+        if path is None:
+            raise SecretError(
+                "the policy asks for memoised decoys, and no secret is given.",
+                hint="Make one with `noren secret FILE` and give it: Collector(policy, secret=FILE).",
+            )
+        secret = Secret.load(path)
+        if options.fingerprint not in (None, secret.fingerprint):
+            raise SecretError(
+                f"{path} has the fingerprint {secret.fingerprint}, the policy demands {options.fingerprint}.",
+                hint="Use the secret of the earlier reports: under another one, reports can be intersected.",
+            )
+        return RecordStream(secret)
+
+    # ------------------------------------------------------------------ on the client
+
+    def report(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """One record as it may be sent: sets for protected columns, bins where declared, no identifiers."""
+        import pyarrow as pa
+
+        absent = [name for name in self.policy.attributes if name not in record]
+        strange = [name for name in record if name not in self.policy.attributes]
+        if absent or strange:
+            raise DataError(
+                f"the record lacks {', '.join(map(repr, absent)) or 'nothing'} and has "
+                f"{', '.join(map(repr, strange)) or 'nothing'} besides.",
+                hint="A record has exactly the columns of the policy.",
+            )
+        codes = {name: self._code(column, record[name]) for name, column in self.columns.items()}
+        digests, randomness = None, Keystream() if self._stream is None else self._stream
+        if self._stream is not None:
+            key = self._text(record[str(self._key)])
+            if key is None:
+                raise DataError(f"the record key {self._key!r} is missing.", hint="Every person needs one.")
+            digests = self._stream.digests(pa.array([key], pa.string()))
+        sets = draw_columns(self.decision.designs, codes, randomness, digests=digests)
+        out: dict[str, Any] = {}
+        for name in self.policy.published:
+            if name in sets:
+                column = self.columns[name]
+                assert column.domain is not None
+                values = column.domain.typed()
+                out[name] = [values[code] for code in sets[name].codes(self.decision.designs[name].eta)[0]]
+            elif self._text(record[name]) is None:
+                if self.policy.attributes[name].missing != "category":
+                    raise DataError(f"the value of {name!r} is missing.")
+                out[name] = None
+            elif name in self._declared:
+                column = self._declared[name]
+                assert column.domain is not None
+                out[name] = column.domain.typed()[int(self._code(column, record[name])[0])]
+            else:
+                out[name] = record[name]
+        return out
+
+    def _text(self, cell: Any) -> str | None:
+        """The cell as tables are read: nothing, an empty text and the policy's markers are missing."""
+        text = None if cell is None else value_text(cell)
+        return None if text in ("", *self.policy.data.missing_values) else text
+
+    def _code(self, column: ResolvedColumn, cell: Any) -> np.ndarray:
+        import pyarrow as pa
+
+        assert column.domain is not None
+        text = pa.array([self._text(cell)], pa.string())
+        if column.domain.edges is not None:
+            code, missing, outside = encode_bins(text, column.name, column.domain)
+            bad = missing + outside
+        else:
+            code, bad = encode_labels(text, column.name, column.domain)
+        if bad:
+            raise DataError(f"the value of {column.name!r} is missing or outside its declared domain.")
+        return code
+
+    # ------------------------------------------------------------------ where reports arrive
+
+    def release(self, reports: Iterable[Mapping[str, Any]]) -> Release:
+        """A verified release of collected reports, in a random order. A report that breaks the design is refused."""
+        import pyarrow as pa
+
+        chunks: list[dict[str, list[Any]]] = [{name: [] for name in self.policy.published}]
+        for report in reports:
+            if report.keys() != chunks[-1].keys():
+                raise ReleaseError("a report does not have the columns of the policy.", hint="Was it made by report()?")
+            if len(next(iter(chunks[-1].values()))) == CHUNK:
+                chunks.append({name: [] for name in self.policy.published})
+            for name, cell in report.items():
+                chunks[-1][name].append(cell)
+        if not next(iter(chunks[0].values())):
+            raise DataError("no reports.", hint="Collect at least one.")
+        entries, parts = [], []
+        exact = {name: self._exact(name, [c for chunk in chunks for c in chunk[name]]) for name in self._plain()}
+        for name in self.policy.published:
+            entries.append(exact[name][0] if name in exact else published_entry(self.columns[name], self.decision))
+        start = 0
+        for chunk in chunks:
+            size = len(next(iter(chunk.values())))
+            cells: dict[str, Cells] = {}
+            for entry in entries:
+                if entry.name in exact:
+                    cells[entry.name] = exact[entry.name][1].take(slice(start, start + size))
+                    continue
+                kind = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64()}.get(
+                    entry.kind, pa.bool_()
+                )
+                try:
+                    cells[entry.name] = from_arrow(entry, pa.array(chunk[entry.name], pa.list_(kind)))
+                except (pa.ArrowException, TypeError):
+                    raise ReleaseError(f"a report's {entry.name!r} is not a set of values.") from None
+            parts.append(cells)
+            start += size
+        whole = concat(parts)
+        shuffler = Shuffler(Keystream(), start)
+        shuffler.add(whole)
+        store = MemoryStore(next(iter(shuffler.finish())))
+        verdicts = check_store(store, entries, self.policy.require, {})
+        demand(verdicts)
+        self._demand_likely(entries, whole)
+        manifest = Manifest(
+            noren=__version__,
+            title=self.policy.title,
+            records=start,
+            columns=tuple(entries),
+            requirements=tuple(model.model_dump(mode="json") for model in self.policy.require),
+            method={"name": self.policy.method.name},
+            randomness="fresh" if self._key is None else "memoised",
+            verdicts=tuple(
+                VerdictEntry(
+                    model=v.model, column=v.column, required=v.required, achieved=v.achieved, holds=True, basis=v.basis
+                )
+                for v in verdicts
+            ),
+        )
+        return Release(manifest, store)
+
+    def _plain(self) -> list[str]:
+        return [name for name in self.policy.published if name not in self.policy.protected]
+
+    def _exact(self, name: str, values: list[Any]) -> tuple[ColumnEntry, ValueCells | OpenCells]:
+        """A column reported as it is: unless declared, its domain comes from the reports, rare values and all."""
+        import pyarrow as pa
+
+        texts = pa.array([None if v is None else value_text(v) for v in values], pa.string())
+        labels, counts, missing = label_counts(texts, name)
+        if missing and self.policy.attributes[name].missing != "category":
+            raise ReleaseError(f"a report's {name!r} is missing.", hint="Was it made by report()?")
+        known = dict(zip(labels, counts.tolist(), strict=True))
+        profile = ColumnProfile(name, known, missing, is_open=len(labels) > OPEN_LIMIT)
+        column, problems = resolve_column(self.policy, name, profile)
+        if problems or column is None:
+            raise PolicyError(problems, source=self.policy.source)
+        entry = published_entry(column, self.decision)
+        if column.domain is None:
+            return entry, OpenCells(texts)
+        codes, bad = encode_labels(texts, name, column.domain)
+        if bad:
+            raise ReleaseError(f"a report's {name!r} is outside its declared domain.")
+        return entry, ValueCells(len(column.domain), codes)
+
+    def _demand_likely(self, entries: list[ColumnEntry], cells: Mapping[str, Cells]) -> None:
+        """A set that no true value could have produced was not drawn by the design."""
+        from noren.designs.semantic.design import SemanticDesign
+
+        for entry in entries:
+            design = entry.design
+            column = cells[entry.name]
+            if isinstance(design, SemanticDesign) and isinstance(column, SetCells):
+                sets = np.unique(column.codes(design.eta).astype(np.int64), axis=0)
+                if (design.set_weights(sets).sum(axis=1) <= 0).any():
+                    raise ReleaseError(f"a report's set of {entry.name!r} cannot come from the design.")

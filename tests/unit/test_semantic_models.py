@@ -1,0 +1,347 @@
+"""Sets whose members lie far apart: what passes, what fails, by how much, in both forms of a release."""
+
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import noren as nr
+from noren.cells import OpenCells, SetCells, ValueCells
+from noren.designs.semantic.design import SemanticDesign
+from noren.errors import ModelDoesNotApply
+from noren.models import Evidence, Model, PublishedColumn, Verdict
+from noren.schema.distance import DISTANCES, numeric, ordinal, read_matrix, semilattice, tree
+from noren.schema.domain import Domain
+from noren.schema.hierarchy import Hierarchy
+
+SIX = ordinal(Domain(tuple("abcdef")))
+
+
+def sets(d: int, *members: tuple[int, ...]) -> SetCells:
+    """Sets of any sizes as bit masks."""
+    return SetCells(d, np.array([sum(1 << v for v in cell) for cell in members], np.uint64))
+
+
+def judged(model: Model, distances: Any, *batches: Any, hierarchy: Hierarchy | None = None) -> Verdict:
+    d = len(distances) if distances is not None else len(hierarchy.leaves)
+    column = PublishedColumn("x", "set", d, distances=distances, hierarchy=hierarchy)
+    check = model.check(column, Evidence({"x": column}, {}))
+    for cells in batches:
+        check.observe(cells)
+    return check.verdict()
+
+
+def semantic(l: int, d: float) -> nr.SemanticDiversity:
+    return nr.SemanticDiversity(on="x", l=l, d=d)
+
+
+# ---------------------------------------------------------------- sets
+
+
+def test_sets_that_are_far_enough_apart() -> None:
+    verdict = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (1, 3, 5)), sets(6, (0, 3, 5)))
+    assert verdict.holds is True
+    assert (verdict.required, verdict.achieved, verdict.records, verdict.breaches) == (3, 3, 3, 0)
+    assert (verdict.model, verdict.column, verdict.basis) == ("semantic-diversity", "x", "the release alone")
+    assert verdict.statement == "every record leaves 3 values possible at mutual distance 2 or more"
+
+
+def test_sets_with_neighbours_are_counted_one_by_one_and_repeated() -> None:
+    near, worse = (0, 1, 4), (2, 3, 4)
+    cells = sets(6, (0, 2, 4), near, near, worse)
+    verdict = judged(semantic(3, 2), SIX, cells, sets(6, near))
+    assert verdict.holds is False
+    assert (verdict.achieved, verdict.records, verdict.breaches) == (2, 5, 4)
+
+
+def test_no_two_members_of_a_block_are_apart() -> None:
+    verdict = judged(semantic(2, 3), SIX, sets(6, (0, 1, 2)))
+    assert (verdict.holds, verdict.achieved, verdict.breaches) == (False, 1, 1)
+
+
+def test_a_larger_set_need_only_hold_l_such_values() -> None:
+    """Neighbours beside three values that are far apart do no harm; without the three they do."""
+    verdict = judged(semantic(3, 2), SIX, sets(6, (0, 1, 2, 3, 4), (0, 1, 2, 3, 5), (0, 1, 2, 3)))
+    assert (verdict.achieved, verdict.records, verdict.breaches) == (2, 3, 1)
+    assert judged(semantic(3, 2), SIX, sets(6, (0, 1, 2, 4))).achieved == 3
+
+
+def test_sets_that_are_too_small_fall_short_whatever_their_distance() -> None:
+    verdict = judged(semantic(3, 2), SIX, sets(6, (0, 5), (3,)))
+    assert (verdict.holds, verdict.achieved, verdict.breaches) == (False, 1, 2)
+
+
+def test_no_records_prove_nothing() -> None:
+    for batches in ((), (sets(6),)):
+        verdict = judged(semantic(2, 1), SIX, *batches)
+        assert (verdict.holds, verdict.achieved, verdict.records) == (False, 0, 0)
+
+
+def test_a_distance_that_is_short_by_rounding_alone_counts() -> None:
+    """0.3 - 0.1 is less than 0.2 in floating point."""
+    tenths = numeric(Domain(("0.1", "0.3", "0.49"), "number"))
+    assert tenths[0, 1] < 0.2
+    assert judged(semantic(2, 0.2), tenths, sets(3, (0, 1))).holds is True
+    assert judged(semantic(2, 0.2), tenths, sets(3, (1, 2))).holds is False
+
+
+TREE = Hierarchy.from_tree({"virus": {"hiv": ["hiv-1", "hiv-2"], "flu": ["flu"]}, "bone": {"leg": ["leg"]}})
+ILLS = Domain(("hiv-1", "hiv-2", "flu", "leg"))
+MATRIX = ",hiv-1,hiv-2,flu,leg\nhiv-1,0,1,2,3\nhiv-2,1,0,2,3\nflu,2,2,0,3\nleg,3,3,3,0\n"
+PAIRS = [("hiv-1", "hiv"), ("hiv-2", "hiv"), ("hiv", "virus"), ("flu", "virus"), ("virus", "all"), ("leg", "all")]
+
+
+@pytest.mark.parametrize("kind", ["tree", "matrix", "semilattice"])
+def test_two_kinds_of_one_virus_are_no_answer(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "ills.csv").write_text(MATRIX)
+    made = {
+        "tree": lambda: tree(ILLS, TREE),
+        "matrix": lambda: read_matrix(tmp_path / "ills.csv", ILLS),
+        "semilattice": lambda: semilattice(PAIRS, ILLS),
+    }
+    distances = made[kind]()
+    assert judged(semantic(2, 1), distances, sets(4, (0, 1))).holds is True
+    assert judged(semantic(2, 2), distances, sets(4, (0, 1))).holds is False
+    assert judged(semantic(2, 2), distances, sets(4, (0, 2), (1, 3))).holds is True
+    assert judged(semantic(3, 2), distances, sets(4, (0, 2, 3))).holds is True
+    assert judged(semantic(2, 3), distances, sets(4, (0, 2))).holds is False
+
+
+def test_rank_and_number_are_different_distances() -> None:
+    """Incomes of 1 to 4 and 30: one apart by rank at the end, far apart in money."""
+    incomes = Domain(("1", "2", "3", "4", "30"), "integer")
+    both = {name: DISTANCES[name](incomes, None) for name in ("ordinal", "numeric")}
+    cells = sets(5, (3, 4))
+    assert judged(semantic(2, 2), both["ordinal"], cells).holds is False
+    assert judged(semantic(2, 2), both["numeric"], cells).holds is True
+
+
+def test_wide_domains_are_judged_alike() -> None:
+    far = ordinal(Domain(tuple(map(str, range(70)))))
+    cells = SetCells.from_codes(70, np.array([[0, 10, 20], [3, 12, 69], [3, 12, 69]]))
+    verdict = judged(semantic(3, 10), far, cells)
+    assert (verdict.achieved, verdict.records, verdict.breaches) == (2, 3, 2)
+
+
+def test_le_diversity_counts_subtrees() -> None:
+    """At depth 1 the two viruses are one subtree; at depth 2 hiv and flu differ; at depth 3 every value does."""
+    pair, other = sets(4, (0, 2)), sets(4, (0, 3))
+    for depth, holds in ((1, False), (2, True), (3, True)):
+        assert judged(nr.LEDiversity(on="x", l=2, e=depth), None, pair, hierarchy=TREE).holds is holds
+        assert judged(nr.LEDiversity(on="x", l=2, e=depth), None, other, hierarchy=TREE).holds is True
+    verdict = judged(nr.LEDiversity(on="x", l=3, e=2), None, sets(4, (0, 1, 3), (0, 2, 3)), hierarchy=TREE)
+    assert (verdict.model, verdict.required, verdict.achieved, verdict.breaches) == ("le-diversity", 3, 2, 1)
+
+
+def test_le_diversity_needs_a_tree_that_is_deep_enough() -> None:
+    with pytest.raises(ModelDoesNotApply, match="at least 4 levels"):
+        judged(nr.LEDiversity(on="x", l=2, e=4), None, hierarchy=TREE)
+    with pytest.raises(ModelDoesNotApply, match="needs a hierarchy"):
+        judged(nr.LEDiversity(on="x", l=2, e=1), SIX)
+
+
+def test_semantic_diversity_needs_a_distance() -> None:
+    with pytest.raises(ModelDoesNotApply, match="needs a distance"):
+        judged(semantic(2, 1), None, hierarchy=TREE)
+
+
+@pytest.mark.parametrize("form", ["value", "open"])
+@pytest.mark.parametrize("model", [semantic(2, 1), nr.LEDiversity(on="x", l=2, e=1)], ids=lambda model: model.model)
+def test_columns_published_exactly_are_refused(model: Model, form: Any) -> None:
+    column = PublishedColumn("x", form, 6, distances=SIX, hierarchy=TREE)
+    with pytest.raises(ModelDoesNotApply, match="makes no statement about column 'x'"):
+        model.check(column, Evidence({"x": column}, {}))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ValueCells(6, np.array([1, 2], np.uint8)),
+        sets(5, (0, 2)),
+        SetCells(6, np.array([1 << 6 | 1], np.uint64)),
+    ],
+    ids=["values", "another domain", "a value outside"],
+)
+def test_cells_that_are_not_such_sets_are_refused(cells: Any) -> None:
+    with pytest.raises(ModelDoesNotApply, match="'x'"):
+        judged(semantic(2, 2), SIX, cells)
+
+
+def test_a_set_that_repeats_a_value_is_refused() -> None:
+    far = ordinal(Domain(tuple(map(str, range(70)))))
+    with pytest.raises(ModelDoesNotApply, match="repeats a value"):
+        judged(semantic(2, 2), far, SetCells(70, np.array([[0, 0, 9]], np.uint8)))
+
+
+@pytest.mark.parametrize("given", [{"l": 1, "d": 1}, {"l": 2, "d": 0}, {"l": 2, "d": -1}, {"l": 2.5, "d": 1}, {"l": 2}])
+def test_parameters_out_of_range(given: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        nr.SemanticDiversity(on="x", **given)
+
+
+@st.composite
+def published(draw: st.DrawFn) -> tuple[np.ndarray, list[tuple[int, ...]], int, float]:
+    """A symmetric table of small distances, some sets over its values, l and d."""
+    F = draw(st.integers(2, 7))
+    upper = draw(st.lists(st.integers(0, 4), min_size=F * F, max_size=F * F))
+    table = np.triu(np.array(upper, float).reshape(F, F), 1)
+    some = st.sets(st.integers(0, F - 1), min_size=1).map(lambda s: tuple(sorted(s)))
+    return (
+        table + table.T,
+        draw(st.lists(some, min_size=1, max_size=6)),
+        draw(st.integers(2, 4)),
+        draw(st.sampled_from([1.0, 2.0, 2.5, 4.0])),
+    )
+
+
+def most_apart(members: tuple[int, ...], table: np.ndarray, d: float) -> int:
+    """Size of the largest subset in which all pairs are d apart, by trying all."""
+    return max(
+        size
+        for size in range(1, len(members) + 1)
+        for chosen in combinations(members, size)
+        if all(table[a, b] >= d for a, b in combinations(chosen, 2))
+    )
+
+
+@given(published())
+@settings(max_examples=150, deadline=None)
+def test_verdicts_against_all_subsets(given: tuple[np.ndarray, list[tuple[int, ...]], int, float]) -> None:
+    table, cells, l, d = given
+    verdict = judged(semantic(l, d), table, sets(len(table), *cells))
+    sizes = [most_apart(members, table, d) for members in cells]
+    assert verdict.breaches == sum(size < l for size in sizes)
+    assert verdict.achieved == min(l, *sizes)
+    assert verdict.holds is (min(sizes) >= l)
+
+
+# ---------------------------------------------------------------- rows with one member each
+
+
+def rows_judged(
+    model: Model, *batches: tuple[list[Any], list[int]], eta: int | None = None, others: str = "value"
+) -> Verdict:
+    """A release of shuffled rows: beside each value the exact column that all rows of a person share."""
+    design = None if eta is None else SemanticDesign.make("uniform-sets", SIX, eta, 2)
+    member = PublishedColumn("x", "member", 6, design, distances=SIX)
+    where = PublishedColumn("where", others, 9)
+    check = model.check(member, Evidence({"x": member, "where": where}, {}))
+    assert check.needs == ("x", "where")
+    for places, values in batches:
+        exact = ValueCells(9, np.array(places, np.uint8)) if others == "value" else OpenCells(pa.array(places))
+        check.observe_batch({"x": ValueCells(6, np.array(values, np.uint8)), "where": exact})
+    return check.verdict()
+
+
+def test_rows_of_two_people_in_two_places() -> None:
+    verdict = rows_judged(semantic(3, 2), ([0, 1, 0], [0, 1, 4]), ([1, 0, 1], [5, 2, 3]), eta=3)
+    assert verdict.holds is True
+    assert (verdict.required, verdict.achieved, verdict.records, verdict.breaches) == (3, 3, 2, 0)
+    assert verdict.statement == "every class leaves 3 values possible at mutual distance 2 or more"
+
+
+def test_two_people_in_one_place_are_judged_together() -> None:
+    """0 and 1 are neighbours, but each has its own partners: {0, 2, 4} and {1, 3, 5}."""
+    verdict = rows_judged(semantic(3, 2), ([7] * 6, [0, 1, 2, 3, 4, 5]), eta=3)
+    assert (verdict.holds, verdict.records, verdict.breaches) == (True, 2, 0)
+
+
+def test_two_people_with_the_same_set() -> None:
+    assert rows_judged(semantic(3, 2), ([7] * 6, [0, 0, 2, 2, 4, 4]), eta=3).holds is True
+
+
+def test_a_value_without_partners_fails_its_class_alone() -> None:
+    """In place 1 the values 1, 2 and 5: 1 and 2 are too close, so neither has two partners."""
+    verdict = rows_judged(semantic(3, 2), ([0, 0, 0, 1, 1, 1], [0, 2, 4, 1, 2, 5]), eta=3)
+    assert verdict.holds is False
+    assert (verdict.achieved, verdict.records, verdict.breaches) == (2, 2, 1)
+
+
+def test_a_value_that_comes_more_often_than_there_are_people() -> None:
+    """Six rows for two people, but 0 three times: one of them would have it twice."""
+    verdict = rows_judged(semantic(3, 2), ([7] * 6, [0, 0, 0, 2, 4, 5]), eta=3)
+    assert (verdict.holds, verdict.records, verdict.breaches) == (False, 2, 2)
+
+
+@pytest.mark.parametrize("values", [[0, 2], [0], [0, 2, 4, 5]])
+def test_rows_that_do_not_divide_into_people(values: list[int]) -> None:
+    verdict = rows_judged(semantic(3, 2), ([7] * len(values), values), eta=3)
+    assert verdict.holds is False
+    assert verdict.breaches == verdict.records == -(-len(values) // 3)
+
+
+def test_a_requirement_that_is_weaker_than_the_sets_counts_people_by_the_sets() -> None:
+    """Sets of three values meet l = 2; three rows are one person, not one and a half."""
+    verdict = rows_judged(semantic(2, 2), ([0, 0, 0], [0, 2, 4]), eta=3)
+    assert (verdict.holds, verdict.records, verdict.breaches) == (True, 1, 0)
+
+
+def test_sets_smaller_than_l_fail_even_where_the_class_is_rich() -> None:
+    verdict = rows_judged(semantic(3, 2), ([7] * 6, [0, 2, 4, 0, 2, 4]), eta=2)
+    assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 2, 3, 3)
+
+
+def test_missing_cells_of_an_open_column_are_a_class_of_their_own() -> None:
+    good = (["a", None, "a", None], [0, 1, 2, 3])
+    assert rows_judged(semantic(2, 2), good, eta=2, others="open").holds is True
+    mixed = (["a", None, "a", None], [0, 2, 1, 3])
+    assert rows_judged(semantic(2, 2), mixed, eta=2, others="open").holds is False
+
+
+def test_no_rows_prove_nothing() -> None:
+    for batches in ((), (([], []),)):
+        verdict = rows_judged(semantic(2, 2), *batches, eta=2)
+        assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
+
+
+def test_rows_without_any_other_column_are_one_class() -> None:
+    member = PublishedColumn("x", "member", 6, distances=SIX)
+    for values, holds in (([0, 2, 1, 3], True), ([0, 2, 2, 2], False)):
+        check = semantic(2, 2).check(member, Evidence({"x": member}, {}))
+        check.observe_batch({"x": ValueCells(6, np.array(values, np.uint8))})
+        assert check.verdict().holds is holds
+
+
+def test_le_diversity_of_rows() -> None:
+    column = PublishedColumn("x", "member", 4, hierarchy=TREE)
+    for values, holds in (([0, 3], True), ([0, 2], False)):
+        check = nr.LEDiversity(on="x", l=2, e=1).check(column, Evidence({"x": column}, {}))
+        check.observe_batch({"x": ValueCells(4, np.array(values, np.uint8))})
+        assert check.verdict().holds is holds
+
+
+def test_rows_must_hold_members_of_the_domain() -> None:
+    member = PublishedColumn("x", "member", 6, distances=SIX)
+    for cells in (sets(6, (0, 2)), ValueCells(5, np.array([0, 2], np.uint8))):
+        check = semantic(2, 2).check(member, Evidence({"x": member}, {}))
+        with pytest.raises(ModelDoesNotApply, match="single members"):
+            check.observe_batch({"x": cells})
+        with pytest.raises(ModelDoesNotApply, match="together with the columns beside it"):
+            check.observe(cells)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 5)), min_size=1, max_size=14), st.sampled_from([2, 3]))
+@settings(max_examples=150, deadline=None)
+def test_classes_against_the_definition(rows: list[tuple[int, int]], l: int) -> None:
+    """Per place: rows divide, no value outnumbers the people, every value lies in l values of the class apart."""
+    short = 0
+    for place in {place for place, _ in rows}:
+        times = Counter(value for at, value in rows if at == place)
+        fits = times.total() % l == 0 and max(times.values()) <= times.total() // l
+        far = [s for s in combinations(times, l) if all(SIX[a, b] >= 2 for a, b in combinations(s, 2))]
+        partners = all(any(value in s for s in far) for value in times)
+        short += 0 if fits and partners else -(-times.total() // l)
+    verdict = rows_judged(semantic(l, 2), ([place for place, _ in rows], [value for _, value in rows]), eta=l)
+    assert verdict.breaches == short
+    assert verdict.holds is (short == 0)
