@@ -19,6 +19,8 @@ GENERATED = (
     ("decoys_census.py",),
     ("closeness_search.py",),
     ("reconstruction_census.py",),
+    ("semantic_draw.py",),
+    ("semantic_mse.py",),
     ("release_census.py", "--records", "10000000"),
 )
 

@@ -62,7 +62,7 @@ def test_a_semantic_column_by_an_exact_one(estimator):
 
 
 def test_many_values_with_a_long_tail():
-    """Two thirds of 148 values are nearly empty: there the curvature of the likelihood says little, and is not asked."""
+    """Two thirds of 148 values are nearly empty; there the curvature of the likelihood says little and is not used."""
     place = (np.arange(148) + 0.5) / 148 * 26
     shares = place**2.25 * np.exp(-place)
     truth = np.floor(shares / shares.sum() * 20_000).astype(np.int64)

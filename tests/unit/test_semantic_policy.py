@@ -330,3 +330,15 @@ def test_all_options_survive_toml(tmp_path: Path) -> None:
     records = policy(method={"name": "decoys", "form": "records", "design": "simple"})
     again = nr.Policy.parse(records.to_toml())
     assert (again.method, again.method.layout) == (records.method, "records")
+
+
+def test_an_auditors_policy_decides_the_distance_not_the_release():
+    """Checked with the values in another order, sets that were far apart are neighbours."""
+    text = '[attributes]\nx = {{ role = "sensitive", distance = "ordinal", values = {} }}\n'
+    text += '[[require]]\nmodel = "semantic-diversity"\non = "x"\nl = 2\nd = 3\n'
+    made = nr.Policy.parse(text.format(list("abcdefgh")))
+    release = nr.anonymize(pl.DataFrame({"x": list("abcdefgh") * 50}), made)
+    assert [v.holds for v in nr.verify(release, made)] == [True]
+    assert [v.holds for v in nr.verify(release, nr.Policy.parse(text.format(list("adgbehcf"))))] == [False]
+    with pytest.raises(nr.PolicyError, match="1 values that the policy does not declare"):
+        nr.verify(release, nr.Policy.parse(text.format(list("abcdefg"))))

@@ -127,7 +127,8 @@ def tabulate_records(
             hint="Pass the design that the release's manifest gives for this column.",
         )
     if axis.is_exact:
-        return tabulate([*exact_axes, Axis(name, values, design, axis_groups, n_groups)], level=level)
+        single = Axis(name, values, design, axis_groups, n_groups)
+        return tabulate([*exact_axes, single], level=level, population=population)
     frame = _frame(exact_axes, values, axis)
     asked, (estimator, why) = estimator, advised(frame, estimator, "bayes")
     fit = RECORD_ESTIMATORS[estimator](frame, progress=progress, eps=eps)

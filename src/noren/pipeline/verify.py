@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ from noren.cells import CellBatch, SetCells, ValueCells, batch_length
 from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine
 from noren.errors import DataError, ReleaseError, RequirementNotMet
-from noren.models import MODELS
-from noren.models.base import Evidence, Model, Overall, Verdict
+from noren.models import MODELS, LEDiversity, SemanticDiversity
+from noren.models.base import Evidence, Model, Overall, PublishedColumn, Verdict
 from noren.models.t_closeness import TCloseness
 from noren.policy.policy import Policy
+from noren.policy.resolve import declared_meaning
 from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import Store
@@ -29,9 +31,10 @@ def check_store(
     requirements: Sequence[Model],
     overall: Mapping[str, Overall],
     progress: Progress | None = None,
+    meanings: Mapping[str, PublishedColumn] | None = None,
 ) -> list[Verdict]:
-    """One pass over the cells that the requirements name."""
-    evidence = Evidence({entry.name: entry.published for entry in columns}, overall)
+    """One pass over the cells that the requirements name. `meanings` replaces what the manifest says of a column."""
+    evidence = Evidence({entry.name: entry.published for entry in columns} | dict(meanings or {}), overall)
     absent = sorted({name for model in requirements for name in model.on} - evidence.columns.keys())
     if absent:
         raise ReleaseError(
@@ -77,10 +80,22 @@ def verify(
     """
     requirements = list(policy.require if policy is not None else claimed(release))
     overall = _overall(release, requirements, policy, original)
-    verdicts = check_store(release._store, release.manifest.columns, requirements, overall, progress)
+    meanings = {} if policy is None else _declared(release, requirements, policy)
+    verdicts = check_store(release._store, release.manifest.columns, requirements, overall, progress, meanings)
     if original is not None:
         verdicts += _truth_verdicts(release, policy, original)
     return verdicts
+
+
+def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, PublishedColumn]:
+    """Columns of semantic requirements with the distance and hierarchy of the policy that is checked."""
+    named = {name for m in requirements if isinstance(m, SemanticDiversity | LEDiversity) for name in m.on}
+    out = {}
+    for entry in release.manifest.columns:
+        if entry.name in named and entry.form in ("set", "member"):
+            distances, tree = declared_meaning(policy, entry.name, entry.domain, entry.meaning.hierarchy)
+            out[entry.name] = replace(entry.published, distances=distances, hierarchy=tree)
+    return out
 
 
 def claimed(release: Release) -> list[Model]:

@@ -242,3 +242,29 @@ def _distances(
 
 def _without_missing(domain: Domain) -> Domain:
     return Domain(tuple(v for v in domain.values if v != MISSING), domain.kind, domain.source, edges=domain.edges)
+
+
+def declared_meaning(
+    policy: Policy, name: str, domain: Domain, hierarchy: Hierarchy | None
+) -> tuple[NDArray[np.float64] | None, Hierarchy | None]:
+    """Distances and hierarchy of a published domain as the policy declares them, whatever the release says."""
+    attribute = policy.attributes.get(name)
+    if attribute is None:
+        return None, hierarchy
+    known = policy.hierarchies.get(name)
+    tree = known.restricted(domain.values) if known is not None else hierarchy
+    spec = attribute.distance
+    if isinstance(spec, MatrixSpec):
+        return read_matrix(policy.base / spec.matrix, domain), tree
+    if isinstance(spec, SemilatticeSpec):
+        return read_semilattice(policy.base / spec.semilattice, domain), tree
+    if spec == "ordinal" and attribute.values is not None:
+        strange = [value for value in domain.values if value not in attribute.values]
+        if strange:
+            message = f"the release names {len(strange)} values that the policy does not declare."
+            raise PolicyError([Problem(f"attributes.{name}.values", message)], source=policy.source)
+        ranks = np.array([attribute.values.index(value) for value in domain.values], float)
+        return np.abs(ranks[:, None] - ranks[None, :]), tree
+    if spec == "tree" and tree is None:
+        return None, None
+    return DISTANCES[spec](domain, tree), tree

@@ -78,7 +78,10 @@ class Ledger:
             changes = [] if known is None else known.differences(entry)
             if known is not None and changes:
                 problems.append(f"{name!r}: {', '.join(changes)}")
-                recorded.append(f"eta = {known.eta} and p = {known.p} under [method.parameters.{name}]")
+                if known.design.startswith("semantic"):
+                    recorded.append(f"the l, d, distance and design of {name!r} as they were")
+                else:
+                    recorded.append(f"eta = {known.eta} and p = {known.p} under [method.parameters.{name}]")
         if problems:
             raise SecretError(
                 f"An earlier release under {self._secret_path.name} drew these attributes differently, and two "
