@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from math import ceil
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,15 +118,18 @@ class Model(BaseModel, ABC):
             raise ValueError("on names a column twice")
         return value
 
+    parameter: ClassVar[str] = "l"
+    """The field that a verdict compares with."""
+
     @property
     def required(self) -> float:
-        """The parameter that a verdict compares with."""
-        raise AttributeError("required")
+        """The value that a verdict compares with."""
+        return float(getattr(self, self.parameter))
 
     @property
     def least_set_size(self) -> int:
         """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
-        return 1
+        return ceil(self.required)
 
     def parameters(self) -> dict[str, Any]:
         """The parameters without name and columns."""

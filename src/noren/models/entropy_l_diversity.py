@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Literal
 
 from pydantic import Field
@@ -19,14 +18,6 @@ class EntropyLDiversity(Model):
 
     model: Literal["entropy-l-diversity"] = "entropy-l-diversity"
     l: float = Field(gt=1, description="The entropy of every class must reach log(l).")  # noqa: E741
-
-    @property
-    def required(self) -> float:
-        return self.l
-
-    @property
-    def least_set_size(self) -> int:
-        return ceil(self.l)
 
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
         if column.form != "set":

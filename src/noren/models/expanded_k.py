@@ -5,7 +5,7 @@ It counts rows of the un-aggregated form, and l of them come from one person: it
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,15 +16,8 @@ class ExpandedK(Model):
     """Every class of the un-aggregated form has at least k rows, of which one person may account for all."""
 
     model: Literal["expanded-k"] = "expanded-k"
+    parameter: ClassVar[str] = "k"
     k: int = Field(ge=2, description="Smallest permitted class of expanded rows (not of people).")
-
-    @property
-    def required(self) -> float:
-        return self.k
-
-    @property
-    def least_set_size(self) -> int:
-        return self.k
 
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
         if column.form != "set":

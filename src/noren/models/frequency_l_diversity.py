@@ -19,14 +19,6 @@ class FrequencyLDiversity(Model):
     model: Literal["frequency-l-diversity"] = "frequency-l-diversity"
     l: int = Field(ge=2, description="No value may make up more than 1/l of a class.")  # noqa: E741
 
-    @property
-    def required(self) -> float:
-        return self.l
-
-    @property
-    def least_set_size(self) -> int:
-        return self.l
-
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
         if column.form != "set":
             raise self.refuse_form(column)

@@ -22,14 +22,6 @@ class LEDiversity(Model):
     l: int = Field(ge=2, description="Number of different subtrees that must stay possible.")  # noqa: E741
     e: int = Field(ge=1, description="Depth of the subtrees below the root (1: the root's children).")
 
-    @property
-    def required(self) -> float:
-        return self.l
-
-    @property
-    def least_set_size(self) -> int:
-        return self.l
-
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
         if column.form not in ("set", "member"):
             raise self.refuse_form(column)

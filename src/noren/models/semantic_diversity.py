@@ -28,14 +28,6 @@ class SemanticDiversity(Model):
     l: int = Field(ge=2, description="Number of values that must stay possible and far apart.")  # noqa: E741
     d: float = Field(gt=0, description="Least distance between any two of them.")
 
-    @property
-    def required(self) -> float:
-        return self.l
-
-    @property
-    def least_set_size(self) -> int:
-        return self.l
-
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
         if column.form not in ("set", "member"):
             raise self.refuse_form(column)

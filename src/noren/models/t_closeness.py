@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,15 @@ class TCloseness(Model):
     """
 
     model: Literal["t-closeness"] = "t-closeness"
+    parameter: ClassVar[str] = "t"
     t: float = Field(gt=0, lt=1, description="Largest permitted distance between belief and overall distribution.")
     distance: Literal["equal", "ordered"] = Field(
         default="equal", description="Ground distance: all values equally far, or by rank (protects less)."
     )
 
     @property
-    def required(self) -> float:
-        return self.t
+    def least_set_size(self) -> int:
+        return 1
 
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
         if column.form != "set" or not isinstance(column.design, DecoyDesign):

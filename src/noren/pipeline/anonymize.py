@@ -6,7 +6,6 @@ directory appears under its name complete or not at all.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,21 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from noren import __version__
-from noren.cells import CellBatch, Cells, SetCells, ValueCells, batch_length, concat, take
+from noren.cells import CellBatch, Cells, ValueCells, batch_length, concat
 from noren.designs.any import Design, draw_columns
-from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine, TableProfile
 from noren.engines.shuffle import Shuffler
-from noren.errors import NorenError, PolicyError, Problem, RequirementNotMet, SecretError
+from noren.errors import NorenError, PolicyError, Problem, SecretError
 from noren.io.source import Source, open_source
 from noren.methods.base import ColumnFacts, Decision
-from noren.models.base import Form, Overall, Verdict
+from noren.models.base import Overall, Verdict
+from noren.pipeline.draft import check_heads, exploded, ledger_name, make_manifest, published_entry
 from noren.pipeline.keys import UniqueKeys
 from noren.pipeline.verify import check_store, demand, dropping, truth_holds
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn, resolve
-from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
+from noren.release.manifest import ColumnEntry
 from noren.release.package import FileFormat, aside, refuse_existing, store_for, write_cells, write_descriptor
 from noren.release.release import Release
 from noren.release.store import MemoryStore
@@ -155,6 +153,7 @@ class _Run:
         self._check_rare(columns)
         ledger = self._ledger(columns, decision)
         self.members = self.policy.method.layout == "records"
+        memoised = self.records_stream is not None
         entries = tuple(published_entry(column, decision, self.members) for column in columns.values())
         rows_each = next(iter(decision.designs.values())).eta if self.members else 1
         overall = {
@@ -166,7 +165,7 @@ class _Run:
             cells = concat(list(self._shuffled(columns, decision, profile, None)))
             store = MemoryStore(cells)
             verdicts = self._verify(store, entries, overall, profile)
-            release = Release(self._manifest(entries, verdicts, profile.records), store)
+            release = Release(make_manifest(self.policy, entries, verdicts, profile.records, memoised), store)
             self._record(ledger)
         else:
             with aside(target) as work:
@@ -182,7 +181,7 @@ class _Run:
                     wanted = profile.records * rows_each
                     raise NorenError(f"{rows} rows were written instead of {wanted}; nothing is published.")
                 verdicts = self._verify(store_for(data), entries, overall, profile)
-                manifest = self._manifest(entries, verdicts, profile.records)
+                manifest = make_manifest(self.policy, entries, verdicts, profile.records, memoised)
                 write_descriptor(work, data, manifest)
                 self._record(ledger)
             release = Release(manifest, store_for(target / data.name), target)
@@ -192,7 +191,7 @@ class _Run:
             columns=columns,
             designs=decision.designs,
             verdicts=verdicts,
-            memoised=self.records_stream is not None,
+            memoised=memoised,
             notes=(*self.notes, *decision.notes),
             seconds=self.seconds,
         )
@@ -291,7 +290,7 @@ class _Run:
                 now = perf_counter()
                 shuffler.add(exploded(batch, decision.designs) if self.members else batch)
                 scattering += perf_counter() - now
-        _check_heads(decision.designs, heads, profile.records)
+        check_heads(decision.designs, heads, profile.records)
         self.seconds["read and encode"] = perf_counter() - started - drawing - scattering
         self.seconds["draw decoys"] = drawing
         with self.stage("Shuffling and writing" if folder is not None else "Shuffling", profile.records) as progress:
@@ -339,89 +338,6 @@ class _Run:
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
-
-    def _manifest(self, entries: tuple[ColumnEntry, ...], verdicts: Sequence[Verdict], records: int) -> Manifest:
-        return Manifest(
-            noren=__version__,
-            title=self.policy.title,
-            records=records,
-            columns=entries,
-            requirements=tuple(model.model_dump(mode="json") for model in self.policy.require),
-            layout=self.policy.method.layout,
-            method={"name": self.policy.method.name},
-            randomness="fresh" if self.records_stream is None else "memoised",
-            verdicts=tuple(
-                VerdictEntry(
-                    model=v.model,
-                    column=v.column,
-                    required=v.required,
-                    achieved=None if v.basis == "the original" else v.achieved,
-                    holds=v.holds is True,
-                    basis=v.basis,
-                )
-                for v in verdicts
-            ),
-        )
-
-
-def published_entry(column: ResolvedColumn, decision: Decision, members: bool = False) -> ColumnEntry:
-    """What the manifest says about a column."""
-    domain = column.domain
-    role = column.attribute.role
-    if domain is None:
-        return ColumnEntry(name=column.name, role=role, form="open", kind="string")
-    design = decision.designs.get(column.name)
-    form: Form = "value" if design is None else "member" if members else "set"
-    declared = column.attribute.distance
-    distance: Any = None
-    if column.distances is not None and design is not None:
-        distance = declared if isinstance(declared, str) else tuple(map(tuple, column.distances.tolist()))
-    return ColumnEntry(
-        name=column.name,
-        role=role,
-        form=form,
-        kind=domain.kind,
-        values=domain.values,
-        domain_source=domain.source,
-        edges=domain.edges,
-        hierarchy=None if column.hierarchy is None else column.hierarchy.levels,
-        design=design,
-        distance=distance,
-    )
-
-
-def exploded(batch: CellBatch, designs: Mapping[str, Design]) -> dict[str, Cells]:
-    """One row per member of each record's set, without any number that would tie the rows together."""
-    ((name, design),) = designs.items()
-    sets = batch[name]
-    assert isinstance(sets, SetCells)
-    rows = np.repeat(np.arange(len(sets)), design.eta)
-    out = take({other: cells for other, cells in batch.items() if other != name}, rows)
-    members = ValueCells(sets.d, sets.codes(design.eta).ravel())
-    return {column: members if column == name else out[column] for column in batch}
-
-
-def ledger_name(design: Design) -> str:
-    """The design as the ledger knows it: everything that decides what is drawn."""
-    if isinstance(design, DecoyDesign):
-        return design.name
-    digest = hashlib.sha256(design.model_dump_json().encode()).hexdigest()[:12]
-    return f"{design.name}, distance {design.threshold:g} ({digest})"
-
-
-def _check_heads(designs: Mapping[str, Design], heads: Mapping[str, int], records: int) -> None:
-    """The truth is in its set as often as the design says: always for p = 1, else within eight standard deviations."""
-    for name, design in designs.items():
-        if not isinstance(design, DecoyDesign) or design.p_true == 1.0 or design.eta == design.d:
-            broken = heads[name] != records
-        else:
-            slack = 8 * np.sqrt(records * design.p_true * (1 - design.p_true)) + 1e-6 * records + 1
-            broken = abs(heads[name] - design.p_true * records) > slack
-        if broken:
-            raise RequirementNotMet(
-                f"the sets of {name!r} do not follow their design, so nothing is published.",
-                hint="This is a defect of the software, not of the table: please report it.",
-            )
 
 
 def _timed(items: Iterator[CellBatch], seconds: dict[str, float], stage: str) -> Iterator[CellBatch]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from noren import __version__
 from noren.cells import Cells, OpenCells, SetCells, ValueCells, concat
 from noren.designs.any import draw_columns
 from noren.engines.encode import encode_bins, encode_labels, label_counts
@@ -24,12 +23,12 @@ from noren.engines.shuffle import Shuffler
 from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.base import ColumnFacts, Decision
 from noren.models import TCloseness
-from noren.pipeline.anonymize import published_entry
+from noren.pipeline.draft import make_manifest, published_entry
 from noren.pipeline.verify import check_store, demand
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn, resolve_column
 from noren.release.convert import from_arrow
-from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
+from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import MemoryStore
 from noren.schema.hierarchy import value_text
@@ -222,21 +221,7 @@ class Collector:
         verdicts = check_store(store, entries, self.policy.require, {})
         demand(verdicts)
         self._demand_likely(entries, whole)
-        manifest = Manifest(
-            noren=__version__,
-            title=self.policy.title,
-            records=start,
-            columns=tuple(entries),
-            requirements=tuple(model.model_dump(mode="json") for model in self.policy.require),
-            method={"name": self.policy.method.name},
-            randomness="fresh" if self._key is None else "memoised",
-            verdicts=tuple(
-                VerdictEntry(
-                    model=v.model, column=v.column, required=v.required, achieved=v.achieved, holds=True, basis=v.basis
-                )
-                for v in verdicts
-            ),
-        )
+        manifest = make_manifest(self.policy, entries, verdicts, start, self._key is not None)
         return Release(manifest, store)
 
     def _plain(self) -> list[str]:
