@@ -31,5 +31,6 @@ class LEDiversity(Model):
                 hint="Give the column a hierarchy, or choose a smaller e.",
             )
         _, groups = column.hierarchy.groups(column.hierarchy.height - self.e)
-        apart = (groups[:, None] != groups[None, :]).astype(float)
-        return separation_check(self, column, evidence, apart, self.l, 1.0)
+        apart = groups[:, None] != groups[None, :]
+        means = f"leaves values of {{achieved}} different subtrees at depth {self.e} possible"
+        return separation_check(self, column, evidence, apart, means)

@@ -36,32 +36,33 @@ class SemanticDiversity(Model):
                 f"semantic-diversity of {column.name!r} needs a distance between its values.",
                 hint='Publish the column with distance = "ordinal", "numeric", "tree" or a matrix.',
             )
-        return separation_check(self, column, evidence, column.distances, self.l, self.d)
+        means = f"leaves {{achieved}} values possible at mutual distance {self.d:g} or more"
+        compatible = column.distances >= self.d * (1 - TOLERANCE)
+        return separation_check(self, column, evidence, compatible, means)
 
 
 def separation_check(
-    model: Model, column: PublishedColumn, evidence: Evidence, distances: NDArray[np.float64], size: int, least: float
+    model: Model, column: PublishedColumn, evidence: Evidence, compatible: NDArray[np.bool_], means: str
 ) -> Check:
     """The check that fits the column's form: set by set, or class by class of shuffled members."""
+    size = model.least_set_size
     if column.form == "set":
-        return SeparationCheck(model, column, distances, size, least)
-    compatible = distances >= least * (1 - TOLERANCE)
-    means = f"every class leaves {{achieved}} values possible at mutual distance {least:g} or more"
-    return MemberCheck(model, column, evidence.exact_columns(), compatible, size, means)
+        return SeparationCheck(model, column, compatible, size, f"every record {means}")
+    return MemberCheck(model, column, evidence.exact_columns(), compatible, size, f"every class {means}")
 
 
 class SeparationCheck(Check):
-    """Looks for l members of each set whose pairwise distances all reach d, straight from the definition."""
+    """Looks for l members of each set that are pairwise compatible, straight from the definition."""
 
     def __init__(
-        self, model: Model, column: PublishedColumn, distances: NDArray[np.float64], size: int, least: float
+        self, model: Model, column: PublishedColumn, compatible: NDArray[np.bool_], size: int, means: str
     ) -> None:
         super().__init__(column.name)
         self.model = model
         self.d = column.d
         self.size = size
-        self.least = least
-        self.compatible = distances >= least * (1 - TOLERANCE)
+        self.means = means
+        self.compatible = compatible
         self.worst = column.d
         self.records = 0
         self.breaches = 0
@@ -94,7 +95,7 @@ class SeparationCheck(Check):
             basis="the release alone",
             records=self.records,
             breaches=self.breaches,
-            statement=f"every record leaves {achieved} values possible at mutual distance {self.least:g} or more",
+            statement=self.means.format(achieved=achieved),
         )
 
 
