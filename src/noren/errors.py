@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+NAMED_FROM = 5
+"""A value that was found in the data is named only if this many records share it."""
+
 
 class NorenError(Exception):
     """Base of all errors this package raises on purpose."""

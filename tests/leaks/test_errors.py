@@ -20,6 +20,7 @@ COLUMNS = "key,zip,s"
 RECORDS = [f"k{i},z{i % 3},{'abcd'[i % 4]}" for i in range(40)]
 REQUIRE = '[[require]]\nmodel = "frequency-l-diversity"\non = "s"\nl = 2\n'
 ORDERED = '[[require]]\nmodel = "t-closeness"\non = "s"\nt = 0.3\ndistance = "ordered"\n'
+FAR_APART = '[[require]]\nmodel = "semantic-diversity"\non = "s"\nl = 3\nd = 3\n'
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,9 @@ CASES = {
     "a missing cell that is refused": Case(f"{MARK},,a", "1 cells are missing", zip=', missing = "reject"'),
     "a missing cell that has no order": Case(
         f"k99,{MARK},", "no place in the order", s=ABCD + ', distance = "ordinal"', require=ORDERED
+    ),
+    "a rare value without partners": Case(
+        f"k99,z,{MARK}", "are not shown", s=', distance = "ordinal"', require=FAR_APART, before=GRADES
     ),
     "a repeated record key": Case(f"{MARK},z1,a", "not unique", before=(*RECORDS, f"{MARK},z2,b"), secret=True),
     "a missing record key": Case(f",{MARK},a", "record key is missing", secret=True),

@@ -378,3 +378,31 @@ def test_a_secret_needs_to_know_the_person(key: Path) -> None:
     for missing in (None, ""):
         with pytest.raises(nr.DataError, match="record key 'device' is missing"):
             nr.Collector(policy(**MEMOISED), secret=key).report({**RECORD, "device": missing})
+
+
+def test_a_number_that_is_none_is_missing_as_in_a_table() -> None:
+    rules = nr.Policy(
+        {"s": nr.sensitive(values=["a", "b", "c"]), "pay": nr.plain()}, [nr.FrequencyLDiversity(on="s", l=2)]
+    )
+    collector = nr.Collector(rules)
+    reports = [collector.report({"s": "a", "pay": pay}) for pay in (float("nan"), 2.5)]
+    assert [report["pay"] for report in reports] == [None, 2.5]
+    assert collector.release(reports).manifest.column("pay").values == ("2.5", "(missing)")
+
+
+def test_a_client_remembers_how_it_drew_under_a_secret(tmp_path: Path) -> None:
+    """Sets of two sizes for one person can be intersected."""
+    nr.Secret.create(tmp_path / "key")
+
+    def client(l: int) -> nr.Collector:  # noqa: E741
+        attributes = {"who": nr.identifier(), "s": nr.sensitive(values=list("abcdef"))}
+        rules = nr.Policy(attributes, [nr.FrequencyLDiversity(on="s", l=l)], randomness={"record_key": "who"})
+        return nr.Collector(rules, secret=tmp_path / "key")
+
+    report = {"who": "p", "s": "a"}
+    changed = client(3)
+    assert client(2).report(report) == client(2).report(report)
+    with pytest.raises(nr.SecretError, match="drew these attributes differently"):
+        changed.report(report)
+    with pytest.raises(nr.SecretError, match="drew these attributes differently"):
+        client(3)

@@ -196,13 +196,15 @@ def test_declared_markers_are_missing_in_every_form(form: str, tmp_path: Path) -
             "job": ["?", "Nurse", "n/a", None],
             "group": pa.array(["?", "a", "a", "b"]).dictionary_encode(),
             "age": [41, -9, 19, -9],
+            "ill": [True, False, False, True],
         }
     )
-    found = profile(given_as(form, tmp_path, table), missing_values=["?", "n/a", "-9"])
+    found = profile(given_as(form, tmp_path, table), missing_values=["?", "n/a", "-9", "0", "1"])
     assert {name: (c.counts, c.missing) for name, c in found.columns.items()} == {
         "job": ({"Nurse": 1}, 3),
         "group": ({"a": 2, "b": 1}, 1),
         "age": ({"41": 1, "19": 1}, 2),
+        "ill": ({"true": 2, "false": 2}, 0),
     }
 
 
@@ -272,3 +274,9 @@ def test_nothing_of_the_original_is_modified(form: str, tmp_path: Path) -> None:
     )
     assert nr.anonymize(data, policy).records == 8
     assert content(data) == before
+
+
+def test_nan_among_the_entries_of_a_dictionary_is_missing() -> None:
+    cells = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 0]), pa.array([1.5, float("nan"), 2.5]))
+    column = profile(pa.table({"a": cells})).columns["a"]
+    assert (column.counts, column.missing) == ({"1.5": 2, "2.5": 1}, 1)

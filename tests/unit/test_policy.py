@@ -239,6 +239,17 @@ REQUIRE = '[[require]]\nmodel = "frequency-l-diversity"\non = "a"\nl = 2\n'
             "frequency-l-diversity 4 exceeds the 2 values declared for 'a'",
         ),
         (
+            f'[attributes]\na = {{ role = "sensitive", values = ["", "x", "y"] }}\n{REQUIRE}',
+            "attributes.a",
+            "an empty text, which means a missing cell and is never true",
+        ),
+        (
+            f'[attributes]\na = {{ role = "sensitive", values = ["?", "x", "y"] }}\n{REQUIRE}'
+            '[data]\nmissing_values = ["?"]\n',
+            "attributes.a.values",
+            "lists '?', which [data] missing_values declares missing",
+        ),
+        (
             f'[attributes]\na = {{ role = "quasi-sensitive" }}\n{REQUIRE}',
             "attributes.a.role",
             "cannot protect a quasi-sensitive column",
@@ -283,7 +294,7 @@ def test_what_is_written_reads_back_equal(folder: Path) -> None:
 )
 def test_any_name_can_be_a_key_and_a_value(name: str) -> None:
     policy = Policy(
-        attributes={name: nr.sensitive(values=[name, f"{name}!", f"{name}?"])},
+        attributes={name: nr.sensitive(values=[f"{name}.", f"{name}!", f"{name}?"])},
         require=[nr.FrequencyLDiversity(on=name, l=2)],
         title=name,
     )
@@ -305,13 +316,13 @@ def test_a_hierarchy_given_as_an_object_is_written_as_a_tree(tree: Hierarchy) ->
 
 
 names = st.text(min_size=1, max_size=8)
-texts = st.lists(st.text(max_size=6), min_size=3, max_size=5, unique=True)
+texts = st.lists(st.text(min_size=1, max_size=6), min_size=3, max_size=5, unique=True)
 numbers = st.floats(-1e6, 1e6)
 hierarchies = st.one_of(
     st.builds(HierarchySpec, prefix=st.just((3, 1))),
     st.builds(HierarchySpec, widths=st.just((0.5, 5.0))),
     st.builds(HierarchySpec, intervals=st.just(((0.0, 1.0, 3.0), (0.0, 3.0)))),
-    texts.map(lambda leaves: HierarchySpec(tree={"": leaves[:1], "x.y": {"z": leaves[1:]}})),
+    texts.map(lambda leaves: HierarchySpec(tree={"": leaves[:1], "x.y": {"no leaf": leaves[1:]}})),
 )
 attributes = st.builds(
     Attribute,
@@ -326,6 +337,12 @@ attributes = st.builds(
 binned = st.lists(numbers, min_size=4, max_size=6, unique=True).map(
     lambda edges: Attribute(role=Role.SENSITIVE, bins=sorted(edges))
 )
+
+
+def markers(columns: dict[str, Attribute]) -> st.SearchStrategy[list[str]]:
+    """Texts that mean 'missing' and are no declared value."""
+    declared = {value for attribute in columns.values() for value in attribute.values or ()}
+    return texts.map(lambda found: [text for text in found if text not in declared])
 
 
 @st.composite
@@ -351,7 +368,7 @@ def policies(draw: st.DrawFn) -> Policy:
         attributes=columns,
         require=require,
         method=Decoys(parameters=parameters),
-        data=DataOptions(separator=draw(st.none() | st.sampled_from(",;\t|")), missing_values=draw(texts)),
+        data=DataOptions(separator=draw(st.none() | st.sampled_from(",;\t|")), missing_values=draw(markers(columns))),
         randomness=RandomnessOptions(record_key=draw(st.none() | st.sampled_from(sorted(columns)))),
         title=draw(st.text(max_size=12)),
     )

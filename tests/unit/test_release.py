@@ -78,6 +78,36 @@ def strange() -> Release:
         return nr.anonymize(table, policy)
 
 
+def test_texts_of_a_polars_frame_can_be_an_open_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars hands over string views, which Arrow cannot reorder."""
+    import polars as pl
+
+    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 50)
+    data = pl.DataFrame({"note": [f"n{i}" for i in range(100)], "s": list("abcd") * 25})
+    rules = nr.Policy({"note": nr.plain(), "s": nr.sensitive()}, [nr.FrequencyLDiversity(on="s", l=2)])
+    release = nr.anonymize(data, rules)
+    assert release.manifest.column("note").form == "open"
+    assert sorted(release.frame()["note"]) == sorted(data["note"])
+
+
+def test_records_of_a_polars_frame_can_be_dropped() -> None:
+    import polars as pl
+
+    data = pl.DataFrame({"k": ["p", "q", "r", "s"] * 5, "s": ["a", None, "b", "c"] * 5})
+    rules = nr.Policy({"k": nr.plain(), "s": nr.sensitive(missing="drop")}, [nr.FrequencyLDiversity(on="s", l=2)])
+    assert nr.anonymize(data, rules).frame()["k"].unique().sort().to_list() == ["p", "r", "s"]
+
+
+def test_the_holder_is_told_of_values_that_look_alike_and_of_a_small_rest() -> None:
+    from noren.pipeline.anonymize import run
+
+    table = pa.table({"s": ["caf\u00e9", "cafe\u0301", "tea"] * 7 + ["x"]})
+    rules = nr.Policy({"s": nr.sensitive(min_count=5, rare="merge")}, [nr.FrequencyLDiversity(on="s", l=2)])
+    notes = run(table, rules).facts.notes
+    assert any("1 values differ from others only in spaces" in note for note in notes)
+    assert any("(other) itself stands for fewer than min_count records" in note for note in notes)
+
+
 def test_the_strange_table_has_every_form_and_kind(strange: Release) -> None:
     entries = {entry.name: (entry.form, entry.kind) for entry in strange.manifest.columns}
     assert entries == {

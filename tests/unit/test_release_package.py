@@ -216,6 +216,38 @@ def test_a_manifest_with_wrong_fields_is_refused(release: Path) -> None:
         open_release(release)
 
 
+EXACT = {"name": "uniform-decoys", "d": 2, "eta": 2, "p": 1.0}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda block: block["columns"][0]["design"].update(d=9),
+        lambda block: block["columns"][0].update(design=None),
+        lambda block: block["columns"][0]["hierarchy"][0].reverse(),
+        lambda block: block["columns"][0]["hierarchy"][1].pop(),
+        lambda block: block["columns"][1].update(edges=[0, 10, 40, 60]),
+        lambda block: block["columns"][1].update(values=["[0, 20)", "[20, 40)", "[20, 40)"]),
+        lambda block: block["columns"][2].update(design=EXACT),
+        lambda block: block["columns"][2].update(values=None),
+        lambda block: block["columns"].append(block["columns"][2]),
+        lambda block: block.update(layout="records"),
+        lambda block: block["columns"][0].update(form="member"),
+    ],
+)
+def test_a_manifest_that_contradicts_itself_is_refused(release: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Estimates from it would be wrong without a word."""
+    claim(release, change)
+    with pytest.raises(ReleaseError, match="of its fields are not valid"):
+        open_release(release)
+
+
+def test_a_release_that_claims_nothing_about_a_secret_is_not_said_to_hold(release: Path) -> None:
+    claim(release, lambda block: block.update(requirements=block["requirements"][1:]))
+    with pytest.raises(ReleaseError, match="claims nothing about sensitive columns: 'age'"):
+        nr.verify(open_release(release))
+
+
 def test_data_that_is_not_what_the_manifest_says_is_refused_when_it_is_read(release: Path) -> None:
     claim(release, lambda block: block["columns"][2].update(values=["Bonn", "Rom"]))
     opened = open_release(release)
@@ -231,6 +263,8 @@ def test_a_wrong_number_of_records_is_found_when_the_data_are_read(release: Path
     opened = open_release(release)
     with pytest.raises(ReleaseError, match="the data hold 60 rows, the manifest says 61"):
         opened.estimate("town")
+    with pytest.raises(ReleaseError, match="the data hold 60 rows, the manifest says 61"):
+        nr.verify(opened)
     with pytest.raises(ReleaseError, match="60 rows were written instead of 61"):
         opened.save(tmp_path / "again")
     assert not (tmp_path / "again").exists()

@@ -170,6 +170,44 @@ def test_missing_cells_have_no_place_in_an_order() -> None:
     assert resolved({"a": ["x", "y"]}, attributes, require=require)["a"].counts.tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(
+    ("require", "where"),
+    [
+        (nr.TCloseness(on="a", t=0.3, distance="ordered"), "attributes.a.rare"),
+        (nr.SemanticDiversity(on="a", l=2, d=3), "attributes.a.distance"),
+    ],
+)
+def test_merged_values_have_no_place_in_an_order(require: Any, where: str) -> None:
+    """They may come from anywhere in it, and with them the numbers would be sorted as texts."""
+    table = {"a": [str(i) for i in range(1, 13) if i != 7] * 5 + ["7"]}
+    attribute = {"role": "sensitive", "distance": "ordinal", "min_count": 5, "rare": "merge"}
+    error = refused(table, {"a": Attribute.model_validate(attribute)}, require=[require])
+    assert [problem.where for problem in error.problems] == [where]
+    assert "'(other)' has no place" in str(error)
+
+
+@pytest.mark.parametrize(
+    "require", [nr.LEDiversity(on="a", l=2, e=1), nr.SemanticDiversity(on="a", l=2, d=2)], ids=["le", "semantic"]
+)
+def test_merged_values_have_a_place_in_a_tree_only_where_it_names_them(require: Any) -> None:
+    """HIV-2, merged, would else count as far from HIV-1."""
+    table = {"a": ["hiv1", "leg", "arm", "flu"] * 5 + ["hiv2"]}
+    tree = {"virus": ["hiv1", "hiv2"], "bone": ["leg", "arm"], "lung": ["flu"]}
+    options: dict[str, Any] = {"min_count": 5, "rare": "merge", "distance": "tree"}
+    error = refused(table, {"a": nr.sensitive(hierarchy={"tree": tree}, **options)}, require=[require])
+    assert [problem.where for problem in error.problems] == ["attributes.a.hierarchy"]
+    tree["virus"].append(OTHER)
+    column = resolved(table, {"a": nr.sensitive(hierarchy={"tree": tree}, **options)}, require=[require])["a"]
+    assert column.hierarchy.levels[1] == ("bone", "lung", "virus", "bone", "virus")
+
+
+def test_a_column_with_too_many_values_cannot_keep_min_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 3)
+    for rare in ("refuse", "merge"):
+        error = refused({"a": ["p", "q", "r", "s"]}, {"a": nr.plain(min_count=2, rare=rare)})
+        assert [problem.where for problem in error.problems] == ["attributes.a.min_count"]
+
+
 def test_a_column_with_too_many_values_cannot_hide_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 3)
     table = {"a": ["p", "q", "r", "s"]}

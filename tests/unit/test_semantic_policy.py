@@ -342,3 +342,28 @@ def test_an_auditors_policy_decides_the_distance_not_the_release():
     assert [v.holds for v in nr.verify(release, nr.Policy.parse(text.format(list("adgbehcf"))))] == [False]
     with pytest.raises(nr.PolicyError, match="1 values that the policy does not declare"):
         nr.verify(release, nr.Policy.parse(text.format(list("abcdefg"))))
+
+
+def test_an_auditors_policy_decides_a_hierarchy_that_is_made_from_the_values() -> None:
+    values = ["A1", "A2", "A3", "B1", "B2", "C1", "C2"]
+    require = [{"model": "le-diversity", "on": "x", "l": 2, "e": 1}]
+
+    def rules(hierarchy: dict[str, Any]) -> nr.Policy:
+        return nr.Policy({"x": {"role": "sensitive", "hierarchy": hierarchy}}, require)
+
+    by_number = {"tree": {"one": ["A1", "B1", "C1"], "two": ["A2", "B2", "C2"], "three": ["A3"]}}
+    release = nr.anonymize(pl.DataFrame({"x": values * 20}), rules(by_number))
+    assert [v.holds for v in nr.verify(release, rules(by_number))] == [True]
+    assert [v.holds for v in nr.verify(release, rules({"prefix": [1]}))] == [False]
+    with pytest.raises(nr.PolicyError, match="2 values that the policy's hierarchy does not have"):
+        nr.verify(release, rules({"tree": {"A": values[:3], "B": values[3:5]}}))
+
+
+def test_an_auditors_bins_must_be_those_of_the_release() -> None:
+    def rules(bins: list[int]) -> nr.Policy:
+        return nr.Policy({"pay": {"role": "sensitive", "distance": "numeric", "bins": bins}}, [{**APART, "on": "pay"}])
+
+    release = nr.anonymize(table().select("pay"), rules([0, 1, 2, 3, 4, 5, 6, 7, 8, 12]))
+    assert [v.holds for v in nr.verify(release, rules([0, 1, 2, 3, 4, 5, 6, 7, 8, 12]))] == [True]
+    with pytest.raises(nr.PolicyError, match="1 values that the policy does not declare"):
+        nr.verify(release, rules([0, 1, 2, 3, 4, 5, 6, 7, 8, 13]))

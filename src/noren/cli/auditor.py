@@ -38,5 +38,6 @@ def verify(ctx: click.Context, release: Path, policy: Path | None, original: Pat
                 click.echo(f"{verdict.column}: {verdict.statement}")
         parts = [f"{len(failed)} of {len(verdicts)} do not hold"] if failed else []
         parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
-        click.echo(f"Requirements: {', '.join(parts)}." if parts else "Every requirement holds.")
+        fine = "Every requirement holds." if verdicts else "Nothing is required."
+        click.echo(f"Requirements: {', '.join(parts)}." if parts else fine)
     ctx.exit(1 if failed else 0)

@@ -37,7 +37,7 @@ def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
             hint="Convert it to text, a number, a date or a boolean.",
         ) from None
     if pa.types.is_floating(kind):
-        texts = _plain_numbers(texts)
+        texts = _plain_numbers(pc.if_else(pc.is_in(texts, pa.array(["nan", "-nan"])), None, texts))
     positions = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
     empty = pc.or_kleene(texts.is_null(), pc.equal(texts, "")).to_numpy(zero_copy_only=False).astype(bool)
     if empty.any():

@@ -15,10 +15,13 @@ UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
 def blank(batch: Any, markers: Sequence[str]) -> Any:
-    """The batch with the cells that say 'missing' by one of these texts made empty, whatever type the column has."""
+    """The batch with the cells that say 'missing' by one of these texts made empty, whatever type the column has.
+
+    String views become strings: Arrow can neither filter nor reorder them.
+    """
     import pyarrow as pa
 
-    if not markers:
+    if not markers and not any(pa.types.is_string_view(kind) for kind in batch.schema.types):
         return batch
     return pa.RecordBatch.from_arrays([_blank(column, markers) for column in batch.columns], batch.schema.names)
 
@@ -32,6 +35,8 @@ def _blank(column: Any, markers: Sequence[str]) -> Any:
         return pa.DictionaryArray.from_arrays(column.indices, _blank(column.dictionary, markers))
     if pa.types.is_string_view(kind):
         return _blank(column.cast(pa.string()), markers)
+    if pa.types.is_boolean(kind):  # Arrow would read 0 and 1 as well
+        markers = [marker for marker in markers if marker in ("true", "false")]
     meant = []
     for marker in markers:
         with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import InfeasibleDesign
 from noren.designs.semantic.design import Kind, SemanticDesign
-from noren.errors import NorenError, Problem
+from noren.errors import NAMED_FROM, NorenError, Problem
 from noren.methods.base import ColumnFacts
 from noren.models import LEDiversity, SemanticDiversity
 from noren.models.base import Model
@@ -33,7 +33,7 @@ def decide_semantic(
         distances, threshold = _scaled(facts, [model for model in models if is_semantic(model)])
         design = SemanticDesign.make(kind, distances, size, threshold)
     except InfeasibleDesign as error:
-        return error.problem(where, facts.domain.values), []
+        return error.problem(where, _showable(facts)), []
     except NorenError as error:
         return Problem(where, error.message, error.hint or ""), []
     notes = [f"{facts.name}: {text}" for text in (design.note, design.warning) if text]
@@ -47,6 +47,12 @@ def decide_semantic(
     elif condition > 1e6:
         notes.append(f"{facts.name}: estimates will be poor (condition number {condition:.1e}); a smaller l or d helps")
     return design, notes
+
+
+def _showable(facts: ColumnFacts) -> list[str | None]:
+    """The labels that a message may name: declared ones, and those that several records share."""
+    common = facts.counts >= NAMED_FROM if facts.domain.source == "data" else np.ones(len(facts.domain), bool)
+    return [label if shown else None for label, shown in zip(facts.domain.values, common, strict=True)]
 
 
 def _scaled(facts: ColumnFacts, models: Sequence[Model]) -> tuple[NDArray[np.float64], float]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from noren.errors import NorenError, PolicyError, Problem, SecretError
 from noren.io.source import Source, open_source
 from noren.methods.base import ColumnFacts, Decision
 from noren.models.base import Overall, Verdict
-from noren.pipeline.draft import check_heads, exploded, ledger_name, make_manifest, published_entry
+from noren.pipeline.draft import check_heads, exploded, ledger_entries, make_manifest, published_entry
 from noren.pipeline.keys import UniqueKeys
 from noren.pipeline.verify import check_store, demand, dropping, truth_holds
 from noren.policy.policy import Policy
@@ -34,6 +35,7 @@ from noren.release.manifest import ColumnEntry
 from noren.release.package import FileFormat, aside, refuse_existing, store_for, write_cells, write_descriptor
 from noren.release.release import Release
 from noren.release.store import MemoryStore
+from noren.schema.domain import OTHER
 from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
 
 Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
@@ -241,8 +243,19 @@ class _Run:
 
     def _check_rare(self, columns: Mapping[str, ResolvedColumn]) -> None:
         for name, column in columns.items():
-            if column.domain is None or column.domain.source != "data":
+            if column.domain is None:
                 continue
+            alike = len(column.domain) - len({normalize("NFC", value).strip() for value in column.domain.values})
+            if name in self.policy.protected and alike:
+                self.notes.append(
+                    f"{name}: {alike} values differ from others only in spaces around them or in how their letters are "
+                    "encoded; as decoys of each other they hide nothing"
+                )
+            if column.domain.source != "data":
+                continue
+            rest = column.domain.index.get(OTHER)
+            if column.domain.merged and rest is not None and column.counts[rest] < column.attribute.min_count:
+                self.notes.append(f"{name}: {OTHER} itself stands for fewer than min_count records")
             if name in self.policy.protected and column.rare:
                 self.notes.append(
                     f"{name}: the published domain names {column.rare} values that fewer than five records share "
@@ -254,11 +267,7 @@ class _Run:
     ) -> tuple[Ledger, dict[str, LedgerEntry]] | None:
         if self.secret_path is None:
             return None
-        entries = {}
-        for name, design in decision.designs.items():
-            domain = columns[name].domain
-            assert domain is not None
-            entries[name] = LedgerEntry(domain.values, ledger_name(design), design.eta, design.p)
+        entries = ledger_entries(columns, decision.designs)
         ledger = Ledger.open(self.secret_path)
         ledger.check(entries)
         return ledger, entries

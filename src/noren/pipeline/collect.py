@@ -23,7 +23,7 @@ from noren.engines.shuffle import Shuffler
 from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.base import ColumnFacts, Decision
 from noren.models import TCloseness
-from noren.pipeline.draft import make_manifest, published_entry
+from noren.pipeline.draft import ledger_entries, make_manifest, published_entry
 from noren.pipeline.verify import check_store, demand
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn, resolve_column
@@ -32,7 +32,7 @@ from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import MemoryStore
 from noren.schema.hierarchy import value_text
-from noren.secret import Keystream, RecordStream, Secret
+from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
 
 CHUNK = 10_000
 
@@ -62,6 +62,7 @@ class Collector:
             raise PolicyError(error.problems, source=self.policy.source) from None
         self._key = self.policy.randomness.record_key
         self._secret = secret
+        self._ledger: Ledger | None = None
         if secret is not None and self._key is None:
             hint = "Name the column that identifies a person."
             raise PolicyError([Problem("randomness.record_key", "a secret needs a record key.", hint)])
@@ -115,7 +116,13 @@ class Collector:
                 f"{path} has the fingerprint {secret.fingerprint}, the policy demands {options.fingerprint}.",
                 hint="Use the secret of the earlier reports: under another one, reports can be intersected.",
             )
+        self._ledger = Ledger.open(path)
+        self._ledger.check(self._drawn)
         return RecordStream(secret)
+
+    @cached_property
+    def _drawn(self) -> dict[str, LedgerEntry]:
+        return ledger_entries(self.columns, self.decision.designs)
 
     # ------------------------------------------------------------------ on the client
 
@@ -138,6 +145,9 @@ class Collector:
             if key is None:
                 raise DataError(f"the record key {self._key!r} is missing.", hint="Every person needs one.")
             digests = self._stream.digests(pa.array([key], pa.string()))
+            if self._ledger is not None:  # once: a later report that is drawn otherwise could be intersected
+                self._ledger.record(self._drawn)
+                self._ledger = None
         sets = draw_columns(self.decision.designs, codes, randomness, digests=digests)
         out: dict[str, Any] = {}
         for name in self.policy.published:
@@ -159,8 +169,9 @@ class Collector:
         return out
 
     def _text(self, cell: Any) -> str | None:
-        """The cell as tables are read: nothing, an empty text and the policy's markers are missing."""
-        text = None if cell is None else value_text(cell)
+        """The cell as tables are read: nothing, NaN, an empty text and the policy's markers are missing."""
+        nothing = cell is None or (isinstance(cell, float | np.floating) and np.isnan(cell))
+        text = None if nothing else value_text(cell)
         return None if text in ("", *self.policy.data.missing_values) else text
 
     def _code(self, column: ResolvedColumn, cell: Any) -> np.ndarray:

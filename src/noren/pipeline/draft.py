@@ -18,6 +18,7 @@ from noren.models.base import Form, Verdict
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn
 from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
+from noren.secret import LedgerEntry
 
 
 def make_manifest(
@@ -82,6 +83,16 @@ def exploded(batch: CellBatch, designs: Mapping[str, Design]) -> dict[str, Cells
     out = take({other: cells for other, cells in batch.items() if other != name}, rows)
     members = ValueCells(sets.d, sets.codes(design.eta).ravel())
     return {column: members if column == name else out[column] for column in batch}
+
+
+def ledger_entries(columns: Mapping[str, ResolvedColumn], designs: Mapping[str, Design]) -> dict[str, LedgerEntry]:
+    """What the ledger remembers of every protected column."""
+    entries = {}
+    for name, design in designs.items():
+        domain = columns[name].domain
+        assert domain is not None
+        entries[name] = LedgerEntry(domain.values, ledger_name(design), design.eta, design.p)
+    return entries
 
 
 def ledger_name(design: Design) -> str:

@@ -81,7 +81,20 @@ def verify(
     requirements = list(policy.require if policy is not None else claimed(release))
     overall = _overall(release, requirements, policy, original)
     meanings = {} if policy is None else _declared(release, requirements, policy)
-    verdicts = check_store(release._store, release.manifest.columns, requirements, overall, progress, meanings)
+    seen = 0
+
+    def count(rows: int) -> None:
+        nonlocal seen
+        seen += rows
+        if progress is not None:
+            progress(rows)
+
+    verdicts = check_store(release._store, release.manifest.columns, requirements, overall, count, meanings)
+    if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
+        raise ReleaseError(
+            f"the data hold {seen} rows, the manifest says {release.rows}.",
+            hint="Do not use it; ask the holder for it again.",
+        )
     if original is not None:
         verdicts += _truth_verdicts(release, policy, original)
     return verdicts
@@ -106,7 +119,15 @@ def claimed(release: Release) -> list[Model]:
             f"the release claims models that this version does not know: {', '.join(map(repr, unknown))}.",
             hint="Install the version of noren that wrote it, or a newer one.",
         )
-    return [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
+    models = [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
+    named = {name for model in models for name in model.on}
+    bare = [c.name for c in release.manifest.columns if c.role.needs_requirement and c.name not in named]
+    if bare:
+        raise ReleaseError(
+            f"the release claims nothing about sensitive columns: {', '.join(map(repr, bare))}.",
+            hint="Check it against a policy, or ask the holder for it again.",
+        )
+    return models
 
 
 def _overall(

@@ -71,6 +71,7 @@ class Policy:
         randomness = reader.part("randomness", RandomnessOptions, self.randomness)
         hierarchies = reader.hierarchies(attributes)
         reader.cross_check(attributes, require, method, randomness, hierarchies)
+        reader.markers(attributes, data)
         if reader.problems:
             raise PolicyError(reader.problems, source=self.source)
         for name, value in (
@@ -239,6 +240,15 @@ class _Reader:
             except NorenError as error:
                 self.problems.append(Problem(f"attributes.{name}.hierarchy", error.message, error.hint or ""))
         return out
+
+    def markers(self, attributes: Mapping[str, Attribute], data: DataOptions) -> None:
+        """A text that means "missing" is never read as a value: as a decoy it would hide nothing."""
+        for name, attribute in attributes.items():
+            both = [value for value in attribute.values or () if value in data.missing_values]
+            if both and attribute.role is not Role.IDENTIFIER:
+                message = f"lists {', '.join(map(repr, both))}, which [data] missing_values declares missing."
+                hint = "Remove it from one of them: a value that is never true hides nothing."
+                self.problems.append(Problem(f"attributes.{name}.values", message, hint))
 
     def cross_check(
         self,

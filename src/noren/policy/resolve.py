@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines.local import OPEN_LIMIT, ColumnProfile, TableProfile
-from noren.errors import NorenError, PolicyError, Problem
-from noren.models import SemanticDiversity, TCloseness
+from noren.errors import NAMED_FROM, NorenError, PolicyError, Problem
+from noren.models import LEDiversity, SemanticDiversity, TCloseness
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
 from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, SemilatticeSpec
@@ -22,8 +22,6 @@ from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_se
 from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-
-NAMED_FROM = 5
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,9 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
         if attribute.hierarchy is not None or attribute.values is not None:
             message = f"more than {OPEN_LIMIT:,} distinct values, beyond any hierarchy or declared domain."
             problems.append(Problem(where, message, "Remove hierarchy and values, or give bins."))
+        if attribute.min_count > 1:
+            message = f"more than {OPEN_LIMIT:,} distinct values: too many to count, so min_count cannot be kept."
+            problems.append(Problem(f"{where}.min_count", message, "Give bins, leave the column out, or remove it."))
         return ResolvedColumn(name, attribute, None, np.zeros(0, np.int64)), problems
     domain, counts, found = _domain(where, attribute, profile)
     problems += found
@@ -96,16 +97,15 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
     problems += found
     distances, found = _distances(policy, attribute, domain, hierarchy, profile)
     problems += found
-    if domain.has_missing:
-        problems += [
-            Problem(
-                f"{where}.missing",
-                f"{name!r} has missing cells, which have no place in the order that closeness uses.",
-                'Set missing = "drop" or "reject", or use distance = "equal" in the requirement.',
-            )
-            for model in policy.require
-            if isinstance(model, TCloseness) and model.distance == "ordered" and name in model.on
-        ]
+    if any(isinstance(m, TCloseness) and m.distance == "ordered" and name in m.on for m in policy.require):
+        if domain.has_missing:
+            message = f"{name!r} has missing cells, which have no place in the order that closeness uses."
+            hint = 'Set missing = "drop" or "reject", or use distance = "equal" in the requirement.'
+            problems.append(Problem(f"{where}.missing", message, hint))
+        if _has_rest(domain):
+            message = f"{name!r} has merged values, and {OTHER!r} has no place in the order that closeness uses."
+            hint = 'Use bins or rare = "refuse", or distance = "equal" in the requirement.'
+            problems.append(Problem(f"{where}.rare", message, hint))
     return ResolvedColumn(name, attribute, domain, counts, hierarchy, distances, rare), problems
 
 
@@ -199,14 +199,19 @@ def _hierarchy(
                 return None, [Problem(f"{where}.hierarchy", message, "Add a line for each value.")]
             return known.restricted(domain.values), []
         assert isinstance(spec, HierarchySpec)
-        if spec.prefix is not None:
-            return Hierarchy.from_prefixes(domain.values, spec.prefix), []
-        if spec.widths is not None:
-            return Hierarchy.from_widths(domain.values, spec.widths), []
-        assert spec.intervals is not None
-        return Hierarchy.from_edges(domain.values, spec.intervals), []
+        return _grown(spec, domain), []
     except NorenError as error:
         return None, [Problem(f"{where}.hierarchy", error.message, error.hint or "")]
+
+
+def _grown(spec: HierarchySpec, domain: Domain) -> Hierarchy:
+    """A hierarchy that is made from the values themselves."""
+    if spec.prefix is not None:
+        return Hierarchy.from_prefixes(domain.values, spec.prefix)
+    if spec.widths is not None:
+        return Hierarchy.from_widths(domain.values, spec.widths)
+    assert spec.intervals is not None
+    return Hierarchy.from_edges(domain.values, spec.intervals)
 
 
 def _distances(
@@ -218,6 +223,16 @@ def _distances(
     if needed and domain.has_missing and attribute.distance in ("ordinal", "numeric"):
         message = f"{profile.name!r} has missing cells, which have no place in this distance."
         return None, [Problem(where, message, 'Set missing = "drop" or "reject", or give a tree or matrix.')]
+    if needed and _has_rest(domain) and attribute.distance in ("ordinal", "numeric"):
+        message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in this distance."
+        return None, [Problem(where, message, 'Use bins or rare = "refuse", or give a tree or matrix.')]
+    branches = any(isinstance(m, LEDiversity) and profile.name in m.on for m in policy.require)
+    if (branches or (needed and attribute.distance == "tree")) and _has_rest(domain):
+        known = policy.hierarchies.get(profile.name)
+        if known is None or OTHER not in known.leaves:
+            message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in the hierarchy."
+            hint = f'Use rare = "refuse", or write {OTHER!r} next to the values that it may stand for.'
+            return None, [Problem(f"attributes.{profile.name}.hierarchy", message, hint)]
     try:
         if isinstance(attribute.distance, MatrixSpec):
             table = read_matrix(policy.base / attribute.distance.matrix, domain)
@@ -240,6 +255,11 @@ def _distances(
     return None, []
 
 
+def _has_rest(domain: Domain) -> bool:
+    """Whether values from anywhere in the order were put together. A declared domain has the order it was given."""
+    return domain.source == "data" and OTHER in domain.index
+
+
 def _without_missing(domain: Domain) -> Domain:
     return Domain(tuple(v for v in domain.values if v != MISSING), domain.kind, domain.source, edges=domain.edges)
 
@@ -252,18 +272,26 @@ def declared_meaning(
     if attribute is None:
         return None, hierarchy
     known = policy.hierarchies.get(name)
+    if known is not None and (absent := known.missing(domain.values)):
+        message = f"the release names {len(absent)} values that the policy's hierarchy does not have."
+        raise PolicyError([Problem(f"attributes.{name}.hierarchy", message)], source=policy.source)
     tree = known.restricted(domain.values) if known is not None else hierarchy
+    if known is None and isinstance(attribute.hierarchy, HierarchySpec):
+        tree = _grown(attribute.hierarchy, domain)
     spec = attribute.distance
     if isinstance(spec, MatrixSpec):
         return read_matrix(policy.base / spec.matrix, domain), tree
     if isinstance(spec, SemilatticeSpec):
         return read_semilattice(policy.base / spec.semilattice, domain), tree
-    if spec == "ordinal" and attribute.values is not None:
-        strange = [value for value in domain.values if value not in attribute.values]
+    declared = attribute.values if attribute.bins is None else bin_labels(attribute.bins)
+    if spec in ("ordinal", "numeric") and declared is not None:
+        strange = [value for value in domain.values if value not in declared]
         if strange:
+            what = "values" if attribute.bins is None else "bins"
             message = f"the release names {len(strange)} values that the policy does not declare."
-            raise PolicyError([Problem(f"attributes.{name}.values", message)], source=policy.source)
-        ranks = np.array([attribute.values.index(value) for value in domain.values], float)
+            raise PolicyError([Problem(f"attributes.{name}.{what}", message)], source=policy.source)
+    if spec == "ordinal" and declared is not None:
+        ranks = np.array([declared.index(value) for value in domain.values], float)
         return np.abs(ranks[:, None] - ranks[None, :]), tree
     if spec == "tree" and tree is None:
         return None, None

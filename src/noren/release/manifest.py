@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from noren.designs.any import PublishedDesign
 from noren.models.base import Form, PublishedColumn
 from noren.schema.distance import DISTANCES
-from noren.schema.domain import Domain, DomainSource, Kind
+from noren.schema.domain import Domain, DomainSource, Kind, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.meaning import Meaning
 from noren.schema.roles import Role
@@ -43,7 +43,21 @@ class ColumnEntry(BaseModel):
     def _fits(self) -> ColumnEntry:
         if isinstance(self.distance, tuple) and {len(self.distance), *map(len, self.distance)} != {self.d}:
             raise ValueError("the distances are not a square table over the values")
+        if (self.values is None) != (self.form == "open") or len(set(self.values or ())) != self.d:
+            raise ValueError("a column that is not open lists its values, each once")
+        if (self.design is None) != (self.form in ("value", "open")):
+            raise ValueError("a column has a design exactly if it publishes sets or their members")
+        if self.design is not None and self.design.d != self.d:
+            raise ValueError("the design is not over the values")
+        if self.hierarchy is not None and (self.hierarchy[:1] != (self.values,) or self._ragged):
+            raise ValueError("the hierarchy is not over the values")
+        if self.edges is not None and self.values[: len(self.edges) - 1] != bin_labels(self.edges):  # type: ignore[index]
+            raise ValueError("the edges are not those of the values")
         return self
+
+    @property
+    def _ragged(self) -> bool:
+        return any(len(level) != self.d for level in self.hierarchy or ())
 
     @property
     def d(self) -> int:
@@ -106,6 +120,15 @@ class Manifest(BaseModel):
     method: dict[str, Any]
     randomness: Literal["fresh", "memoised"]
     verdicts: tuple[VerdictEntry, ...]
+
+    @model_validator(mode="after")
+    def _fits(self) -> Manifest:
+        if len({entry.name for entry in self.columns}) != len(self.columns):
+            raise ValueError("two columns have one name")
+        forms = [entry.form for entry in self.columns if entry.design is not None]
+        if forms != ["member"] if self.layout == "records" else "member" in forms:
+            raise ValueError("the layout does not fit the columns")
+        return self
 
     def column(self, name: str) -> ColumnEntry:
         return next(entry for entry in self.columns if entry.name == name)

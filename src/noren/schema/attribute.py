@@ -103,6 +103,8 @@ class Attribute(BaseModel):
                 raise ValueError("values repeats an entry")
             if not self.values:
                 raise ValueError("values is empty")
+            if "" in self.values:
+                raise ValueError("values holds an empty text, which means a missing cell and is never true")
             if self.bins is not None:
                 raise ValueError("give values or bins, not both")
         if self.bins is not None and (len(self.bins) < 2 or not all(a < b for a, b in pairwise(self.bins))):

@@ -115,9 +115,11 @@ class InfeasibleDesign(NorenError):
         self._problem = problem
         super().__init__(self._told([f"code {code}" for code in codes]), hint=hint)
 
-    def problem(self, where: str, labels: Sequence[str]) -> Problem:
-        """The same as a line of a policy's problems, with labels in place of codes."""
-        return Problem(where, self._told([repr(labels[code]) for code in self.codes]), self.hint or "")
+    def problem(self, where: str, labels: Sequence[str | None]) -> Problem:
+        """The same as a line of a policy's problems, with labels in place of codes; None for one not to be shown."""
+        shown = [repr(label) for code in self.codes if (label := labels[code]) is not None]
+        hidden = "" if len(shown) == len(self.codes) else " Values of fewer than five records are not shown."
+        return Problem(where, self._told(shown) + hidden, self.hint or "")
 
     def _told(self, names: Sequence[str]) -> str:
         if not names:
