@@ -85,7 +85,8 @@ def test_anonymize_as_json(hospital, tmp_path, run):
     command = ("anonymize", hospital / "patients.csv", hospital / "policy.toml", "--to", tmp_path / "release", "--json")
     answer = strict(run(*command).output)
     assert answer.keys() == {
-        "release", "records", "dropped", "randomness", "designs", "verdicts", "notes", "seconds",
+        "release", "records", "dropped", "suppressed", "losses", "randomness", "designs",
+        "verdicts", "notes", "seconds",
     }  # fmt: skip
     assert answer["release"] == str(tmp_path / "release")
     assert (answer["records"], answer["dropped"], answer["randomness"]) == (800, 0, "fresh")

@@ -17,9 +17,11 @@ from scipy import stats
 
 import noren as nr
 from noren.methods import METHODS
+from noren.methods.base import DesignMethod
 from noren.pipeline.anonymize import run
 
 N = 700
+DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DesignMethod)]
 SHADES = [f"shade {i}" for i in range(9)]
 WIDE = [f"town {i:02d}" for i in range(70)]  # too many for a bit mask
 BOTH = [
@@ -145,7 +147,7 @@ WAYS = (
 )
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", DESIGN_METHODS)
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_the_rows_are_the_same_whatever_the_way(way, method, key, tmp_path, monkeypatch):
     plainly = rows(nr.anonymize(people(), policy(method), secret=key))
@@ -153,7 +155,7 @@ def test_the_rows_are_the_same_whatever_the_way(way, method, key, tmp_path, monk
     assert rows(nr.anonymize(given, policy(method), to=tmp_path / "release", secret=key)).equals(plainly)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", DESIGN_METHODS)
 def test_another_secret_gives_other_sets(method, key, tmp_path):
     nr.Secret.create(tmp_path / "other.key")
     first = rows(nr.anonymize(people(), policy(method), secret=key))
@@ -165,7 +167,7 @@ def test_another_secret_gives_other_sets(method, key, tmp_path):
         assert low <= same <= high
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", DESIGN_METHODS)
 def test_another_record_key_gives_other_sets(method, key):
     moved = people().set_column(0, "id", pa.array(np.arange(N) + 50_000))
     first = rows(nr.anonymize(people(), policy(method), secret=key))

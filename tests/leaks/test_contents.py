@@ -82,7 +82,8 @@ def test_a_release_is_two_files_and_parquet_carries_no_remarks(way, tmp_path, mo
 
 def column(name: str, role: str, values: list[str], **more: object) -> dict:
     entry = {"name": name, "role": role, "form": "value", "kind": "string", "values": values}
-    return entry | {"domain_source": "data", "edges": None, "hierarchy": None, "design": None, "distance": None} | more
+    unused = dict.fromkeys(("edges", "hierarchy", "design", "distance", "nodes", "groups"))
+    return entry | {"domain_source": "data"} | unused | more
 
 
 def design(d: int, eta: int) -> dict:
@@ -110,6 +111,7 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
         "noren": nr.__version__,
         "title": "People",
         "records": 600,
+        "suppressed": 0,
         "layout": "sets",
         "columns": [
             column("row", "plain", [str(i) for i in range(600)], kind="integer"),
@@ -210,7 +212,8 @@ def test_a_figure_that_tells_about_the_exact_distribution_is_left_out(tmp_path):
 def test_a_release_in_memory_drags_nothing_of_the_original_along(tmp_path):
     data, policy = holder(tmp_path, memoised=True)
     release = nr.anonymize(data, policy)
-    assert vars(release).keys() == {"manifest", "path", "_store"}
+    assert vars(release).keys() == {"manifest", "path", "tables", "_store"}
+    assert release.tables == {}
     kept = pickle.dumps(release)
     secret = (tmp_path / "deep-secret.key").read_text().split()[1]
     for value in [*people()["full name"].to_pylist(), *WARDS, str(tmp_path), secret, "very-private-original"]:

@@ -28,8 +28,8 @@ FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 # where it breaks, and at which call
 POINTS = {
     "drawing": ("noren.designs.any.draw_table", 2),
-    "the check of the truth": ("noren.pipeline.anonymize.truth_holds", 3),
-    "the check of the design": ("noren.pipeline.anonymize.check_heads", 1),
+    "the check of the truth": ("noren.pipeline.drawing.truth_holds", 3),
+    "the check of the design": ("noren.pipeline.drawing.check_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),
     "scattering": ("noren.engines.shuffle.pack", 4),
     "reading a bucket back": ("noren.engines.shuffle.unpack", 5),

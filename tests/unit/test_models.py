@@ -20,6 +20,7 @@ from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     MODELS,
+    DistinctLDiversity,
     EntropyLDiversity,
     Evidence,
     ExpandedK,
@@ -49,7 +50,12 @@ def judged(
     return check.verdict()
 
 
-SIZED = [FrequencyLDiversity(on="x", l=3), EntropyLDiversity(on="x", l=3), ExpandedK(on="x", k=3)]
+SIZED = [
+    FrequencyLDiversity(on="x", l=3),
+    EntropyLDiversity(on="x", l=3),
+    ExpandedK(on="x", k=3),
+    DistinctLDiversity(on="x", l=3),
+]
 
 
 @pytest.mark.parametrize("model", SIZED, ids=lambda model: model.model)
@@ -121,6 +127,7 @@ def test_what_is_achieved_is_a_lower_bound_of_the_written_out_classes(records: l
             "frequency-l-diversity": expanded.frequency_l(records, j),
             "entropy-l-diversity": expanded.entropy_l(records, j),
             "expanded-k": expanded.expanded_k(records, j),
+            "distinct-l-diversity": min(len(group) for group in expanded.classes(records, j)),
         }
         for name, value in truth.items():
             assert achieved[name] <= value + 1e-9
@@ -247,6 +254,12 @@ def test_forms_that_a_model_says_nothing_about_are_refused_by_name(model: Model,
         model.check(column, Evidence({"pay": column}, {}))
 
 
+def test_closeness_of_sets_knows_no_tree_distance() -> None:
+    overall = Overall(np.full(5, 0.2), "the original")
+    with pytest.raises(ModelDoesNotApply, match="by tree distance makes no statement about column 'x'"):
+        judged(TCloseness(on="x", t=0.5, distance="tree"), design=DecoyDesign(d=5, eta=2), overall=overall)
+
+
 def test_closeness_is_refused_without_a_distribution() -> None:
     with pytest.raises(ModelDoesNotApply, match="needs the overall distribution"):
         judged(TCloseness(on="x", t=0.5), d=5, design=DecoyDesign(d=5, eta=2))
@@ -273,7 +286,7 @@ def test_models_survive_json(model: Model) -> None:
         (ExpandedK, {"k": 1}),
         (TCloseness, {"t": 0}),
         (TCloseness, {"t": 1}),
-        (TCloseness, {"t": 0.5, "distance": "tree"}),
+        (TCloseness, {"t": 0.5, "distance": "cosine"}),
         (TCloseness, {"t": 0.5, "l": 2}),
     ],
 )

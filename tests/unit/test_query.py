@@ -283,7 +283,7 @@ def test_counts_that_are_refused(release: Release) -> None:
 
 
 def test_a_table_with_too_many_cells_is_refused(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.release.release.CELL_LIMIT", 11)
+    monkeypatch.setattr("noren.release.answers.CELL_LIMIT", 11)
     with pytest.raises(QueryError, match="would have 12 cells, more than 11"):
         release.estimate(["job", "ill"])
 

@@ -104,10 +104,14 @@ def test_the_descriptor_is_a_frictionless_package(original: dict[str, Path], kin
 
 
 MANIFEST_KEYS = {
-    "format", "noren", "title", "records", "layout", "columns", "requirements", "method", "randomness", "verdicts",
+    "format", "noren", "title", "records", "suppressed", "layout", "columns", "requirements", "method", "randomness",
+    "verdicts",
     "sha256",
 }  # fmt: skip
-COLUMN_KEYS = {"name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design", "distance"}
+COLUMN_KEYS = {
+    "name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design", "distance",
+    "nodes", "groups",
+}  # fmt: skip
 VERDICT_KEYS = {"model", "column", "required", "achieved", "holds", "basis"}
 
 
@@ -299,9 +303,9 @@ def test_nothing_is_left_when_verification_fails(tmp_path: Path, monkeypatch: py
     real = pipeline.check_store
     seen: list[list[str]] = []
 
-    def doubting(*arguments: Any) -> list:
+    def doubting(*arguments: Any, **options: Any) -> list:
         seen.append([path.suffix for path in tmp_path.iterdir()])
-        return [replace(verdict, holds=False, breaches=3) for verdict in real(*arguments)]
+        return [replace(verdict, holds=False, breaches=3) for verdict in real(*arguments, **options)]
 
     monkeypatch.setattr(pipeline, "check_store", doubting)
     with pytest.raises(RequirementNotMet, match=r"not met, so nothing is published: .*3 of 60 records fall short"):

@@ -17,7 +17,8 @@ ASSUMES = "decoys drawn by the published design, independently for every record 
 class Estimate:
     """Estimated counts of a cross tabulation.
 
-    `frame` has one row per cell: the columns asked for, then count, std_error, low, high.
+    `frame` has one row per cell: the columns asked for, then count, std_error, low, high. From general values and
+    groups low and high are hard bounds, and std_error is null: nothing there is random by design.
     """
 
     by: tuple[str, ...]
@@ -41,9 +42,14 @@ class Estimate:
             self.by,
             kind=kind,  # type: ignore[arg-type]
             title=heading,
-            subtitle=f"{self.estimator}, {self.level:.0%} intervals, {self.records:,} records",
+            subtitle=f"{self.estimator}, {self.error_bars}, {self.records:,} records",
             order=self.order,
         )
+
+    @property
+    def error_bars(self) -> str:
+        """What low and high are."""
+        return "hard bounds" if self.diagnostics.get("bounds") == "hard" else f"{self.level:.0%} intervals"
 
     def save_plot(self, path: str | Path, kind: str = "auto") -> None:
         """Write the chart as .html (opens without network), .png or .svg."""
@@ -71,7 +77,8 @@ class Count:
     """One estimated number with its interval."""
 
     count: float
-    std_error: float
+    std_error: float | None
+    """None where low and high are hard bounds and nothing about the error is random by design."""
     low: float
     high: float
     level: float
@@ -80,4 +87,5 @@ class Count:
     assumes: str = ASSUMES
 
     def __str__(self) -> str:
-        return f"{self.count:,.1f} ({self.level:.0%} interval {self.low:,.1f} to {self.high:,.1f})"
+        what = "hard bounds" if self.std_error is None else f"{self.level:.0%} interval"
+        return f"{self.count:,.1f} ({what} {self.low:,.1f} to {self.high:,.1f})"

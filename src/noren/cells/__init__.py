@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from noren.cells.general import GroupCells, GroupTable, NodeCells
 from noren.cells.open import OpenCells
 from noren.cells.sets import SetCells, ValueCells
 
-Cells = SetCells | ValueCells | OpenCells
+Cells = SetCells | ValueCells | OpenCells | NodeCells | GroupCells
 CellBatch = Mapping[str, Cells]
 """A run of records: the same number of cells for every published column."""
 
@@ -31,4 +32,16 @@ def take(batch: CellBatch, rows: np.ndarray | slice) -> dict[str, Cells]:
     return {name: cells.take(rows) for name, cells in batch.items()}
 
 
-__all__ = ["CellBatch", "Cells", "OpenCells", "SetCells", "ValueCells", "batch_length", "concat", "take"]
+__all__ = [
+    "CellBatch",
+    "Cells",
+    "GroupCells",
+    "GroupTable",
+    "NodeCells",
+    "OpenCells",
+    "SetCells",
+    "ValueCells",
+    "batch_length",
+    "concat",
+    "take",
+]

@@ -83,6 +83,8 @@ def anonymize(
                 "release": str(to),
                 "records": facts.records,
                 "dropped": facts.dropped,
+                "suppressed": facts.suppressed,
+                "losses": dict(facts.losses),
                 "randomness": "memoised" if facts.memoised else "fresh",
                 "designs": {
                     name: {"name": d.name, "d": d.d, "eta": d.eta, "p": d.p, "epsilon": epsilon_of(d)}
@@ -97,10 +99,15 @@ def anonymize(
     for note in facts.notes:
         click.echo(f"Note: {note}", err=True)
     dropped = f", {facts.dropped:,} dropped for missing values" if facts.dropped else ""
+    dropped += f", {facts.suppressed:,} suppressed to protect the others" if facts.suppressed else ""
     click.echo(f"Released {facts.records:,} records{dropped} to {to}")
     rows = [[name, d.name, d.eta, d.d, f"{d.p:.4g}", _shown(epsilon_of(d))] for name, d in facts.designs.items()]
     numbers = ("set size", "of values", "p", "epsilon")
-    table("Decoys", ("column", "design", *numbers), rows, numbers)
+    if facts.designs:
+        table("Decoys", ("column", "design", *numbers), rows, numbers)
+    if facts.losses:
+        measured = [[name.replace("_", " "), f"{figure:,.4g}"] for name, figure in facts.losses.items()]
+        table("What it cost (scores: more is better, losses: less)", ("measure", "found"), measured, ("found",))
     table("Verified", VERDICT_COLUMNS, verdict_rows(facts.verdicts), ("asked", "found"))
     click.echo(f"Time: {seconds_line(facts.seconds)}")
     if report is not None:

@@ -68,6 +68,8 @@ COMMANDS = {
     "verify": ("auditor", "Check a release against its own claims or a policy."),
     "estimate": ("recipient", "Estimate a cross tabulation from a release."),
     "count": ("recipient", "Estimate how many records meet conditions."),
+    "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
+    "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }

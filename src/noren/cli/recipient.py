@@ -9,11 +9,20 @@ import click
 
 from noren.cli.render import echo_json, parse_where, split_by, table
 
-ESTIMATORS = ["likelihood", "bayes", "linear", "value-adding", "semantic-linear", "share", "uniform-linear"]
+ESTIMATORS = [
+    "likelihood",
+    "bayes",
+    "linear",
+    "value-adding",
+    "semantic-linear",
+    "share",
+    "uniform-linear",
+    "spread",
+]
 DEFAULT = "likelihood, or linear for shuffled records"
 
 
-@click.command(epilog="Example: noren estimate release --by job,disease --where zip@1=13*** --plot jobs.png")
+@click.command(epilog="Example: noren estimate release --by job,disease --where zip=13*** --plot jobs.png")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--by", multiple=True, required=True, help="Columns: job,disease; levels: zip@2; intervals: age/10.")
 @click.option("--where", multiple=True, help="Condition column=value,value. Repeatable.")
@@ -54,11 +63,12 @@ def estimate(
         return
     shown = result.frame if rows <= 0 else result.frame.head(rows)
     numbers = ("count", "std_error", "low", "high")
-    body = [[*row[: len(result.by)], *(f"{cell:,.1f}" for cell in row[len(result.by) :])] for row in shown.iter_rows()]
+    width = len(result.by)
+    body = [[*row[:width], *("-" if c is None else f"{c:,.1f}" for c in row[width:])] for row in shown.iter_rows()]
     table(f"Estimated records by {', '.join(result.by)}", (*result.by, *numbers), body, numbers)
     if len(shown) < len(result.frame):
         click.echo(f"... {len(result.frame) - len(shown)} more cells (--rows 0 shows all)")
-    click.echo(f"{result.estimator}, {level:.0%} intervals, {result.records:,} records; assumes {result.assumes}.")
+    click.echo(f"{result.estimator}, {result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
     for path in (plot, csv_file):
         if path is not None:
             click.echo(f"Written: {path}")

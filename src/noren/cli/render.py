@@ -16,7 +16,9 @@ Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]
 
 
 def echo_json(data: Any) -> None:
-    click.echo(json.dumps(data, ensure_ascii=False, indent=1, default=_plain))
+    """Plain JSON; a number that JSON cannot write, such as an infinite bound, becomes null."""
+    text = json.dumps(data, ensure_ascii=False, default=_plain)
+    click.echo(json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False, indent=1))
 
 
 def _plain(value: Any) -> Any:

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+from noren.methods.anatomy import Anatomy
+from noren.methods.auto import Auto
 from noren.methods.base import Method
 from noren.methods.decoys import DecoyParameters, Decoys
+from noren.methods.hilbert import Hilbert
+from noren.methods.incognito import Incognito
+from noren.methods.mondrian import Mondrian
+from noren.methods.rating import Rating
+from noren.methods.sweep import Sweep
+from noren.methods.three_phase import ThreePhase
 
 METHODS: dict[str, type[Method]] = {
     "decoys": Decoys,
+    "sweep": Sweep,
+    "mondrian": Mondrian,
+    "incognito": Incognito,
+    "hilbert": Hilbert,
+    "three-phase": ThreePhase,
+    "anatomy": Anatomy,
+    "rating": Rating,
+    "auto": Auto,
 }
 
-__all__ = ["METHODS", "DecoyParameters", "Decoys", "Method"]
+__all__ = [
+    "METHODS",
+    "Anatomy",
+    "Auto",
+    "DecoyParameters",
+    "Decoys",
+    "Hilbert",
+    "Incognito",
+    "Method",
+    "Mondrian",
+    "Rating",
+    "Sweep",
+    "ThreePhase",
+]

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from noren.designs.any import Design
 from noren.designs.decoys import DecoyDesign
 from noren.errors import PolicyError, Problem
-from noren.methods.base import ColumnFacts, Decision, Method
+from noren.methods.base import ColumnFacts, Decision, DesignMethod, Layout
 from noren.methods.semantic import decide_semantic, is_semantic
 from noren.models.base import Model
 from noren.models.t_closeness import TCloseness
@@ -32,7 +32,7 @@ class DecoyParameters(BaseModel):
     p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
 
 
-class Decoys(Method):
+class Decoys(DesignMethod):
     """Publish a set of eta values for every protected cell."""
 
     name: Literal["decoys"] = "decoys"
@@ -54,7 +54,7 @@ class Decoys(Method):
     )
 
     @property
-    def layout(self) -> Literal["sets", "records"]:
+    def layout(self) -> Layout:
         return self.form
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
@@ -71,6 +71,13 @@ class Decoys(Method):
                         "Add a [[require]] on the column, or remove the parameters.",
                     )
                 )
+        for number, model in enumerate(requirements, 1):
+            tree = isinstance(model, TCloseness) and model.distance == "tree"
+            if "set" not in model.forms or tree:
+                what = "t-closeness over a tree" if tree else model.model
+                message = f"the method 'decoys' publishes sets, about which {what} makes no statement."
+                hint = 'Use a method that forms classes, for example [method] name = "mondrian", or "auto".'
+                found.append(Problem(f"require[{number}].model", message, hint))
         semantic = {name for model in requirements if is_semantic(model) for name in model.on}
         for name in self.designs:
             if name not in semantic:
@@ -162,7 +169,7 @@ class Decoys(Method):
         from noren.designs.closeness import largest_ps
 
         d, n = len(facts.domain), int(facts.counts.sum())
-        options = [largest_ps(facts.counts, model.t, model.distance) for model in closeness]
+        options = [largest_ps(facts.counts, m.t, m.distance) for m in closeness if m.distance != "tree"]
         designs = [DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)]
         best = min(designs, key=lambda design: design.expected_l2(n))
         best = best.model_copy(update={"p": rounded_down(best.p)})

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from noren.models.alpha_k_anonymity import AlphaKAnonymity
 from noren.models.base import Evidence, Model, Overall, PublishedColumn, Verdict
+from noren.models.beta_likeness import BetaLikeness
+from noren.models.delta_disclosure import DeltaDisclosure
+from noren.models.distinct_l_diversity import DistinctLDiversity
 from noren.models.entropy_l_diversity import EntropyLDiversity
 from noren.models.expanded_k import ExpandedK
 from noren.models.frequency_l_diversity import FrequencyLDiversity
+from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
+from noren.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
+from noren.models.recursive_cl_diversity import RecursiveCLDiversity
 from noren.models.semantic_diversity import SemanticDiversity
 from noren.models.t_closeness import TCloseness
+from noren.models.tau_l_diversity import TauLDiversity
 
 MODELS: dict[str, type[Model]] = {
+    "k-anonymity": KAnonymity,
+    "distinct-l-diversity": DistinctLDiversity,
     "frequency-l-diversity": FrequencyLDiversity,
     "entropy-l-diversity": EntropyLDiversity,
+    "recursive-cl-diversity": RecursiveCLDiversity,
+    "alpha-k-anonymity": AlphaKAnonymity,
+    "p-sensitive-k-anonymity": PSensitiveKAnonymity,
+    "tau-l-diversity": TauLDiversity,
     "t-closeness": TCloseness,
+    "beta-likeness": BetaLikeness,
+    "delta-disclosure": DeltaDisclosure,
     "expanded-k": ExpandedK,
     "semantic-diversity": SemanticDiversity,
     "le-diversity": LEDiversity,
@@ -21,15 +37,23 @@ MODELS: dict[str, type[Model]] = {
 
 __all__ = [
     "MODELS",
+    "AlphaKAnonymity",
+    "BetaLikeness",
+    "DeltaDisclosure",
+    "DistinctLDiversity",
     "EntropyLDiversity",
     "Evidence",
     "ExpandedK",
     "FrequencyLDiversity",
+    "KAnonymity",
     "LEDiversity",
     "Model",
     "Overall",
+    "PSensitiveKAnonymity",
     "PublishedColumn",
+    "RecursiveCLDiversity",
     "SemanticDiversity",
     "TCloseness",
+    "TauLDiversity",
     "Verdict",
 ]

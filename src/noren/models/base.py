@@ -9,21 +9,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.cells import CellBatch, Cells, SetCells
+from noren.cells import CellBatch, Cells, GroupTable, SetCells
 from noren.designs.any import Design
 from noren.errors import ModelDoesNotApply
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.nodes import Nodes
+from noren.schema.roles import Role
 
-Form = Literal["value", "set", "open", "member"]
-"""A member is one value of a record's set, in a release of shuffled rows without set numbers."""
+if TYPE_CHECKING:
+    from noren.models.classes import Classes
+
+Form = Literal["value", "set", "open", "member", "node", "group"]
+"""A member is one value of a record's set, in a release of shuffled rows without set numbers. A node is a general
+value; a group is the number of a group whose values are listed beside the records."""
+CLASS_FORMS: tuple[Form, ...] = ("value", "node", "group")
+"""Forms of a sensitive column whose values are judged class by class."""
+FORM_WORDS: dict[Form, str] = {
+    "value": "published exactly",
+    "open": "published exactly",
+    "set": "published as sets",
+    "member": "published as shuffled members",
+    "node": "published as general values",
+    "group": "published as groups of values",
+}
 Basis = Literal["the release alone", "the published design", "the original", "an estimate from the release"]
 
 
@@ -38,6 +54,11 @@ class PublishedColumn:
     ordered: bool = False
     distances: NDArray[np.float64] | None = None
     hierarchy: Hierarchy | None = None
+    role: Role | None = None
+    nodes: Nodes | None = None
+    """The general values of a generalised column; its d counts the base values under them."""
+    groups: GroupTable | None = None
+    """What the groups hold, where the column names groups; its d counts the base values in them."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +73,36 @@ class Overall:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a verdict may rest on besides the cells."""
+    """What a verdict may rest on besides the cells, for one pass over them."""
 
     columns: Mapping[str, PublishedColumn]
     overall: Mapping[str, Overall]
+    _classes: dict[Any, Classes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def exact_columns(self) -> tuple[str, ...]:
         """Columns published as they are: what ties the rows of one person together."""
         return tuple(name for name, column in self.columns.items() if column.form in ("value", "open"))
+
+    def quasi_identifiers(self, apart_from: str = "") -> tuple[str, ...]:
+        """Columns by which a person could be found, except one."""
+        roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
+        return tuple(name for name, column in self.columns.items() if column.role in roles and name != apart_from)
+
+    def classes(self, column: str | None = None, keys: Sequence[str] | None = None) -> Classes:
+        """The classes in which a sensitive column is judged, or with None the classes alone.
+
+        Checks that ask for the same classes share them, so that every batch is grouped once. Raises ModelDoesNotApply
+        where a column that should define the classes is published in sets.
+        """
+        from noren.models.classes import make_classes
+
+        if keys is None:
+            grouped = column is not None and self.columns[column].form == "group"
+            keys = () if grouped else self.quasi_identifiers(column or "")
+        wanted = (column, tuple(keys))
+        if wanted not in self._classes:
+            self._classes[wanted] = make_classes(self, column, tuple(keys))
+        return self._classes[wanted]
 
 
 @dataclass(frozen=True)
@@ -120,6 +163,12 @@ class Model(BaseModel, ABC):
 
     parameter: ClassVar[str] = "l"
     """The field that a verdict compares with."""
+    forms: ClassVar[tuple[Form, ...]]
+    """The forms of a column that the model makes a statement about."""
+    about: ClassVar[Literal["columns", "classes"]] = "columns"
+    """Whether it protects the columns it names, or how records look alike in them."""
+    coarsening_preserves: ClassVar[bool]
+    """Whether two classes that satisfy the model, put together, satisfy it, the rest of the release being the same."""
 
     @property
     def required(self) -> float:
@@ -129,7 +178,7 @@ class Model(BaseModel, ABC):
     @property
     def least_set_size(self) -> int:
         """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
-        return ceil(self.required)
+        return ceil(self.required) if "set" in self.forms else 1
 
     def parameters(self) -> dict[str, Any]:
         """The parameters without name and columns."""
@@ -142,12 +191,22 @@ class Model(BaseModel, ABC):
     def checks(self, evidence: Evidence) -> list[Check]:
         return [self.check(evidence.columns[name], evidence) for name in self.on]
 
-    def refuse_form(self, column: PublishedColumn) -> ModelDoesNotApply:
-        forms = {"set": "published as sets", "member": "published as shuffled members"}
-        what = forms.get(column.form, "published exactly")
+    def refuse_form(self, column: PublishedColumn, because: str = "") -> ModelDoesNotApply:
+        """The error for a column whose form the model says nothing about."""
+        sets = "set" in self.forms or "member" in self.forms
+        classes = any(form in self.forms for form in CLASS_FORMS)
+        hints = []
+        if sets:
+            hints.append("columns published as sets of possible values")
+        if classes:
+            hints.append("classes of records with equal quasi-identifiers, or on groups")
+        hint = f"It is checked on {', and on '.join(hints)}."
+        if classes and column.form in ("set", "member"):
+            hint += ' Methods that form them are "sweep", "mondrian", "incognito" and "anatomy".'
         return ModelDoesNotApply(
-            f"{self.model} makes no statement about column {column.name!r}, which is {what}.",
-            hint="It is checked on columns published as sets of possible values.",
+            f"{self.model} makes no statement about column {column.name!r}, which is "
+            f"{FORM_WORDS[column.form]}{because}.",
+            hint=hint,
         )
 
 

@@ -9,14 +9,19 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.models.base import Check, Evidence, Model, PublishedColumn, SetSizeCheck
+from noren.models.base import Check, Evidence, Form, Model, PublishedColumn, SetSizeCheck
 
 
 class ExpandedK(Model):
-    """Every class of the un-aggregated form has at least k rows, of which one person may account for all."""
+    """Every class of the un-aggregated form has at least k rows, of which one person may account for all.
+
+    Classes put together have the rows of both, so coarsening preserves it.
+    """
 
     model: Literal["expanded-k"] = "expanded-k"
     parameter: ClassVar[str] = "k"
+    forms: ClassVar[tuple[Form, ...]] = ("set",)
+    coarsening_preserves: ClassVar[bool] = True
     k: int = Field(ge=2, description="Smallest permitted class of expanded rows (not of people).")
 
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from pydantic import Field
 
 from noren.cells import Cells, SetCells
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Model, PublishedColumn, Verdict, checked_sets
+from noren.models.base import Check, Evidence, Form, Model, PublishedColumn, Verdict, checked_sets
 from noren.models.shuffled import MemberCheck
 
 TOLERANCE = 1e-9
@@ -21,10 +21,13 @@ class SemanticDiversity(Model):
     """Every published set holds l values at mutual distance d or more, so that its members mean different things.
 
     The distance is the column's own. Like every diversity of sets it does not bound an adversary who knows how common
-    the values are.
+    the values are. Coarsening preserves it: with the records of two classes each keeps its set, and with their
+    shuffled members each value keeps its partners.
     """
 
     model: Literal["semantic-diversity"] = "semantic-diversity"
+    forms: ClassVar[tuple[Form, ...]] = ("set", "member")
+    coarsening_preserves: ClassVar[bool] = True
     l: int = Field(ge=2, description="Number of values that must stay possible and far apart.")  # noqa: E741
     d: float = Field(gt=0, description="Least distance between any two of them.")
 

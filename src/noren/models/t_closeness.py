@@ -11,25 +11,35 @@ from pydantic import Field
 from noren.cells import Cells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Model, Overall, PublishedColumn, Verdict, checked_sets
+from noren.models.base import Check, Evidence, Form, Overall, PublishedColumn, Verdict, checked_sets
+from noren.models.class_check import ClassModel, Judged
+from noren.models.classes import Histograms
+from noren.schema.hierarchy import Hierarchy
 
 CHUNK = 1 << 14
 TOLERANCE = 1e-9
 NEIGHBOURS = 400
+CELLS = 1 << 21
+"""Entries of a dense table of classes and values that is made at once."""
 
 
-class TCloseness(Model):
-    """Whoever knows the overall distribution and sees one published set of the column ends within t of it.
+class TCloseness(ClassModel):
+    """Whoever knows the overall distribution and sees a published set, or a class of records, ends within t of it.
 
-    The distance is the earth mover's distance with equal or ordered ground distances. The bound is about this
-    column's own set and this prior; other columns may tell more.
+    The distance is the earth mover's distance: all values equally far, by rank, or by the height of the lowest common
+    ancestor. With sets the bound is about this column's own set and this prior; other columns may tell more. A class
+    is compared with the whole release. A small distance still permits a rare value to become many times as likely.
     """
 
     model: Literal["t-closeness"] = "t-closeness"
     parameter: ClassVar[str] = "t"
+    forms: ClassVar[tuple[Form, ...]] = ("set", "value", "node", "group")
+    higher_is_safer: ClassVar[bool] = False
+    relative: ClassVar[bool] = True
     t: float = Field(gt=0, lt=1, description="Largest permitted distance between belief and overall distribution.")
-    distance: Literal["equal", "ordered"] = Field(
-        default="equal", description="Ground distance: all values equally far, or by rank (protects less)."
+    distance: Literal["equal", "ordered", "tree"] = Field(
+        default="equal",
+        description="Ground distance: all values equally far, by rank, or by hierarchy (the last two protect less).",
     )
 
     @property
@@ -37,8 +47,19 @@ class TCloseness(Model):
         return 1
 
     def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form != "set" or not isinstance(column.design, DecoyDesign):
+        if column.form != "set":
+            check = super().check(column, evidence)
+            if self.distance == "tree":
+                tree_over(column)
+            return check
+        if not isinstance(column.design, DecoyDesign):
             raise self.refuse_form(column)
+        if self.distance == "tree":
+            raise ModelDoesNotApply(
+                f"t-closeness by tree distance makes no statement about column {column.name!r}, which is published as "
+                "sets.",
+                hint='Set distance = "equal", which bounds the tree distance too.',
+            )
         overall = evidence.overall.get(column.name)
         if overall is None:
             raise ModelDoesNotApply(
@@ -46,6 +67,53 @@ class TCloseness(Model):
                 hint="Give the original, or verify the release as a recipient.",
             )
         return ClosenessCheck(self, column, column.design, overall)
+
+    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+        if self.distance == "ordered":
+            moved = ordered_distances(part, overall)
+        elif self.distance == "tree":
+            tree = tree_over(column)
+            levels = [tree.groups(height)[1] for height in range(tree.height)]
+            moved = sum((equal_distances(part, overall, level) for level in levels), np.zeros(len(part))) / tree.height
+        else:
+            moved = equal_distances(part, overall, np.arange(column.d))
+        return moved, moved <= self.t + TOLERANCE
+
+    def says(self, achieved: float, smallest: int) -> str:
+        return f"no class lies further than {achieved:.4g} from the whole release ({self.distance} distance)"
+
+
+def tree_over(column: PublishedColumn) -> Hierarchy:
+    """The hierarchy over the column's values."""
+    tree = column.hierarchy
+    if tree is None or len(tree.leaves) != column.d:
+        raise ModelDoesNotApply(
+            f"t-closeness of {column.name!r} by tree distance needs a hierarchy of its values.",
+            hint='Give the column a hierarchy, or set distance = "equal".',
+        )
+    return tree
+
+
+def equal_distances(part: Histograms, overall: NDArray[np.float64], groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Half the sum of |P - Q| over groups of values, for every class. Groups that a class lacks add their Q."""
+    merged, shares = part.merged(groups), np.bincount(groups, overall)
+    q = shares[merged.value]
+    return np.asarray((merged.total(np.abs(merged.share - q) - q) + shares.sum()) / 2)
+
+
+def ordered_distances(part: Histograms, overall: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of |cumulative P - cumulative Q| over all values but the last, divided by their number."""
+    d, out = len(overall), np.zeros(len(part))
+    ahead = np.cumsum(overall)
+    step = max(1, CELLS // d)
+    for begin in range(0, len(part) if d > 1 else 0, step):
+        end = min(begin + step, len(part))
+        entries = slice(part.starts[begin], part.starts[end])
+        shares = np.zeros((end - begin, d))
+        shares[part.owner[entries] - begin, part.value[entries]] = part.share[entries]
+        difference = np.abs(np.cumsum(shares, axis=1) - ahead)
+        out[begin:end] = difference[:, :-1].sum(axis=1) / (d - 1)
+    return out
 
 
 class ClosenessCheck(Check):

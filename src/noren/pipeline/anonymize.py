@@ -1,6 +1,7 @@
-"""From a table and a policy to a verified release: profile, decide, draw, shuffle, write, verify, publish.
+"""From a table and a policy to a verified release: profile, decide, draft, shuffle, write, verify, publish.
 
-Two passes over the source. Nothing is published unless the independent verification of what was written holds; the
+Two passes over the source, three where general values stand beside columns that pass as they are. Nothing is
+published unless the independent verification of what was written holds; the
 directory appears under its name complete or not at all.
 """
 
@@ -16,30 +17,39 @@ from time import perf_counter
 from typing import Any
 from unicodedata import normalize
 
-import numpy as np
-
-from noren.cells import CellBatch, Cells, ValueCells, batch_length, concat
-from noren.designs.any import Design, draw_columns
+from noren.cells import CellBatch, batch_length, concat
+from noren.designs.any import Design
 from noren.engines.local import LocalEngine, TableProfile
 from noren.engines.shuffle import Shuffler
 from noren.errors import NorenError, PolicyError, Problem, SecretError
 from noren.io.source import Source, open_source
-from noren.methods.base import ColumnFacts, Decision
 from noren.models.base import Overall, Verdict
-from noren.pipeline.draft import check_heads, exploded, ledger_entries, make_manifest, published_entry
+from noren.pipeline.draft import make_manifest
+from noren.pipeline.drawing import DecoyDraft
 from noren.pipeline.keys import UniqueKeys
-from noren.pipeline.verify import check_store, demand, dropping, truth_holds
+from noren.pipeline.losses import losses_of
+from noren.pipeline.recoding import RecodedDraft, gather
+from noren.pipeline.verify import check_store, demand, dropping
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn, resolve
-from noren.release.manifest import ColumnEntry
-from noren.release.package import FileFormat, aside, refuse_existing, store_for, write_cells, write_descriptor
+from noren.release.manifest import Manifest
+from noren.release.package import (
+    FileFormat,
+    aside,
+    refuse_existing,
+    store_for,
+    write_cells,
+    write_descriptor,
+    write_tables,
+)
 from noren.release.release import Release
-from noren.release.store import MemoryStore
+from noren.release.store import MemoryStore, Store
 from noren.schema.domain import OTHER
-from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
+from noren.secret import Keystream, Ledger, RecordStream, Secret
 
 Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 """Announces a stage and its number of records; inside it, the callable counts records done."""
+Draft = DecoyDraft | RecodedDraft
 
 
 @dataclass(frozen=True)
@@ -54,6 +64,10 @@ class HolderFacts:
     memoised: bool
     notes: Sequence[str]
     seconds: Mapping[str, float] = field(default_factory=dict)
+    suppressed: int = 0
+    """Records that the method left out to protect the others."""
+    losses: Mapping[str, float] = field(default_factory=dict)
+    """What generalisation cost, by metric; empty for decoys."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +109,40 @@ def run(
     if to is not None:
         refuse_existing(Path(to))
     source = open_source(data, **policy.data.model_dump())
-    return _Run(source, policy, stage or _quiet, secret).publish(None if to is None else Path(to), file_format)
+    return _Run(source, policy, stage or quiet, secret).publish(None if to is None else Path(to), file_format)
 
 
-def _quiet(name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+def quiet(name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+    """A stage that nobody watches."""
     return nullcontext(lambda done: None)
+
+
+def profile_source(
+    policy: Policy, source: Source, drop: Sequence[str], stage: Stage, stream: RecordStream | None = None
+) -> TableProfile:
+    """Count the values of every published column; with a stream of memoised randomness, demand unique record keys."""
+    published = [n for n in source.columns if n in policy.attributes and n in policy.published]
+    bins = {n: a.bins for n in published if (a := policy.attributes[n]).bins is not None}
+    wanted = policy.randomness.record_key
+    key = wanted if wanted in source.columns else None
+    if not published:
+        from noren.policy.resolve import column_problems
+
+        raise PolicyError(column_problems(policy, source.name, source.columns), source=policy.source)
+    keys = UniqueKeys(stream) if stream is not None and key is not None else None
+    with closing(keys) if keys is not None else nullcontext(), stage("Reading", source.rows) as progress:
+        profile = LocalEngine().profile(
+            source,
+            published,
+            bins=bins,
+            drop_missing=drop,
+            key=key,
+            on_batch=keys.add if keys is not None else None,
+            progress=progress,
+        )
+        if keys is not None:
+            keys.demand_unique(str(key))
+    return profile
 
 
 class _Run:
@@ -109,14 +152,12 @@ class _Run:
         self.source = source
         self.policy = policy
         self.stage = stage
-        self.engine = LocalEngine()
         self.seconds: dict[str, float] = {}
         self.notes: list[str] = list(source.notes)
         self.key = policy.randomness.record_key
         self.secret_path = self._secret_path(secret)
         self.records_stream = self._memoised_stream()
         self.drop = dropping(policy, source.columns)
-        self.members = False
 
     # ------------------------------------------------------------------ secret
 
@@ -151,95 +192,76 @@ class _Run:
     def publish(self, target: Path | None, file_format: FileFormat) -> Outcome:
         profile = self._profile()
         columns = resolve(self.policy, self.source.name, self.source.columns, profile)
-        decision = self._decide(columns)
+        draft = self._draft(columns, profile)
         self._check_rare(columns)
-        ledger = self._ledger(columns, decision)
-        self.members = self.policy.method.layout == "records"
-        memoised = self.records_stream is not None
-        entries = tuple(published_entry(column, decision, self.members) for column in columns.values())
-        rows_each = next(iter(decision.designs.values())).eta if self.members else 1
         overall = {
             name: Overall(column.counts / column.counts.sum(), "the original")
             for name, column in columns.items()
-            if column.domain is not None
+            if column.domain is not None and name in draft.designs
         }
         if target is None:
-            cells = concat(list(self._shuffled(columns, decision, profile, None)))
-            store = MemoryStore(cells)
-            verdicts = self._verify(store, entries, overall, profile)
-            release = Release(make_manifest(self.policy, entries, verdicts, profile.records, memoised), store)
-            self._record(ledger)
+            store = MemoryStore(concat(list(self._shuffled(draft, None))))
+            verdicts = self._verify(store, draft, overall)
+            manifest = self._manifest(draft, verdicts)
+            release = Release(manifest, store, tables=draft.tables)
+            draft.settle(verdicts)
         else:
             with aside(target) as work:
                 buckets = Path(tempfile.mkdtemp(prefix="buckets-", dir=work))
-                batches = self._shuffled(columns, decision, profile, buckets)
+                batches = self._shuffled(draft, buckets)
                 started = perf_counter()
                 before = sum(self.seconds.values())
-                data, rows = write_cells(work, entries, batches, file_format)
+                data, rows = write_cells(work, draft.entries, batches, file_format)
                 inside = sum(self.seconds.values()) - before
                 self.seconds["write"] = perf_counter() - started - inside
                 shutil.rmtree(buckets)
-                if rows != profile.records * rows_each:
-                    wanted = profile.records * rows_each
-                    raise NorenError(f"{rows} rows were written instead of {wanted}; nothing is published.")
-                verdicts = self._verify(store_for(data), entries, overall, profile)
-                manifest = make_manifest(self.policy, entries, verdicts, profile.records, memoised)
+                if rows != draft.rows:
+                    raise NorenError(f"{rows} rows were written instead of {draft.rows}; nothing is published.")
+                write_tables(work, draft.entries, draft.tables, file_format)
+                verdicts = self._verify(store_for(data), draft, overall)
+                manifest = self._manifest(draft, verdicts)
                 write_descriptor(work, data, manifest)
-                self._record(ledger)
-            release = Release(manifest, store_for(target / data.name), target)
+                draft.settle(verdicts)
+            release = Release(manifest, store_for(target / data.name), target, draft.tables)
         facts = HolderFacts(
-            records=profile.records,
+            records=draft.records,
             dropped=profile.dropped,
-            columns=columns,
-            designs=decision.designs,
+            suppressed=draft.suppressed,
+            columns=draft.columns,
+            designs=draft.designs,
             verdicts=verdicts,
-            memoised=memoised,
-            notes=(*self.notes, *decision.notes),
+            memoised=self.records_stream is not None,
+            notes=(*self.notes, *draft.notes),
             seconds=self.seconds,
+            losses=losses_of(draft.view()) if isinstance(draft, RecodedDraft) else {},
         )
         return Outcome(release, facts)
 
-    def _profile(self) -> TableProfile:
-        published = [n for n in self.source.columns if n in self.policy.attributes and n in self.policy.published]
-        bins = {n: a.bins for n in published if (a := self.policy.attributes[n]).bins is not None}
-        key = self.key if self.key in self.source.columns else None
-        if not published:
-            from noren.policy.resolve import column_problems
+    def _manifest(self, draft: Draft, verdicts: Sequence[Verdict]) -> Manifest:
+        memoised = self.records_stream is not None
+        return make_manifest(self.policy, draft.entries, verdicts, draft.records, memoised, draft.suppressed)
 
-            problems = column_problems(self.policy, self.source.name, self.source.columns)
-            raise PolicyError(problems, source=self.policy.source)
-        keys = UniqueKeys(self.records_stream) if self.records_stream is not None and key is not None else None
+    def _profile(self) -> TableProfile:
         started = perf_counter()
-        with closing(keys) if keys is not None else nullcontext(), self.stage("Reading", self.source.rows) as progress:
-            profile = self.engine.profile(
-                self.source,
-                published,
-                bins=bins,
-                drop_missing=self.drop,
-                key=key,
-                on_batch=keys.add if keys is not None else None,
-                progress=progress,
-            )
-            if keys is not None:
-                keys.demand_unique(str(key))
+        profile = profile_source(self.policy, self.source, self.drop, self.stage, self.records_stream)
         self.seconds["read and count"] = perf_counter() - started
         return profile
 
-    def _decide(self, columns: Mapping[str, ResolvedColumn]) -> Decision:
+    def _draft(self, columns: Mapping[str, ResolvedColumn], profile: TableProfile) -> Draft:
+        """Decide what is published instead of the table."""
         started = perf_counter()
-        facts = {
-            name: ColumnFacts(
-                name, column.attribute.role, column.domain, column.counts, column.distances, column.hierarchy
-            )
-            for name, column in columns.items()
-            if column.domain is not None
-        }
-        try:
-            decision = self.policy.method.decide(facts, self.policy.require)
-        except PolicyError as error:
-            raise PolicyError(error.problems, source=self.policy.source) from None
+        common = (self.policy, self.source, columns, profile.records, self.drop)
+        draft: Draft
+        if self.policy.method.layout == "general":
+            with self.stage("Reading codes", profile.records) as progress:
+                gathered = gather(*common, progress)
+            with self.stage("Generalising", None):
+                draft = RecodedDraft(self.policy, self.source, columns, self.drop, gathered)
+        else:
+            ledger = None if self.secret_path is None else Ledger.open(self.secret_path)
+            draft = DecoyDraft(*common, self.records_stream, ledger)
         self.seconds["decide"] = perf_counter() - started
-        return decision
+        return draft
 
     def _check_rare(self, columns: Mapping[str, ResolvedColumn]) -> None:
         for name, column in columns.items():
@@ -262,88 +284,29 @@ class _Run:
                     "(min_count and rare can merge or refuse them)"
                 )
 
-    def _ledger(
-        self, columns: Mapping[str, ResolvedColumn], decision: Decision
-    ) -> tuple[Ledger, dict[str, LedgerEntry]] | None:
-        if self.secret_path is None:
-            return None
-        entries = ledger_entries(columns, decision.designs)
-        ledger = Ledger.open(self.secret_path)
-        ledger.check(entries)
-        return ledger, entries
-
-    @staticmethod
-    def _record(ledger: tuple[Ledger, dict[str, LedgerEntry]] | None) -> None:
-        if ledger is not None:
-            ledger[0].record(ledger[1])
-
-    def _shuffled(
-        self,
-        columns: Mapping[str, ResolvedColumn],
-        decision: Decision,
-        profile: TableProfile,
-        folder: Path | None,
-    ) -> Iterator[CellBatch]:
+    def _shuffled(self, draft: Draft, folder: Path | None) -> Iterator[CellBatch]:
         """Anonymised records in a uniformly random order."""
-        rows = profile.records * (next(iter(decision.designs.values())).eta if self.members else 1)
-        shuffler = Shuffler(Keystream(), rows, folder)
+        shuffler = Shuffler(Keystream(), draft.rows, folder)
         started = perf_counter()
-        drawing = 0.0
+        inside = dict[str, float]()
         scattering = 0.0
-        heads = dict.fromkeys(decision.designs, 0)
-        with self.stage("Drawing decoys", profile.records) as progress:
-            for batch, codes, seconds in self._drawn(columns, decision, progress):
-                for name, inside in truth_holds(batch, codes, list(decision.designs)).items():
-                    heads[name] += inside
-                drawing += seconds
+        with self.stage(draft.stage, draft.records) as progress:
+            for batch in draft.batches(progress, inside):
                 now = perf_counter()
-                shuffler.add(exploded(batch, decision.designs) if self.members else batch)
+                shuffler.add(batch)
                 scattering += perf_counter() - now
-        check_heads(decision.designs, heads, profile.records)
-        self.seconds["read and encode"] = perf_counter() - started - drawing - scattering
-        self.seconds["draw decoys"] = drawing
-        with self.stage("Shuffling and writing" if folder is not None else "Shuffling", profile.records) as progress:
+        self.seconds["read and encode"] = perf_counter() - started - sum(inside.values()) - scattering
+        self.seconds |= inside
+        with self.stage("Shuffling and writing" if folder is not None else "Shuffling", draft.records) as progress:
             self.seconds["shuffle"] = scattering
             for shuffled in _timed(shuffler.finish(), self.seconds, "shuffle"):
                 yield shuffled
                 progress(batch_length(shuffled))
 
-    def _drawn(
-        self, columns: Mapping[str, ResolvedColumn], decision: Decision, progress: Callable[[int], None]
-    ) -> Iterator[tuple[dict[str, Cells], Mapping[str, np.ndarray], float]]:
-        domains = {name: column.domain for name, column in columns.items() if column.domain is not None}
-        loose = [name for name, column in columns.items() if column.domain is None]
-        randomness = self.records_stream if self.records_stream is not None else Keystream()
-        memoised = self.records_stream is not None
-        for batch in self.engine.encode(
-            self.source,
-            domains,
-            open_columns=loose,
-            drop_missing=self.drop,
-            key=self.key if memoised else None,
-            progress=progress,
-        ):
-            now = perf_counter()
-            digests = self.records_stream.digests(batch.keys) if self.records_stream is not None else None
-            secret_codes = {name: batch.codes[name] for name in decision.designs}
-            sets = draw_columns(decision.designs, secret_codes, randomness, digests=digests)
-            seconds = perf_counter() - now
-            cells: dict[str, Cells] = {}
-            for name in columns:
-                if name in sets:
-                    cells[name] = sets[name]
-                elif name in batch.open:
-                    cells[name] = batch.open[name]
-                else:
-                    cells[name] = ValueCells(len(domains[name]), batch.codes[name])
-            yield cells, batch.codes, seconds
-
-    def _verify(
-        self, store: Any, entries: Sequence[ColumnEntry], overall: Mapping[str, Overall], profile: TableProfile
-    ) -> list[Verdict]:
+    def _verify(self, store: Store, draft: Draft, overall: Mapping[str, Overall]) -> list[Verdict]:
         started = perf_counter()
-        with self.stage("Verifying", profile.records) as progress:
-            verdicts = check_store(store, entries, self.policy.require, overall, progress)
+        with self.stage("Verifying", draft.records) as progress:
+            verdicts = check_store(store, draft.entries, self.policy.require, overall, progress, tables=draft.tables)
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts

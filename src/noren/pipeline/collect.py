@@ -21,7 +21,7 @@ from noren.engines.encode import encode_bins, encode_labels, label_counts
 from noren.engines.local import OPEN_LIMIT, ColumnProfile
 from noren.engines.shuffle import Shuffler
 from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
-from noren.methods.base import ColumnFacts, Decision
+from noren.methods.base import ColumnFacts, Decision, DesignMethod
 from noren.models import TCloseness
 from noren.pipeline.draft import ledger_entries, make_manifest, published_entry
 from noren.pipeline.verify import check_store, demand
@@ -57,6 +57,7 @@ class Collector:
             if c.domain is not None
         }
         try:
+            assert isinstance(self.policy.method, DesignMethod)
             self.decision: Decision = self.policy.method.decide(facts, self.policy.require)
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
@@ -207,7 +208,8 @@ class Collector:
         entries, parts = [], []
         exact = {name: self._exact(name, [c for chunk in chunks for c in chunk[name]]) for name in self._plain()}
         for name in self.policy.published:
-            entries.append(exact[name][0] if name in exact else published_entry(self.columns[name], self.decision))
+            design = self.decision.designs.get(name)
+            entries.append(exact[name][0] if name in exact else published_entry(self.columns[name], design))
         start = 0
         for chunk in chunks:
             size = len(next(iter(chunk.values())))
@@ -251,7 +253,7 @@ class Collector:
         column, problems = resolve_column(self.policy, name, profile)
         if problems or column is None:
             raise PolicyError(problems, source=self.policy.source)
-        entry = published_entry(column, self.decision)
+        entry = published_entry(column, self.decision.designs.get(column.name))
         if column.domain is None:
             return entry, OpenCells(texts)
         codes, bad = encode_labels(texts, name, column.domain)

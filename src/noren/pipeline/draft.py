@@ -13,7 +13,6 @@ from noren.cells import CellBatch, Cells, SetCells, ValueCells, take
 from noren.designs.any import Design
 from noren.designs.decoys import DecoyDesign
 from noren.errors import RequirementNotMet
-from noren.methods.base import Decision
 from noren.models.base import Form, Verdict
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn
@@ -22,13 +21,19 @@ from noren.secret import LedgerEntry
 
 
 def make_manifest(
-    policy: Policy, entries: Sequence[ColumnEntry], verdicts: Sequence[Verdict], records: int, memoised: bool
+    policy: Policy,
+    entries: Sequence[ColumnEntry],
+    verdicts: Sequence[Verdict],
+    records: int,
+    memoised: bool,
+    suppressed: int = 0,
 ) -> Manifest:
     """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
     return Manifest(
         noren=__version__,
         title=policy.title,
         records=records,
+        suppressed=suppressed,
         layout=policy.method.layout,
         columns=tuple(entries),
         requirements=tuple(model.model_dump(mode="json") for model in policy.require),
@@ -48,13 +53,12 @@ def make_manifest(
     )
 
 
-def published_entry(column: ResolvedColumn, decision: Decision, members: bool = False) -> ColumnEntry:
-    """What the manifest says about a column."""
+def published_entry(column: ResolvedColumn, design: Design | None, members: bool = False) -> ColumnEntry:
+    """What the manifest says about a column that is published as it is or in sets."""
     domain = column.domain
     role = column.attribute.role
     if domain is None:
         return ColumnEntry(name=column.name, role=role, form="open", kind="string")
-    design = decision.designs.get(column.name)
     form: Form = "value" if design is None else "member" if members else "set"
     declared = column.attribute.distance
     distance: Any = None
@@ -72,6 +76,16 @@ def published_entry(column: ResolvedColumn, decision: Decision, members: bool = 
         design=design,
         distance=distance,
     )
+
+
+def general_entry(column: ResolvedColumn, form: Form, *, nodes: Any = None, groups: int | None = None) -> ColumnEntry:
+    """What the manifest says about a column of general values, of groups, or of values beside them."""
+    plain = published_entry(column, None)
+    if form == "value":
+        return plain
+    hierarchy = None if nodes is not None else plain.hierarchy
+    fields = plain.model_dump() | {"form": form, "nodes": nodes, "groups": groups, "hierarchy": hierarchy}
+    return ColumnEntry.model_validate(fields)
 
 
 def exploded(batch: CellBatch, designs: Mapping[str, Design]) -> dict[str, Cells]:
@@ -116,3 +130,13 @@ def check_heads(designs: Mapping[str, Design], heads: Mapping[str, int], records
                 f"the sets of {name!r} do not follow their design, so nothing is published.",
                 hint="This is a defect of the software, not of the table: please report it.",
             )
+
+
+def truth_holds(batch: CellBatch, codes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, int]:
+    """How many records have their true value in their set, per column."""
+    out = {}
+    for name in names:
+        cells = batch[name]
+        assert isinstance(cells, SetCells)
+        out[name] = int(cells.contains(codes[name]).sum())
+    return out

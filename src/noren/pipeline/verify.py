@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, SetCells, ValueCells, batch_length
+from noren.cells import GroupTable, OpenCells, SetCells, batch_length
 from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine
 from noren.errors import DataError, ReleaseError, RequirementNotMet
@@ -32,9 +32,13 @@ def check_store(
     overall: Mapping[str, Overall],
     progress: Progress | None = None,
     meanings: Mapping[str, PublishedColumn] | None = None,
+    tables: Mapping[str, GroupTable] | None = None,
 ) -> list[Verdict]:
     """One pass over the cells that the requirements name. `meanings` replaces what the manifest says of a column."""
-    evidence = Evidence({entry.name: entry.published for entry in columns} | dict(meanings or {}), overall)
+    published = {entry.name: entry.published for entry in columns} | dict(meanings or {})
+    for name, table in (tables or {}).items():
+        published[name] = replace(published[name], groups=table)
+    evidence = Evidence(published, overall)
     absent = sorted({name for model in requirements for name in model.on} - evidence.columns.keys())
     if absent:
         raise ReleaseError(
@@ -89,7 +93,8 @@ def verify(
         if progress is not None:
             progress(rows)
 
-    verdicts = check_store(release._store, release.manifest.columns, requirements, overall, count, meanings)
+    store, columns = release._store, release.manifest.columns
+    verdicts = check_store(store, columns, requirements, overall, count, meanings, release.tables)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
             f"the data hold {seen} rows, the manifest says {release.rows}.",
@@ -101,13 +106,15 @@ def verify(
 
 
 def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, PublishedColumn]:
-    """Columns of semantic requirements with the distance and hierarchy of the policy that is checked."""
+    """Columns with the roles of the policy that is checked; those of semantic requirements with its distances too."""
     named = {name for m in requirements if isinstance(m, SemanticDiversity | LEDiversity) for name in m.on}
     out = {}
     for entry in release.manifest.columns:
+        if entry.name in policy.attributes:
+            out[entry.name] = replace(entry.published, role=policy.attributes[entry.name].role)
         if entry.name in named and entry.form in ("set", "member"):
             distances, tree = declared_meaning(policy, entry.name, entry.domain, entry.meaning.hierarchy)
-            out[entry.name] = replace(entry.published, distances=distances, hierarchy=tree)
+            out[entry.name] = replace(out[entry.name], distances=distances, hierarchy=tree)
     return out
 
 
@@ -202,49 +209,57 @@ def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
 
 
 def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> list[Verdict]:
-    """With p = 1 a record's set holds its true value, so a value must be possible at least as often as it is true."""
+    """Every true value must be possible at least as often as it is true, less the records that were left out."""
     names = [name for name, design in release.designs.items() if design.p == 1.0]
+    names += [entry.name for entry in release.manifest.columns if entry.form in ("node", "group")]
     if not names:
         return []
     truth = original_counts(release, names, policy, original)
-    possible: dict[str, Any] = dict.fromkeys(names, 0)
-    for batch in release.batches(names):
-        for name in names:
-            cells = batch[name]
-            assert isinstance(cells, SetCells | ValueCells)
-            once = cells.inclusions() if isinstance(cells, SetCells) else np.bincount(cells.data, minlength=cells.d)
-            possible[name] = possible[name] + once
+    possible = _possible(release, names)
+    missing = release.manifest.suppressed
     out = []
     for name in names:
         short = np.maximum(truth[name] - possible[name], 0)
         records = int(truth[name].sum())
-        holds = not short.any() and records == release.records
+        holds = int(short.sum()) <= missing and records == release.records + missing
         text = "every value is possible at least as often as it is true"
+        if missing:
+            text += f", apart from the {missing} records left out"
         if not holds:
             text = "some true values are not possible"
-        if records != release.records:
-            text = f"the original has {records} records, the release {release.records}"
+        if records != release.records + missing:
+            text = f"the original has {records} records, the release {release.records} and {missing} left out"
         out.append(
             Verdict(
                 model="truth-in-set",
                 column=name,
                 required=1.0,
-                achieved=float(1 - short.sum() / max(1, records)),
+                achieved=float(1 - max(0, short.sum() - missing) / max(1, records)),
                 holds=holds,
                 basis="the original",
                 records=records,
-                breaches=int(short.sum()),
+                breaches=max(0, int(short.sum()) - missing),
                 statement=text,
             )
         )
     return out
 
 
-def truth_holds(batch: CellBatch, codes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, int]:
-    """How many records have their true value in their set, per column."""
-    out = {}
-    for name in names:
-        cells = batch[name]
-        assert isinstance(cells, SetCells)
-        out[name] = int(cells.contains(codes[name]).sum())
-    return out
+def _possible(release: Release, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """How many records leave each base value of a column possible."""
+    entries = {name: release.manifest.column(name) for name in names}
+    seen: dict[str, Any] = dict.fromkeys(names, 0)
+    for batch in release.batches(names):
+        for name in names:
+            cells = batch[name]
+            assert not isinstance(cells, OpenCells)
+            once = cells.inclusions() if isinstance(cells, SetCells) else np.bincount(cells.data, minlength=cells.d)
+            seen[name] = seen[name] + once
+    for name, entry in entries.items():
+        if entry.form == "node":
+            members, bounds = entry.catalogue.flat_members()
+            weights = np.repeat(seen[name], np.diff(bounds))
+            seen[name] = np.bincount(members, weights, minlength=entry.d).astype(np.int64)
+        elif entry.form == "group":
+            seen[name] = release.tables[name].totals
+    return seen

@@ -15,7 +15,7 @@ from noren.methods import METHODS
 from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.models import MODELS
-from noren.models.base import Model
+from noren.models.base import Model, columns_of
 from noren.policy.problems import closest, from_validation
 from noren.schema.attribute import Attribute, HierarchySpec
 from noren.schema.hierarchy import Hierarchy
@@ -134,7 +134,7 @@ class Policy:
     @property
     def protected(self) -> tuple[str, ...]:
         """Columns that some requirement names, in the order of [attributes]."""
-        named = {name for model in self.require for name in model.on}
+        named = columns_of(self.require)
         return tuple(name for name in self.attributes if name in named)
 
     @property
@@ -270,6 +270,9 @@ class _Reader:
                 hint = "Add a line for each of them, or remove them from values."
                 self.problems.append(Problem(f"attributes.{name}.hierarchy", f"misses the values {listed}.", hint))
         key = randomness.record_key
+        if method.layout == "general" and randomness != RandomnessOptions():
+            message = f"memoised randomness is for decoys, and the method is {method.name!r}."
+            self.problems.append(Problem("randomness", message, "Remove the section."))
         if key is not None and key not in attributes and key not in self.broken:
             message = f"no column {key!r} in [attributes]."
             self.problems.append(Problem("randomness.record_key", message, closest(key, attributes)))

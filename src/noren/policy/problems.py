@@ -78,14 +78,15 @@ def cross_problems(
     for number, model in require.items():
         for name in model.on:
             where = f"require[{number}].on"
-            protected.add(name)
+            if model.about != "classes":
+                protected.add(name)
             kind = f"{model.model}/{model.distance}" if isinstance(model, TCloseness) else model.model
             if (kind, name) in seen:
                 message = f"{model.model} on {name!r} stands already in require[{seen[kind, name]}]."
                 out.append(Problem(where, message, "Keep the stricter one."))
             seen.setdefault((kind, name), number)
             if name in attributes:
-                out += _role_problem(where, name, attributes[name], model)
+                out += _role_problem(where, name, attributes[name], model, method)
             elif name not in broken:
                 out.append(Problem(where, f"no column {name!r} in [attributes].", closest(name, attributes)))
     for name, attribute in attributes.items():
@@ -106,8 +107,10 @@ def cross_problems(
     return out
 
 
-def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> list[Problem]:
+def _role_problem(where: str, name: str, attribute: Attribute, model: Model, method: Method) -> list[Problem]:
     role = attribute.role
+    if model.about == "classes":
+        return _class_problem(where, name, role, model)
     if role is Role.IDENTIFIER:
         hint = "Identifiers are dropped; remove the requirement, or give the column another role."
         return [Problem(where, f"{name!r} is an identifier and is never published.", hint)]
@@ -118,7 +121,8 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> 
     size = None if attribute.values is None else len(attribute.values)
     if attribute.bins is not None:
         size = len(attribute.bins) - 1
-    if size is not None and model.least_set_size > size + (attribute.missing == "category"):
+    sets = method.layout != "general"
+    if sets and size is not None and model.least_set_size > size + (attribute.missing == "category"):
         message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."
         remedy = f"Lower it to at most {size - 1}, or declare more values." if size > 2 else "Declare more values."
         out.append(Problem(where, message, remedy))
@@ -127,10 +131,21 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model) -> 
         out.append(Problem(where, f"semantic diversity needs a distance between the values of {name!r}.", hint))
     if isinstance(model, LEDiversity) and attribute.hierarchy is None:
         out.append(Problem(where, f"le-diversity needs a hierarchy of {name!r}.", 'Add hierarchy = "file.csv".'))
+    if isinstance(model, TCloseness) and model.distance == "tree" and attribute.hierarchy is None:
+        message = f"closeness over a tree needs a hierarchy of {name!r}."
+        out.append(Problem(where, message, 'Add hierarchy = "file.csv", or use distance = "equal".'))
     if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))
     return out
+
+
+def _class_problem(where: str, name: str, role: Role, model: Model) -> list[Problem]:
+    """A requirement on the quasi-identifiers together names those, not secrets."""
+    if role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER):
+        return []
+    hint = "Leave `on` out: it then speaks of all quasi-identifiers."
+    return [Problem(where, f"{model.model} is about quasi-identifiers, and {name!r} has the role {role}.", hint)]
 
 
 def _ordered(attribute: Attribute) -> bool:

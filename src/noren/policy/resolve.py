@@ -83,6 +83,9 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
         if name in policy.protected:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to hide one among the others."
             problems.append(Problem(where, message, "Give bins, or leave the column out."))
+        elif policy.method.layout == "general" and attribute.role is Role.QUASI_IDENTIFIER:
+            message = f"more than {OPEN_LIMIT:,} distinct values: too many to generalise."
+            problems.append(Problem(where, message, "Give bins, or leave the column out."))
         if attribute.hierarchy is not None or attribute.values is not None:
             message = f"more than {OPEN_LIMIT:,} distinct values, beyond any hierarchy or declared domain."
             problems.append(Problem(where, message, "Remove hierarchy and values, or give bins."))
@@ -92,6 +95,8 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
         return ResolvedColumn(name, attribute, None, np.zeros(0, np.int64)), problems
     domain, counts, found = _domain(where, attribute, profile)
     problems += found
+    if policy.method.layout == "general" and attribute.role is Role.QUASI_IDENTIFIER:
+        domain, counts = _widened(domain, counts, policy.hierarchies.get(name))
     rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
     hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
     problems += found
@@ -166,6 +171,20 @@ def _domain(
         origin = "bins"
     domain = Domain(tuple(values), kind, origin, merged, attribute.bins)
     return domain, np.array([known.get(value, 0) for value in values], np.int64), problems
+
+
+def _widened(
+    domain: Domain, counts: NDArray[np.int64], hierarchy: Hierarchy | None
+) -> tuple[Domain, NDArray[np.int64]]:
+    """All leaves of a given hierarchy: which of them occur would tell who is in the table."""
+    if hierarchy is None or domain.source != "data" or domain.merged or hierarchy.missing(domain.values):
+        return domain, counts
+    special = [value for value in domain.values if value not in hierarchy.leaves]
+    labels = [*hierarchy.leaves, *special]
+    kind = infer_kind(labels)
+    values = tuple(sort_labels(labels, kind) if kind in ("integer", "number") else labels)
+    known = dict(zip(domain.values, counts.tolist(), strict=True))
+    return Domain(values, kind, "policy"), np.array([known.get(value, 0) for value in values], np.int64)
 
 
 def named(counts: Mapping[str, int]) -> str:

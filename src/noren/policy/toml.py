@@ -73,8 +73,9 @@ def policy_text(policy: Policy) -> str:
         fields = model.model_dump(mode="json")
         on = fields.pop("on")
         lines += ["", "[[require]]", f"model = {value(fields.pop('model'))}"]
-        lines.append(f"on = {value(on[0] if len(on) == 1 else on)}")
-        lines += [f"{key(name)} = {value(item)}" for name, item in fields.items()]
+        if on:
+            lines.append(f"on = {value(on[0] if len(on) == 1 else on)}")
+        lines += [f"{key(name)} = {value(item)}" for name, item in fields.items() if item is not None]
     for section, part in (("method", policy.method), ("data", policy.data), ("randomness", policy.randomness)):
         fields = part.model_dump(mode="json", exclude_none=True, exclude_defaults=section != "method")
         fields = {name: item for name, item in fields.items() if item not in ({}, [])}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from noren.cells import Cells, OpenCells, SetCells, ValueCells
+from noren.cells import Cells, GroupCells, NodeCells, OpenCells, SetCells, ValueCells
 from noren.engines.encode import as_dictionary
 from noren.errors import ReleaseError
 from noren.release.manifest import ColumnEntry
@@ -27,6 +28,10 @@ def to_arrow(entry: ColumnEntry, cells: Cells) -> Any:
 
     if isinstance(cells, OpenCells):
         return cells.data
+    if isinstance(cells, NodeCells):
+        return pa.array(entry.catalogue.labels, pa.string()).take(pa.array(np.asarray(cells.data)))
+    if isinstance(cells, GroupCells):
+        return pa.array(np.asarray(cells.data), pa.int64())
     values = pa.array(entry.domain.typed(), arrow_type(entry))
     if isinstance(cells, ValueCells):
         if entry.kind == "string" and MISSING in entry.domain.index:
@@ -36,6 +41,7 @@ def to_arrow(entry: ColumnEntry, cells: Cells) -> Any:
             codes = pa.array(np.asarray(cells.data))
         return values.take(codes)
     assert entry.design is not None
+    assert isinstance(cells, SetCells)
     codes = pa.array(cells.codes(entry.design.eta).ravel())
     flat = pa.DictionaryArray.from_arrays(codes, values) if entry.kind == "string" else values.take(codes)
     offsets = np.arange(len(cells) + 1, dtype=np.int32) * entry.design.eta
@@ -65,6 +71,11 @@ def from_arrow(entry: ColumnEntry, column: Any) -> Cells:
         return OpenCells(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
     if entry.form in ("value", "member"):
         return ValueCells(entry.d, _codes(entry, column))
+    if entry.form == "node":
+        labels = entry.catalogue.labels
+        return NodeCells(len(labels), _positions(entry, column, labels, -1))
+    if entry.form == "group":
+        return GroupCells(entry.groups or 0, _group_ids(entry, column))
     assert entry.design is not None
     eta = entry.design.eta
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
@@ -83,24 +94,51 @@ def from_arrow(entry: ColumnEntry, column: Any) -> Cells:
     return SetCells.from_codes(entry.d, flat)
 
 
+def _group_ids(entry: ColumnEntry, column: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    try:
+        ids = as_integers(column)
+    except (pa.ArrowException, ValueError):
+        ids = np.full(1, -1)
+    if len(ids) and not (ids.min() >= 0 and ids.max() < (entry.groups or 0)):
+        raise ReleaseError(f"column {entry.name!r} names a group that does not exist.", hint="Ask for it again.")
+    return ids
+
+
+def as_integers(column: Any) -> np.ndarray:
+    """A column of whole numbers, whether the file kept them as numbers or as texts."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.DictionaryArray):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise ValueError("a number is missing")
+    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
 def _codes(entry: ColumnEntry, column: Any) -> np.ndarray:
+    return _positions(entry, column, entry.domain.values, entry.domain.index.get(MISSING, -1))
+
+
+def _positions(entry: ColumnEntry, column: Any, labels: Sequence[str], missing: int) -> np.ndarray:
+    """Where each cell's text stands among the labels."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from noren.cells.sets import code_dtype
 
-    domain = entry.domain
     texts, positions = as_dictionary(column, entry.name)
-    if entry.kind == "number":
+    if entry.kind == "number" and entry.form != "node":
         texts = pa.array([number_text(float(text)) for text in texts.to_pylist()], pa.string())
     table = np.full(len(texts) + 1, -1, np.int64)
     table[:-1] = (
-        pc.index_in(texts, value_set=pa.array(domain.values, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
+        pc.index_in(texts, value_set=pa.array(labels, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
     )
-    table[-1] = domain.index.get(MISSING, -1)
+    table[-1] = missing
     if (table < 0).any() and (table[positions] < 0).any():
         raise ReleaseError(
             f"column {entry.name!r} holds a value that its published domain does not name.",
             hint="Ask for the release again.",
         )
-    return np.maximum(table, 0).astype(code_dtype(entry.d))[positions]
+    return np.maximum(table, 0).astype(code_dtype(len(labels)))[positions]

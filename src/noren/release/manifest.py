@@ -6,6 +6,7 @@ column: a verdict that rests on the original publishes whether it holds, not the
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from noren.schema.distance import DISTANCES
 from noren.schema.domain import Domain, DomainSource, Kind, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.meaning import Meaning
+from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
 
 
@@ -38,6 +40,10 @@ class ColumnEntry(BaseModel):
     distance: Literal["ordinal", "numeric", "tree"] | tuple[tuple[float, ...], ...] | None = Field(
         default=None, description="How far apart two values are, where a requirement depends on it."
     )
+    nodes: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = Field(
+        default=None, description="General values that the hierarchy does not name: label and runs of base values."
+    )
+    groups: int | None = Field(default=None, ge=1, description="Number of groups whose ids stand in the column.")
 
     @model_validator(mode="after")
     def _fits(self) -> ColumnEntry:
@@ -45,8 +51,16 @@ class ColumnEntry(BaseModel):
             raise ValueError("the distances are not a square table over the values")
         if (self.values is None) != (self.form == "open") or len(set(self.values or ())) != self.d:
             raise ValueError("a column that is not open lists its values, each once")
-        if (self.design is None) != (self.form in ("value", "open")):
+        if (self.design is not None) != (self.form in ("set", "member")):
             raise ValueError("a column has a design exactly if it publishes sets or their members")
+        if (self.groups is not None) != (self.form == "group"):
+            raise ValueError("a column has groups exactly if it publishes their ids")
+        if self.form != "node" and self.nodes is not None:
+            raise ValueError("only a generalised column has general values")
+        if self.form == "node" and (self.nodes is None) == (self.hierarchy is None):
+            raise ValueError("a generalised column takes its nodes from a hierarchy or from a list")
+        if self.form == "node" and len(set(self.catalogue.labels)) != len(self.catalogue):
+            raise ValueError("two general values have one label")
         if self.design is not None and self.design.d != self.d:
             raise ValueError("the design is not over the values")
         if self.hierarchy is not None and (self.hierarchy[:1] != (self.values,) or self._ragged):
@@ -63,6 +77,14 @@ class ColumnEntry(BaseModel):
     def d(self) -> int:
         return len(self.values) if self.values is not None else 0
 
+    @cached_property
+    def catalogue(self) -> Nodes:
+        """The nodes of a generalised column."""
+        if self.nodes is None:
+            assert self.hierarchy is not None
+            return tree_of(Hierarchy(self.hierarchy)).nodes
+        return Nodes.from_runs(self.d, [label for label, _ in self.nodes], [runs for _, runs in self.nodes])
+
     @property
     def domain(self) -> Domain:
         if self.values is None:
@@ -78,7 +100,10 @@ class ColumnEntry(BaseModel):
     def published(self) -> PublishedColumn:
         ordered = self.values is not None and self.domain.is_ordered
         hierarchy = self.meaning.hierarchy
-        return PublishedColumn(self.name, self.form, self.d, self.design, ordered, self.distances, hierarchy)
+        nodes = self.catalogue if self.form == "node" else None
+        return PublishedColumn(
+            self.name, self.form, self.d, self.design, ordered, self.distances, hierarchy, self.role, nodes
+        )
 
     @property
     def distances(self) -> NDArray[np.float64] | None:
@@ -112,8 +137,10 @@ class Manifest(BaseModel):
     noren: str = Field(description="Version of the software that made the release.")
     title: str = ""
     records: int = Field(ge=0, description="Number of people.")
-    layout: Literal["sets", "records"] = Field(
-        default="sets", description="One row per person with sets, or one shuffled row per possible value."
+    suppressed: int = Field(default=0, ge=0, description="Number of people left out to protect the others.")
+    layout: Literal["sets", "records", "general"] = Field(
+        default="sets",
+        description="One row per person with sets or with general values, or one shuffled row per possible value.",
     )
     columns: tuple[ColumnEntry, ...]
     requirements: tuple[dict[str, Any], ...]
@@ -126,7 +153,13 @@ class Manifest(BaseModel):
         if len({entry.name for entry in self.columns}) != len(self.columns):
             raise ValueError("two columns have one name")
         forms = [entry.form for entry in self.columns if entry.design is not None]
-        if forms != ["member"] if self.layout == "records" else "member" in forms:
+        general = any(entry.form in ("node", "group") for entry in self.columns)
+        fits = {
+            "sets": "member" not in forms and not general,
+            "records": forms == ["member"] and not general,
+            "general": not forms,
+        }
+        if not fits[self.layout]:
             raise ValueError("the layout does not fit the columns")
         return self
 

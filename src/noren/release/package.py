@@ -12,15 +12,16 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from noren.cells import CellBatch
+from noren.cells import CellBatch, GroupTable
 from noren.errors import ReleaseError
+from noren.release.groups import COLUMNS, read_groups, write_groups
 from noren.release.manifest import ColumnEntry, Manifest
 from noren.release.store import CsvStore, ParquetStore, Store, write_data
 
@@ -87,28 +88,58 @@ def store_for(path: Path) -> Store:
     return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path)
 
 
+def write_tables(
+    directory: Path, columns: Iterable[ColumnEntry], tables: Mapping[str, GroupTable], file_format: str
+) -> None:
+    """Write the group table of every column that has one."""
+    for number, entry in grouped(columns):
+        write_groups(directory / f"groups-{number}.{file_format}", entry, tables[entry.name])
+
+
+def grouped(columns: Iterable[ColumnEntry]) -> list[tuple[int, ColumnEntry]]:
+    """The columns that publish group ids, numbered as their files are."""
+    return list(enumerate((entry for entry in columns if entry.form == "group"), 1))
+
+
 def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
-    """Write datapackage.json for a data file that stands in the directory."""
+    """Write datapackage.json for the data file and the group tables that stand in the directory."""
     block = manifest.model_dump(mode="json")
-    resource = {
-        "name": "data",
-        "path": data.name,
-        "format": data.suffix[1:],
-        "mediatype": MEDIA[data.suffix[1:]],
-        "encoding": "utf-8",
-        "bytes": data.stat().st_size,
-        "hash": f"sha256:{checksum(data)}",
-        "schema": {"fields": [_field(entry) for entry in manifest.columns]},
-    }
+    schema: dict[str, Any] = {"fields": [_field(entry) for entry in manifest.columns]}
+    tables = grouped(manifest.columns)
+    if tables:
+        schema["foreignKeys"] = [
+            {"fields": [entry.name], "reference": {"resource": f"groups-{number}", "fields": ["group"]}}
+            for number, entry in tables
+        ]
+    resources = [_resource("data", data, schema)]
+    for number, entry in tables:
+        kinds = ("integer", "any" if entry.kind == "string" else entry.kind, "integer")
+        fields = [{"name": name, "type": kind} for name, kind in zip(COLUMNS, kinds, strict=True)]
+        path = directory / f"groups-{number}{data.suffix}"
+        described = {"title": f"Which values of {entry.name} each group holds"}
+        resources.append(_resource(path.stem, path, {"fields": fields}) | described)
     package = {
         "profile": "data-package",
         "name": "noren-release",
         "title": manifest.title or "Release",
-        "resources": [resource],
+        "resources": resources,
         "noren": {**block, "sha256": manifest_digest(block)},
     }
     path = directory / DESCRIPTOR
     path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _resource(name: str, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "path": path.name,
+        "format": path.suffix[1:],
+        "mediatype": MEDIA[path.suffix[1:]],
+        "encoding": "utf-8",
+        "bytes": path.stat().st_size,
+        "hash": f"sha256:{checksum(path)}",
+        "schema": schema,
+    }
 
 
 def _field(entry: ColumnEntry) -> dict[str, Any]:
@@ -119,13 +150,19 @@ def _field(entry: ColumnEntry) -> dict[str, Any]:
         field["constraints"] = {"minLength": entry.design.eta, "maxLength": entry.design.eta, "required": True}
         field["description"] = f"A set of {entry.design.eta} possible values, in domain order."
         field["arrayItem"] = {"type": entry.kind}
+    elif entry.form == "node":
+        field["type"] = "string"
+        field["description"] = "A general value; the manifest tells which values lie under it."
+    elif entry.form == "group":
+        field["type"] = "integer"
+        field["description"] = "A group; its own table tells which values it holds."
     else:
         field["type"] = "any" if entry.form == "open" else entry.kind
     return field
 
 
-def read_package(directory: Path) -> tuple[Manifest, Path]:
-    """The manifest and data file of a release directory, after all checks."""
+def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable]]:
+    """The manifest, data file and group tables of a release directory, after all checks."""
     descriptor = directory / DESCRIPTOR
     if not directory.is_dir() or not descriptor.is_file():
         raise ReleaseError(
@@ -135,9 +172,8 @@ def read_package(directory: Path) -> tuple[Manifest, Path]:
         package = json.loads(descriptor.read_text(encoding="utf-8"))
         block = dict(package["noren"])
         stated = block.pop("sha256")
-        resource = package["resources"][0]
-        name = resource["path"]
-        size, digest = resource["bytes"], resource["hash"]
+        files = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"]]
+        name = files[0][0]
     except (ValueError, KeyError, IndexError, TypeError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
     if stated != manifest_digest(block):
@@ -145,12 +181,16 @@ def read_package(directory: Path) -> tuple[Manifest, Path]:
     if name not in ("data.parquet", "data.csv"):
         raise _tampered(descriptor, "it names a data file that no release has")
     data = directory / name
-    if data.is_symlink() or not data.is_file():
-        raise ReleaseError(f"{directory}: {name} is missing.", hint="The copy is incomplete: ask for it again.")
-    if data.stat().st_size != size or digest != f"sha256:{checksum(data)}":
-        raise _tampered(data, "its checksum differs from the descriptor's")
     try:
-        return Manifest.model_validate(block), data
+        manifest = Manifest.model_validate(block)
+        numbered = grouped(manifest.columns)
+        names = [name, *(f"groups-{number}{data.suffix}" for number, _ in numbered)]
+        if [path for path, _, _ in files] != names:
+            raise _tampered(descriptor, "it names a data file that no release has")
+        for path, size, digest in files:
+            _check_file(directory, path, size, digest)
+        tables = {entry.name: read_groups(directory / f"groups-{n}{data.suffix}", entry) for n, entry in numbered}
+        return manifest, data, tables
     except ValidationError as error:
         if block.get("format") != 1:
             raise ReleaseError(
@@ -158,6 +198,14 @@ def read_package(directory: Path) -> tuple[Manifest, Path]:
                 hint="Install the version of noren that wrote it, or a newer one.",
             ) from None
         raise _tampered(descriptor, f"{error.error_count()} of its fields are not valid") from None
+
+
+def _check_file(directory: Path, name: str, size: Any, digest: Any) -> None:
+    path = directory / name
+    if path.is_symlink() or not path.is_file():
+        raise ReleaseError(f"{directory}: {name} is missing.", hint="The copy is incomplete: ask for it again.")
+    if path.stat().st_size != size or digest != f"sha256:{checksum(path)}":
+        raise _tampered(path, "its checksum differs from the descriptor's")
 
 
 def _tampered(path: Path, why: str) -> ReleaseError:

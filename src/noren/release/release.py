@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noren.analysis.axes import Axis
 from noren.analysis.estimate import Count, Estimate
-from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
-from noren.cells import CellBatch, Cells, OpenCells, SetCells, ValueCells, batch_length, concat
+from noren.cells import CellBatch, Cells, GroupTable, batch_length, concat
 from noren.designs.any import Design
-from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError, ReleaseError
+from noren.release.answers import answer
 from noren.release.convert import to_arrow
-from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
-from noren.release.package import FileFormat, aside, read_package, store_for, write_cells, write_descriptor
+from noren.release.manifest import Manifest, VerdictEntry
+from noren.release.package import (
+    FileFormat,
+    aside,
+    read_package,
+    store_for,
+    write_cells,
+    write_descriptor,
+    write_tables,
+)
 from noren.release.store import Store
-from noren.schema.domain import Domain, infer_kind, sort_labels
 from noren.schema.meaning import Meaning
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from noren.analysis.estimators import Tabulation
-
-CELL_LIMIT = 20_000_000
-"""Largest cross tabulation that is worked out at once."""
 EXPAND_LIMIT = 1_000_000
 ANSWER = ("count", "std_error", "low", "high")
 """Columns that an estimate adds to those asked for."""
@@ -38,14 +38,24 @@ ANSWER = ("count", "std_error", "low", "high")
 class Release:
     """What is published: the cells and the manifest, and nothing that came before them."""
 
-    def __init__(self, manifest: Manifest, store: Store, path: Path | None = None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        store: Store,
+        path: Path | None = None,
+        tables: Mapping[str, GroupTable] | None = None,
+    ) -> None:
         self.manifest = manifest
         self.path = path
+        self.tables = dict(tables or {})
+        """What the groups of every taken-apart column hold."""
         self._store = store
 
     def __repr__(self) -> str:
-        sets = [c.name for c in self.manifest.columns if c.form == "set"]
-        return f"<Release of {self.records:,} records: {', '.join(self.columns)}; sets: {', '.join(sets) or 'none'}>"
+        kinds = {"set": "sets", "node": "general", "group": "groups"}
+        held = {word: [c.name for c in self.manifest.columns if c.form == form] for form, word in kinds.items()}
+        hidden = [f"{word}: {', '.join(names)}" for word, names in held.items() if names] or ["sets: none"]
+        return f"<Release of {self.records:,} records: {', '.join(self.columns)}; {'; '.join(hidden)}>"
 
     # ------------------------------------------------------------------ what is there
 
@@ -56,7 +66,7 @@ class Release:
     @property
     def rows(self) -> int:
         """Rows of the published table: one per person, or one per member of each person's set."""
-        if self.manifest.layout == "sets":
+        if self.manifest.layout != "records":
             return self.records
         return self.records * next(iter(self.designs.values())).eta
 
@@ -117,6 +127,8 @@ class Release:
         """
         if self.manifest.layout == "records":
             raise QueryError("this release has one row per possible value already.", hint="Use frame().")
+        if self.manifest.layout == "general":
+            raise QueryError("this release has general values and no sets to expand.", hint="Use frame().")
         rows = self.records
         for design in self.designs.values():
             rows *= design.eta
@@ -139,6 +151,7 @@ class Release:
             data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
             if rows != self.rows:
                 raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
+            write_tables(work, self.manifest.columns, self.tables, file_format)
             write_descriptor(work, data, self.manifest)
         return target
 
@@ -164,15 +177,13 @@ class Release:
         """
         import polars as pl
 
-        estimator = estimator or self._default_estimator
         names = (by,) if isinstance(by, str) else tuple(by)
         if not names:
             raise QueryError("estimate needs at least one column.", hint='For example estimate(["job", "disease"]).')
         if not 0 < level < 1:
             raise QueryError(f"level={level} is not a probability.", hint="For example 0.95.")
-        asked = self._ask(names, where or {})
-        shown, records = asked.shown, asked.records
-        result = self._tabulate(asked, estimator, level, population, progress)
+        result = answer(self, names, where or {}, estimator, level, population, progress)
+        shown = result.shown
         titles = tuple(_free(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
         grid = np.indices(result.counts.shape[: len(shown)]).reshape(len(shown), -1)
         frame = pl.DataFrame(
@@ -182,7 +193,7 @@ class Release:
             }
             | {
                 "count": result.counts.ravel(),
-                "std_error": result.std_error.ravel(),
+                "std_error": pl.Series(result.std_error.ravel()).fill_nan(None),
                 "low": result.low.ravel(),
                 "high": result.high.ravel(),
             }
@@ -190,13 +201,14 @@ class Release:
         return Estimate(
             by=titles,
             frame=frame,
-            estimator=estimator,
-            level=level,
+            estimator=result.estimator,
+            level=result.level,
             population=population,
-            records=records,
+            records=result.records,
             where=dict(where or {}),
             order={title: group.labels for title, group in zip(titles, shown, strict=True)},
-            diagnostics=result.diagnostics | {"iterations": result.iterations},
+            diagnostics=dict(result.diagnostics),
+            assumes=result.assumes,
         )
 
     def count(
@@ -208,142 +220,20 @@ class Release:
         population: bool = False,
     ) -> Count:
         """How many records meet all conditions, with an interval."""
-        estimator = estimator or self._default_estimator
         if not where:
             raise QueryError("count needs a condition.", hint='For example count({"job": ["Lawyer"]}).')
-        asked = self._ask((), where)
-        records = asked.records
-        if not asked.axes:
-            exact = float(records)
-            return Count(exact, 0.0, exact, exact, level, "exact", records, assumes="no decoys are involved")
-        result = self._tabulate(asked, estimator, level, population, None)
+        result = answer(self, (), where, estimator, level, population, None)
+        error = float(result.std_error.ravel()[0])
         return Count(
             count=float(result.counts.ravel()[0]),
-            std_error=float(result.std_error.ravel()[0]),
+            std_error=None if np.isnan(error) else error,
             low=float(result.low.ravel()[0]),
             high=float(result.high.ravel()[0]),
-            level=level,
-            estimator=estimator,
-            records=records,
+            level=result.level,
+            estimator=result.estimator,
+            records=result.records,
+            assumes=result.assumes,
         )
-
-    @property
-    def _default_estimator(self) -> str:
-        return "likelihood" if self.manifest.layout == "sets" else "linear"
-
-    def _tabulate(
-        self,
-        asked: _Asked,
-        estimator: str,
-        level: float,
-        population: bool,
-        progress: Callable[[int, float], None] | None,
-    ) -> Tabulation:
-        """The table that was asked for, whatever the layout of the rows."""
-        from noren.analysis.estimators import tabulate
-
-        options: dict[str, Any] = {"level": level, "population": population, "progress": progress}
-        if self.manifest.layout == "sets":
-            return tabulate(asked.axes, estimator, **options)
-        if asked.members is None:
-            return _scaled(tabulate(asked.axes, **options), self.records / self.rows)
-        from noren.analysis.semantic import tabulate_records
-
-        place = next(i for i, axis in enumerate(asked.axes) if not isinstance(axis.design, DecoyDesign))
-        axis, others = asked.axes[place], [other for i, other in enumerate(asked.axes) if i != place]
-        assert not isinstance(axis.design, DecoyDesign)
-        table = tabulate_records(
-            others,
-            asked.members,
-            axis.design,
-            name=axis.name,
-            axis_groups=axis.groups,
-            n_groups=axis.n_groups,
-            estimator=estimator,
-            **options,
-        )
-        return _moved(table, place)
-
-    def _ask(self, by: Sequence[str], where: Mapping[str, Any]) -> _Asked:
-        """Axes for the columns asked for, then for conditions on decoy columns. Exact columns are filtered here."""
-        meanings = self.meanings()
-        parsed = [(text, *parse_by(text, meanings)) for text in by]
-        if len({meaning.name for _, meaning, _, _ in parsed}) != len(parsed):
-            raise QueryError("a column is asked for twice.", hint="Name every column once, at one level.")
-        needed = list(dict.fromkeys([m.name for _, m, _, _ in parsed] + [find(n, meanings).name for n in where]))
-        cells = self.cells(needed)
-        domains: dict[str, Domain] = {}
-        for name in needed:
-            cells[name], domains[name] = _closed(self.manifest.column(name), cells[name])
-        keep = np.ones(self.rows, bool)
-        hidden: dict[str, np.ndarray] = {}
-        for name, wanted in where.items():
-            allowed = allowed_values(meanings[name], wanted, domains[name])
-            column = cells[name]
-            if isinstance(column, ValueCells) and name not in self.designs:
-                keep &= allowed[column.data]
-            else:
-                hidden[name] = allowed
-        if not keep.all():
-            rows = np.flatnonzero(keep)
-            cells = {name: column.take(rows) for name, column in cells.items()}
-        axes: list[Axis] = []
-        shown: list[Grouping] = []
-        for text, meaning, mark, argument in parsed:
-            group = grouping(text, meaning, mark, argument, domains[meaning.name])
-            axes.append(self._axis(group, cells[meaning.name], hidden.pop(meaning.name, None)))
-            shown.append(group)
-        for name, allowed in hidden.items():
-            groups = np.where(allowed, 0, -1).astype(np.int64)
-            axes.append(Axis(name, self._sets(name, cells[name]), self.designs[name], groups, 1))
-        size = int(np.prod([float(axis.cells.d) for axis in axes])) if axes else 1
-        if size > CELL_LIMIT:
-            raise QueryError(
-                f"the cross tabulation would have {size:,} cells, more than {CELL_LIMIT:,}.",
-                hint="Ask for fewer columns, a hierarchy level (zip@1) or intervals (age/10).",
-            )
-        members = [cells[name] for name in needed if self.manifest.column(name).form == "member"]
-        records = int(keep.sum()) * self.records // max(1, self.rows)
-        return _Asked(axes, shown, records, members[0] if members else None)  # type: ignore[arg-type]
-
-    def _axis(self, group: Grouping, column: Cells, allowed: np.ndarray | None) -> Axis:
-        if isinstance(column, ValueCells) and group.column not in self.designs:
-            codes = group.groups[column.data]
-            return Axis(group.title, ValueCells(len(group.labels), codes), DecoyDesign.exact(len(group.labels)))
-        design = self.designs[group.column]
-        sets = self._sets(group.column, column)
-        groups = group.groups if allowed is None else np.where(allowed, group.groups, -1)
-        if allowed is None and group.is_identity:
-            return Axis(group.title, sets, design)
-        return Axis(group.title, sets, design, groups.astype(np.int64), len(group.labels))
-
-    def _sets(self, name: str, column: Cells) -> SetCells:
-        """The sets of a decoy column; none where its members are shuffled, because nobody knows them."""
-        if isinstance(column, SetCells):
-            return column
-        design = self.designs[name]
-        return SetCells.from_codes(design.d, np.zeros((0, design.eta), np.int64))
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question in terms of axes; `members` are the shuffled values of the decoy column, if that is asked for."""
-
-    axes: Sequence[Axis]
-    shown: Sequence[Grouping]
-    records: int
-    members: ValueCells | None
-
-
-def _moved(table: Tabulation, place: int) -> Tabulation:
-    """The same table with its last dimension at another place."""
-    arrays = ("counts", "std_error", "low", "high", "interval")
-    return replace(table, **{name: np.moveaxis(getattr(table, name), -1, place) for name in arrays})
-
-
-def _scaled(table: Tabulation, factor: float) -> Tabulation:
-    """Counts of people from counts of rows."""
-    return replace(table, **{name: getattr(table, name) * factor for name in ("counts", "std_error", "low", "high")})
 
 
 def _free(name: str, taken: Container[str]) -> str:
@@ -353,23 +243,7 @@ def _free(name: str, taken: Container[str]) -> str:
     return name
 
 
-def _closed(entry: ColumnEntry, cells: Cells) -> tuple[Cells, Domain]:
-    """Cells with a domain; an open column gets one from what it holds."""
-    if not isinstance(cells, OpenCells):
-        return cells, entry.domain
-    from noren.engines.encode import encode_labels, label_counts
-
-    labels, _, missing = label_counts(cells.data, entry.name)
-    from noren.schema.domain import MISSING
-
-    labels = [*labels, MISSING] if missing else labels
-    kind = infer_kind(labels)
-    domain = Domain(tuple(sort_labels(labels, kind)), kind)
-    codes, _ = encode_labels(cells.data, entry.name, domain)
-    return ValueCells(len(domain), codes), domain
-
-
 def open_release(path: str | Path) -> Release:
     """Open a release directory: checksums are compared, and a damaged or incomplete one is refused."""
-    manifest, data = read_package(Path(path))
-    return Release(manifest, store_for(data), Path(path))
+    manifest, data, tables = read_package(Path(path))
+    return Release(manifest, store_for(data), Path(path), tables)

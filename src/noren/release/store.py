@@ -51,7 +51,7 @@ class ParquetStore:
         import pyarrow.parquet as pq
 
         lists = [f"{entry.name}.list.element" for entry in columns if entry.form == "set" and entry.kind == "string"]
-        texts = [entry.name for entry in columns if entry.form in ("value", "member") and entry.kind == "string"]
+        texts = [e.name for e in columns if e.form == "node" or (e.form in ("value", "member") and e.kind == "string")]
         names = [entry.name for entry in columns]
         try:
             with pq.ParquetFile(self.path, read_dictionary=[*lists, *texts], pre_buffer=False) as file:

@@ -55,7 +55,7 @@ def holder_report(outcome: Outcome, estimate: Estimate | None = None) -> str:
         "<p>Every line was checked on the published cells, by code that took no part in making them.</p>",
         _verdicts(facts),
         "<h2>What an adversary still learns</h2>",
-        _adversary(facts),
+        _adversary(facts) if facts.designs else _classes(facts),
         "<h2>What is not protected</h2>",
         _limits(facts, outcome),
     ]
@@ -96,8 +96,16 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequen
 def _summary(outcome: Outcome) -> str:
     facts = outcome.facts
     dropped = f" {facts.dropped:,} records were dropped for missing values." if facts.dropped else ""
+    if facts.suppressed:
+        share = facts.suppressed / (facts.records + facts.suppressed)
+        dropped += f" {facts.suppressed:,} records ({share:.2%}) were suppressed to protect the others."
     order = "The rows are in a random order that has nothing to do with the original's."
-    if facts.memoised:
+    if not facts.designs:
+        decoys = (
+            "General values and groups were chosen for these records together: a second release of the same people "
+            "would choose others, and the two could be intersected."
+        )
+    elif facts.memoised:
         decoys = "Decoys are memoised: a person with the same value keeps the same decoys in every release."
     else:
         decoys = (
@@ -112,6 +120,10 @@ def _columns(facts: HolderFacts, outcome: Outcome) -> str:
     for entry in outcome.release.manifest.columns:
         design = facts.designs.get(entry.name)
         form = "as it is" if design is None else f"a set of {design.eta} of {design.d} values"
+        if entry.form == "node":
+            form = "as general values"
+        if entry.form == "group":
+            form = f"as the numbers of {entry.groups:,} groups; a second table lists each group's values"
         if entry.form == "member" and design is not None:
             form = f"{design.eta} shuffled rows, one per value of a set out of {design.d} values"
         column = facts.columns[entry.name]
@@ -168,15 +180,37 @@ def _adversary(facts: HolderFacts) -> str:
     return text + _table(header, rows, (1, 2, 3, 4))
 
 
+def _classes(facts: HolderFacts) -> str:
+    """What the classes of a generalised release leave, and what they cost."""
+    text = (
+        "<p>An adversary who knows a person's quasi-identifiers finds the class of records that could be the person's, "
+        "and believes each of its secrets as often as it occurs there. The verdicts above bound that for every class. "
+        "The bound is for someone who knows nothing else: who knows how the method works, or that some values of the "
+        "class are impossible for the person, can rule records out.</p>"
+    )
+    rows = [[name.replace("_", " "), f"{figure:,.4g}"] for name, figure in facts.losses.items()]
+    cost = "<p>What it cost; scores are better when large, losses when small.</p>"
+    return text + cost + _table(("Measure", "Found"), rows, (1,))
+
+
 def _limits(facts: HolderFacts, outcome: Outcome) -> str:
-    plain = [e.name for e in outcome.release.manifest.columns if e.design is None]
+    plain = [e.name for e in outcome.release.manifest.columns if e.form in ("value", "open")]
+    hidden = "the truth inside the sets" if facts.designs else "which of the class's secrets is the person's"
     items = [
         f"Columns published as they are: {escape(', '.join(plain)) or 'none'}. Whoever knows them can find a person's "
-        "row; what is hidden is the truth inside the sets.",
+        f"row; what is hidden is {hidden}.",
         "Whether a person is in the table at all.",
-        "What several columns' sets tell together, where the columns are correlated.",
-        "People who are in two releases with fresh decoys: the sets can be intersected.",
     ]
+    if facts.designs:
+        items += [
+            "What several columns' sets tell together, where the columns are correlated.",
+            "People who are in two releases with fresh decoys: the sets can be intersected.",
+        ]
+    else:
+        items += [
+            "People who are in two releases: their classes can be intersected.",
+            "What an adversary infers from knowing the method itself (minimality attacks).",
+        ]
     items += [escape(note) for note in facts.notes]
     return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 

@@ -1,0 +1,127 @@
+"""Command about the strength of requirements: strength."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noren.cli.render import echo_json, table
+from noren.errors import DataError
+
+if TYPE_CHECKING:
+    from noren.metrics.strength import EligibleRanges
+
+
+@click.command(epilog="Example: noren strength --tau 0.3 --l 5 --data patients.csv --column disease")
+@click.option("--tau", required=True, type=float, help="Largest permitted share of one value, from 1/l to below 1.")
+@click.option("--l", "size", required=True, type=click.IntRange(2), help="Values that must share a whole class.")
+@click.option("--values", type=click.IntRange(2), help="Number of sensitive values m. Instead: --data and --column.")
+@click.option("--data", type=click.Path(path_type=Path), help="Table whose column is looked at.")
+@click.option("--column", help="The sensitive column of --data.")
+@click.option("--separator", help="Column separator of a CSV (sniffed otherwise).")
+@click.option("--encoding", help="Text encoding of a CSV (sniffed otherwise).")
+@click.option("--missing", multiple=True, help="A text that means 'missing', for example '?'. Repeatable.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Chart of the bounds: .html, .png, .svg.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def strength(
+    tau: float,
+    size: int,
+    values: int | None,
+    data: Path | None,
+    column: str | None,
+    separator: str | None,
+    encoding: str | None,
+    missing: tuple[str, ...],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Which simple and recursive diversity imply (tau, l)-diversity, and what a table can meet at all."""
+    from noren.metrics.strength import checked_requirement, eligibility, strength_table, weakest_simple
+    from noren.metrics.strength_chart import save_chart_of
+
+    checked_requirement(tau, size)
+    if (values is None) == (data is None) or (data is None) != (column is None):
+        raise click.UsageError("Give either --values, or --data with --column.")
+    ranges: EligibleRanges | None = None
+    notes: list[str] = []
+    if data is not None and column is not None:
+        ranges, notes = _ranges_of(data, column, separator, encoding, missing)
+    m = values if values is not None else ranges.values if ranges is not None else 0
+    checked_requirement(tau, size, m)
+    bounds = strength_table(m, tau, size)
+    simple = weakest_simple(tau, size)
+    verdicts = [] if ranges is None else eligibility(ranges, tau, size)
+    if plot is not None:
+        save_chart_of(m, tau, size, plot)
+    if as_json:
+        answer: dict[str, Any] = {"tau": tau, "l": size, "values": m, "weakest_simple_l": simple}
+        answer["recursive"] = [{"l": row.l, "largest_c": row.exact, "paper_c": row.paper} for row in bounds]
+        if ranges is not None:
+            answer["ranges"] = {
+                "records": ranges.records,
+                "simple_l": ranges.simple,
+                "entropy_l": ranges.entropy,
+                "distinct_l": ranges.values,
+                "recursive_c_above": dict(zip(range(2, m + 1), ranges.recursive, strict=True)),
+                "base_values_suffice": ranges.base_values_suffice(tau, size),
+            }
+            answer["eligible"] = [asdict(verdict) for verdict in verdicts]
+        echo_json({**answer, "notes": notes, "plot": str(plot) if plot else None})
+        return
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
+    click.echo(f"({tau:g}, {size})-diversity over {m} values. Simple l-diversity implies it from l = {simple} on.\n")
+    head, rows = ["l", "largest c", "by theorem 23"], []
+    for row in bounds:
+        cells = [row.l, f"{row.exact:.4g}", "-" if row.paper is None else f"{row.paper:.4g}"]
+        if ranges is not None:
+            least = ranges.smallest_c(row.l)
+            cells += [f"{least:.4g}", "yes" if least < row.exact else "no"]
+        rows.append(cells)
+    if ranges is not None:
+        head += ["this column needs c above", "eligible"]
+    table("Recursive (c, l)-diversity", head, rows, head[:4])
+    if size > 2:
+        click.echo(f"It implies ({tau:g}, {size}) up to the largest c. Below l = {size} that is under 1.")
+    if size == m and bounds[-1].exact <= 1:
+        click.echo("No class satisfies these: all values must be equally common, and recursive diversity is strict.")
+    if ranges is not None:
+        _show_eligible(ranges, tau, size, verdicts)
+    if plot is not None:
+        click.echo(f"Written: {plot}")
+
+
+def _show_eligible(ranges: EligibleRanges, tau: float, size: int, verdicts: list[Any]) -> None:
+    rows = [
+        [v.model, v.allows, v.asked, "yes" if v.eligible else "NO", "yes" if v.guarantees else "-"] for v in verdicts
+    ]
+    columns = ("model", "this column allows", "asked", "eligible", f"implies ({tau:g}, {size})")
+    click.echo("")
+    table(f"What {ranges.records:,} records with {ranges.values} values can meet", columns, rows)
+    if ranges.base_values_suffice(tau, size):
+        click.echo(f"({tau:g}, {size})-diversity needs no generalised sensitive value.")
+    else:
+        click.echo(f"({tau:g}, {size})-diversity needs generalised sensitive values: the whole column exceeds it.")
+
+
+def _ranges_of(
+    data: Path, column: str, separator: str | None, encoding: str | None, missing: tuple[str, ...]
+) -> tuple[EligibleRanges, list[str]]:
+    """The eligible ranges of a file's column, and what was guessed or decided on the way."""
+    from noren.engines.local import OPEN_LIMIT, LocalEngine
+    from noren.io.source import open_source
+    from noren.metrics.strength import eligible_ranges
+
+    source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
+    if column not in source.columns:
+        raise DataError(f"{source.name}: no column {column!r}.", hint=f"Columns: {', '.join(source.columns)}.")
+    found = LocalEngine().profile(source, [column], bins={}).columns[column]
+    if found.is_open:
+        raise DataError(f"{column!r} has more than {OPEN_LIMIT:,} values.", hint="Round or group them first.")
+    notes = list(source.notes)
+    if found.missing:
+        notes.append(f"{found.missing:,} missing cells count as one more value.")
+    return eligible_ranges([*found.counts.values(), found.missing]), notes

@@ -1,0 +1,133 @@
+"""Whether a class of records meets its requirements, from its histograms: the methods' side of every model.
+
+The verification never uses this file. A requirement is a kind and two numbers; the tables that some kinds need (the
+overall distribution, the levels of a hierarchy) come per sensitive column.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+K_ANONYMITY = 0
+DISTINCT = 1
+FREQUENCY = 2
+ENTROPY = 3
+RECURSIVE = 4
+ALPHA_K = 5
+CLOSE_EQUAL = 6
+CLOSE_ORDERED = 7
+CLOSE_TREE = 8
+TAU_L = 9
+BETA_BASIC = 10
+BETA_ENHANCED = 11
+DELTA = 12
+P_SENSITIVE = 13
+SUBTREES = 14
+
+TOLERANCE = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def class_holds(kinds, columns, first, second, values, reference, levels, heights, hists, n):
+    """All requirements on one class.
+
+    kinds, columns, first, second: one entry per requirement. values[j]: domain size of sensitive column j.
+    reference[j, v]: share of value v in the whole table. levels[j, h, v]: group of v at height h. heights[j]: height
+    of the tree. hists[j, v]: records of the class with value v. n: records of the class.
+    """
+    if n <= 0:
+        return False
+    for r in range(len(kinds)):
+        j = columns[r]
+        m = values[j] if j >= 0 else 0
+        if not _one(kinds[r], first[r], second[r], m, reference, levels, heights, hists, j, n):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _one(kind, a, b, m, reference, levels, heights, hists, j, n):
+    if kind == K_ANONYMITY:
+        return n >= a
+    if kind in (DISTINCT, P_SENSITIVE):
+        seen = 0
+        for v in range(m):
+            if hists[j, v] > 0:
+                seen += 1
+        return seen >= a and (kind == DISTINCT or n >= b)
+    if kind in (FREQUENCY, ALPHA_K):
+        top = 0.0
+        for v in range(m):
+            top = max(top, hists[j, v])
+        if kind == FREQUENCY:
+            return top * a <= n * (1 + TOLERANCE)
+        return top <= a * n * (1 + TOLERANCE) and n >= b
+    if kind == ENTROPY:
+        total = 0.0
+        for v in range(m):
+            if hists[j, v] > 0:
+                p = hists[j, v] / n
+                total -= p * np.log(p)
+        return total >= np.log(a) - TOLERANCE
+    if kind in (RECURSIVE, TAU_L):
+        ranked = np.sort(hists[j, :m].astype(np.float64))[::-1]
+        if kind == RECURSIVE:
+            rest = 0.0
+            for i in range(int(b) - 1, m):
+                rest += ranked[i]
+            return ranked[0] < a * rest * (1 - 1e-12)
+        total = 0.0
+        for k in range(1, min(m, int(b) - 1) + 1):
+            total += ranked[k - 1]
+            if total / n > a + (1 - a) * (k - 1) / (b - 1) + TOLERANCE:
+                return False
+        return m >= b
+    if kind == CLOSE_EQUAL:
+        moved = 0.0
+        for v in range(m):
+            moved += abs(hists[j, v] / n - reference[j, v])
+        return moved / 2 <= a + TOLERANCE
+    if kind == CLOSE_ORDERED:
+        moved = 0.0
+        ahead = 0.0
+        for v in range(m - 1):
+            ahead += hists[j, v] / n - reference[j, v]
+            moved += abs(ahead)
+        return m < 2 or moved / (m - 1) <= a + TOLERANCE
+    if kind == CLOSE_TREE:
+        moved = 0.0
+        height = heights[j]
+        extra = np.empty(m, np.float64)
+        for h in range(height):
+            extra[:] = 0.0
+            for v in range(m):
+                extra[levels[j, h, v]] += hists[j, v] / n - reference[j, v]
+            for g in range(m):
+                moved += abs(extra[g])
+        return moved / (2 * height) <= a + TOLERANCE
+    if kind in (BETA_BASIC, BETA_ENHANCED):
+        for v in range(m):
+            q = reference[j, v]
+            gain = hists[j, v] / n - q
+            if gain <= 0:
+                continue
+            bound = a
+            if kind == BETA_ENHANCED and q > 0:
+                bound = min(a, -np.log(q))
+            if gain > bound * q + TOLERANCE * q:
+                return False
+        return True
+    if kind == DELTA:
+        for v in range(m):
+            q = reference[j, v]
+            if q > 0 and (hists[j, v] <= 0 or abs(np.log(hists[j, v] / n / q)) >= a):
+                return False
+        return True
+    if kind == SUBTREES:
+        h = heights[j] - int(b)
+        count = np.zeros(m, np.float64)
+        for v in range(m):
+            count[levels[j, h, v]] += hists[j, v]
+        return count.max() * a <= n * (1 + TOLERANCE)
+    return False

@@ -1,0 +1,213 @@
+"""The three-phase algorithm TP (Xiao, Yi, Tao 2010): which records of groups with equal values must be moved out.
+
+A group's pillars are its commonest sensitive values. A group is fat if it holds more than l times its pillars'
+height, thin if exactly l times. The residue is what was moved out.
+"""
+
+# ruff: noqa: E741  l is the papers' letter
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from noren.kernels.bucket_groups import eligible_cap
+
+
+@njit(cache=True, nogil=True)
+def first_phase(bounds, counts, l):
+    """While a group is not eligible one record of a pillar leaves it: what stays of every entry, sizes and heights."""
+    groups = len(bounds) - 1
+    left = counts.copy()
+    size = np.zeros(groups, np.int64)
+    high = np.zeros(groups, np.int64)
+    for g in range(groups):
+        high[g] = eligible_cap(left[bounds[g] : bounds[g + 1]], l)
+        for e in range(bounds[g], bounds[g + 1]):
+            left[e] = min(left[e], high[g])
+            size[g] += left[e]
+    return left, size, high
+
+
+@njit(cache=True, nogil=True)
+def three_phase(bounds, values, counts, m, l, walk, group_walk):
+    """How many records of every entry stay, and how many records were in the residue after each phase.
+
+    Entries bounds[g] <= e < bounds[g + 1] of group g say that counts[e] of its records have value values[e].
+    walk: the entries, value by value, in the order in which they are tried; group_walk: the same for groups.
+    The table must be l-eligible. Returns (left, residue sizes after the three phases, rounds of phase 3).
+    """
+    groups = len(bounds) - 1
+    left, size, high = first_phase(bounds, counts, l)
+    residue = np.zeros(m, np.int64)
+    for e in range(len(values)):
+        residue[values[e]] += counts[e] - left[e]
+    sizes = np.zeros(3, np.int64)
+    sizes[0] = residue.sum()
+    owner = np.empty(len(values), np.int64)
+    starts = np.zeros(m + 1, np.int64)
+    for g in range(groups):
+        for e in range(bounds[g], bounds[g + 1]):
+            owner[e] = g
+            starts[values[e] + 1] += 1
+    starts = np.cumsum(starts)
+    total = sizes[0]
+    leaves = 1
+    while leaves < m:
+        leaves *= 2
+    rounds = 0
+    spent = 0
+    stirred = True
+    while True:
+        if stirred:
+            total = _second_phase(bounds, values, left, size, high, residue, total, l, walk, owner, starts, leaves)
+        if rounds == 0:
+            sizes[1] = total
+        top = residue.max()
+        if total >= l * top:
+            break
+        pillars = residue == top
+        while spent < groups and size[group_walk[spent]] == 0:
+            spent += 1
+        chosen = _third_phase(bounds, values, left, size, high, pillars, group_walk[spent:])
+        if not len(chosen):
+            break
+        for g in chosen:
+            total += _take_pillars(g, bounds, values, left, size, high, residue)
+        rounds += 1
+        top = residue.max()
+        stirred = False  # untouched groups are still dead unless a pillar of the residue has ceased to be one
+        for v in range(m):
+            stirred |= pillars[v] and residue[v] < top
+        for g in chosen:
+            stirred |= not _dead(g, bounds, values, left, size, high, residue, top, l)
+    sizes[2] = total
+    return left, sizes, rounds
+
+
+@njit(cache=True, nogil=True)
+def _take_pillars(g, bounds, values, left, size, high, residue):
+    """Move one record of every pillar of a group to the residue; returns how many."""
+    moved = 0
+    for e in range(bounds[g], bounds[g + 1]):
+        if left[e] == high[g]:
+            left[e] -= 1
+            residue[values[e]] += 1
+            moved += 1
+    size[g] -= moved
+    high[g] -= 1
+    return moved
+
+
+@njit(cache=True, nogil=True)
+def _dead(g, bounds, values, left, size, high, residue, top, l):
+    """Whether a group can give nothing without raising the residue's pillars: thin, and sharing one of them."""
+    if size[g] > l * high[g]:
+        return False
+    for e in range(bounds[g], bounds[g + 1]):
+        if left[e] == high[g] and residue[values[e]] == top:
+            return True
+    return size[g] == 0
+
+
+@njit(cache=True, nogil=True)
+def _play(tree, i, residue):
+    """The rarer of two values wins; -1 is no value."""
+    a, b = tree[2 * i], tree[2 * i + 1]
+    tree[i] = a if b < 0 or (a >= 0 and residue[a] <= residue[b]) else b
+
+
+@njit(cache=True, nogil=True)
+def _replay(tree, leaf, value, residue):
+    i = len(tree) // 2 + leaf
+    tree[i] = value
+    i //= 2
+    while i:
+        _play(tree, i, residue)
+        i //= 2
+
+
+@njit(cache=True, nogil=True)
+def _second_phase(bounds, values, left, size, high, residue, total, l, walk, owner, starts, leaves):
+    """Feed the residue with its rarest values until it is eligible or no group can give; returns its size.
+
+    The height of the residue stays. Its pillars only grow more numerous, so a dead group stays dead and every list of
+    entries is walked once.
+    """
+    m = len(residue)
+    top = residue.max()
+    at = starts[:-1].copy()
+    tree = np.full(2 * leaves, -1, np.int64)
+    for v in range(m):
+        if starts[v + 1] > starts[v]:
+            tree[leaves + v] = v
+    for i in range(leaves - 1, 0, -1):
+        _play(tree, i, residue)
+    while total < l * top and tree[1] >= 0:
+        v = tree[1]
+        while at[v] < starts[v + 1]:
+            e = walk[at[v]]
+            g = owner[e]
+            if left[e] > 0 and not _dead(g, bounds, values, left, size, high, residue, top, l):
+                break
+            at[v] += 1
+        if at[v] == starts[v + 1]:
+            _replay(tree, v, -1, residue)
+            continue
+        if size[g] > l * high[g]:
+            pillar = left[e] == high[g]
+            left[e] -= 1
+            size[g] -= 1
+            residue[v] += 1
+            total += 1
+            if pillar:
+                high[g] = left[bounds[g] : bounds[g + 1]].max()
+            _replay(tree, v, v, residue)
+        else:
+            height = high[g]
+            total += _take_pillars(g, bounds, values, left, size, high, residue)
+            for other in range(bounds[g], bounds[g + 1]):
+                u = values[other]
+                if left[other] == height - 1 and tree[leaves + u] >= 0:
+                    _replay(tree, u, u, residue)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _third_phase(bounds, values, left, size, high, pillars, group_walk):
+    """All groups are dead: choose, greedily, groups that have no pillar of the residue in common.
+
+    One record of each of their pillars raises the residue by less than the number of groups. None is found only if
+    the whole table is not eligible.
+    """
+    common = pillars
+    wanted = common.sum()
+    chosen = np.empty(wanted, np.int64)
+    taken = 0
+    while wanted:
+        best = -1
+        fewest = wanted
+        least = 1 if taken == 0 else 0
+        for g in group_walk:
+            if size[g] == 0:
+                continue
+            shared = 0
+            for e in range(bounds[g], bounds[g + 1]):
+                if left[e] == high[g] and common[values[e]]:
+                    shared += 1
+            if shared < fewest:
+                best = g
+                fewest = shared
+                if shared <= least:
+                    break
+        if best < 0:
+            return chosen[:0]
+        chosen[taken] = best
+        taken += 1
+        kept = np.zeros(len(common), np.bool_)
+        for e in range(bounds[best], bounds[best + 1]):
+            if left[e] == high[best]:
+                kept[values[e]] = common[values[e]]
+        common = kept
+        wanted = fewest
+    return chosen[:taken]

@@ -1,0 +1,154 @@
+"""Anatomy (Xiao, Tao 2006): exact quasi-identifiers beside groups of secrets, without saying whose is whose.
+
+Also the grouping of one column that Rating does for every protected column.
+"""
+
+# ruff: noqa: E741  l is the papers' letter
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import GroupTable
+from noren.errors import PolicyError, Problem, RequirementNotMet
+from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, RandomOrder, Recoding, RecodingMethod
+from noren.models.base import Model
+from noren.schema.roles import Role
+
+SERVED = ("frequency-l-diversity", "distinct-l-diversity", "le-diversity")
+
+
+class Anatomy(RecodingMethod):
+    """Publish the sensitive column as groups of records, each with at least l different secrets.
+
+    All other columns stay as they are, so whoever finds a person's row learns the group, and its secrets with their
+    counts. That somebody is in the table is not hidden. Records of a secret that is too common are dropped up to the
+    suppression limit, chosen by chance.
+    """
+
+    name: Literal["anatomy"] = "anatomy"
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        found = served_problems(self.name, requirements)
+        names = {name for model in requirements if model.model in SERVED for name in model.on}
+        if len(names) != 1:
+            message = f"the method 'anatomy' takes one sensitive column apart, and {len(names)} have requirements."
+            found.append(Problem("require", message, 'Use [method] name = "rating" for several columns.'))
+        for column, role in roles.items():
+            if role in (Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_SENSITIVE):
+                message = f"the method 'anatomy' cannot protect a column of role {role.value!r}."
+                hint = 'Use [method] name = "rating" or "decoys", or make it sensitive.'
+                found.append(Problem(f"attributes.{column}.role", message, hint))
+        return found
+
+    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+        return taken_apart(table, requirements, self.suppression, order)
+
+
+def served_problems(method: str, requirements: Sequence[Model]) -> list[Problem]:
+    """Requirements that groups of different values say nothing about."""
+    found = []
+    for number, model in enumerate(requirements, 1):
+        if model.model not in SERVED:
+            message = f"the method {method!r} makes groups of different values and cannot meet {model.model}."
+            hint = f'It meets {", ".join(SERVED)}; for others use "mondrian", "hilbert" or "sweep".'
+            found.append(Problem(f"require[{number}].model", message, hint))
+    return found
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How one column is grouped: l records of different buckets to a group."""
+
+    column: str
+    l: int
+    buckets: NDArray[np.int64]
+    """The bucket of every value: itself, or its subtree."""
+    strict: bool
+    """Whether a group may hold a bucket only once. Otherwise it is enough that it holds l of them."""
+
+    @property
+    def m(self) -> int:
+        return int(self.buckets.max()) + 1
+
+
+def rule_of(facts: ColumnFacts, models: Sequence[Model]) -> Rule:
+    """The rule that meets all requirements on a column: the largest l, the coarsest buckets."""
+    depths = [int(model.parameters()["e"]) for model in models if model.model == "le-diversity"]
+    buckets = np.arange(len(facts.domain))
+    if depths:
+        height = 0 if facts.hierarchy is None else facts.hierarchy.height
+        if facts.hierarchy is None or max(depths) > height:
+            message = f"le-diversity with e = {max(depths)} needs that many levels below the root; there are {height}."
+            hint = "Give the column a deeper hierarchy, or choose a smaller e."
+            raise PolicyError([Problem(f"require on {facts.name!r}", message, hint)])
+        buckets = facts.hierarchy.groups(height - min(depths))[1]
+    size = max(int(model.parameters()["l"]) for model in models)
+    return Rule(facts.name, size, buckets, any(model.model != "distinct-l-diversity" for model in models))
+
+
+def taken_apart(table: CodedTable, requirements: Sequence[Model], suppression: float, order: RandomOrder) -> Recoding:
+    """Every column with a requirement as groups of its own, independent of all other columns."""
+    named = dict.fromkeys(name for model in requirements for name in model.on)
+    rules = [rule_of(table.columns[n], [model for model in requirements if n in model.on]) for n in named]
+    keep = _eligible(table, rules, int(suppression * table.n + 1e-9), order)
+    columns = {rule.column: _grouped(table, rule, keep, order) for rule in rules}
+    notes = [f"{name}: {column.table.groups} groups" for name, column in columns.items()]
+    return Recoding(columns, None if keep.all() else keep, tuple(notes))
+
+
+def _eligible(table: CodedTable, rules: Sequence[Rule], limit: int, order: RandomOrder) -> NDArray[np.bool_]:
+    """The records that are published: all, or without those of buckets too common for their column's l."""
+    from noren.kernels.bucket_groups import eligible_cap, first_of_value
+
+    keep = np.ones(table.n, bool)
+    waiting = [rule for rule in rules if rule.strict]
+    settled = False
+    while not settled:
+        settled = True
+        for rule in waiting:
+            buckets = rule.buckets[table.codes[rule.column]]
+            counts = np.bincount(buckets[keep], minlength=rule.m)
+            cap = eligible_cap(counts, rule.l)
+            if counts.max(initial=0) > cap:
+                rows = order(table.n)
+                rows = rows[keep[rows]]
+                keep[rows] = first_of_value(buckets[rows], rule.m, cap)
+                settled = False
+            dropped = table.n - int(keep.sum())
+            if dropped > limit or dropped == table.n:
+                _refuse(table, rule, limit)
+    return keep
+
+
+def _refuse(table: CodedTable, rule: Rule, limit: int) -> None:
+    counts = np.bincount(rule.buckets[table.codes[rule.column]])
+    reachable = table.n // max(1, int(counts.max(initial=0))) if rule.strict else int((counts > 0).sum())
+    dropped = f" with at most {limit} records dropped" if limit else ""
+    message = f"l = {rule.l} is out of reach for {rule.column!r}{dropped}: too few different values, or one too common."
+    without = " without dropping records" if rule.strict else ""
+    most = f"The largest l{without} is {reachable}." if reachable > 1 else f"No l of 2 or more can be reached{without}."
+    raise RequirementNotMet(message, hint=most)
+
+
+def _grouped(table: CodedTable, rule: Rule, keep: NDArray[np.bool_], order: RandomOrder) -> GroupColumn:
+    """The groups of one column, their numbers drawn by chance."""
+    from noren.kernels.anatomy import anatomy_groups
+
+    rows = order(table.n)
+    rows = rows[keep[rows]]
+    codes = table.codes[rule.column]
+    groups, count = anatomy_groups(rule.buckets[codes[rows]], rule.m, rule.l, order(len(rows) // rule.l))
+    if not count:
+        _refuse(table, rule, 0)
+    alone = np.flatnonzero(groups < 0)
+    groups[alone] = order(count)[np.arange(len(alone)) % count]  # only if a group may hold a value twice
+    data = np.zeros(table.n, np.int64)
+    data[rows] = order(count)[groups]
+    d = len(table.columns[rule.column].domain)
+    return GroupColumn(GroupTable.from_codes(count, d, data[keep], codes[keep]), data)

@@ -1,0 +1,103 @@
+"""What a class of records publishes for a column: the least general value that covers all of them.
+
+With a hierarchy that is the lowest common node. Without one it is what the class really covers: an interval of an
+ordered column, a set of categories otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.methods.base import ColumnFacts, NodeColumn
+from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.nodes import Nodes, runs_of, tree_of
+
+INTERVALS = 3
+"""Levels of an automatic interval hierarchy between the values and the root."""
+FIRST_INTERVALS = 16
+
+
+def is_ranked(domain: Domain) -> bool:
+    """Whether a class may publish an interval of the column: the order of its values means something."""
+    return domain.is_ordered and domain.index.keys().isdisjoint((MISSING, OTHER))
+
+
+def cover(facts: ColumnFacts, codes: NDArray, classes: NDArray[np.int64], count: int) -> NodeColumn:
+    """The node of every record, given the class (0..count-1) of every record; classes below 0 publish nothing."""
+    kept = classes >= 0
+    if facts.hierarchy is not None:
+        tree = tree_of(facts.hierarchy)
+        node = common_nodes(tree.at, codes[kept], classes[kept], count)
+        nodes = tree.nodes
+    elif is_ranked(facts.domain):
+        nodes, node = _intervals(facts.domain, codes[kept], classes[kept], count)
+    else:
+        nodes, node = _value_sets(facts.domain, codes[kept], classes[kept], count)
+    return NodeColumn(nodes, np.where(kept, node[np.maximum(classes, 0)], 0) if count else np.zeros(len(codes), int))
+
+
+def common_nodes(at: NDArray[np.int64], codes: NDArray, classes: NDArray, count: int) -> NDArray[np.int64]:
+    """The lowest node of a tree that covers every record of a class, for all classes."""
+    found = np.full(count, -1, np.int64)
+    for level in at:
+        mine = level[codes]
+        low = np.full(count, len(at[0]) * len(at) + 1, np.int64)
+        high = np.full(count, -1, np.int64)
+        np.minimum.at(low, classes, mine)
+        np.maximum.at(high, classes, mine)
+        new = (found < 0) & (low == high)
+        found[new] = low[new]
+    return np.maximum(found, 0)
+
+
+def _intervals(domain: Domain, codes: NDArray, classes: NDArray, count: int) -> tuple[Nodes, NDArray[np.int64]]:
+    low = np.full(count, len(domain), np.int64)
+    high = np.full(count, -1, np.int64)
+    np.minimum.at(low, classes, codes)
+    np.maximum.at(high, classes, codes)
+    empty = high < 0
+    low[empty], high[empty] = 0, 0
+    pairs, node = np.unique(low * len(domain) + high, return_inverse=True)
+    first, last = pairs // len(domain), pairs % len(domain)
+    labels = [interval_label(domain, a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
+    return Nodes(len(domain), tuple(labels), np.arange(len(pairs) + 1), first, last + 1), node.ravel()
+
+
+def interval_label(domain: Domain, low: int, high: int) -> str:
+    """The values from one code to another: "17" for one value, "[17, 23]" for several, joined bins for bins."""
+    if low == high:
+        return domain.values[low]
+    if domain.edges is not None:
+        return domain.values[low].split(",")[0] + "," + domain.values[high].split(",")[1]
+    return f"[{domain.values[low]}, {domain.values[high]}]"
+
+
+def _value_sets(domain: Domain, codes: NDArray, classes: NDArray, count: int) -> tuple[Nodes, NDArray[np.int64]]:
+    words = (len(domain) + 63) // 64
+    masks = np.zeros((count, words), np.uint64)
+    bit = np.left_shift(np.uint64(1), (codes % 64).astype(np.uint64))
+    np.bitwise_or.at(masks, (classes, codes.astype(np.int64) // 64), bit)
+    masks[~masks.any(axis=1), 0] = 1
+    distinct, node = np.unique(masks, axis=0, return_inverse=True)
+    bits = np.unpackbits(distinct.astype("<u8").view(np.uint8), axis=1, bitorder="little")[:, : len(domain)]
+    members = [np.flatnonzero(row).tolist() for row in bits]
+    labels = ["{" + ", ".join(domain.values[c] for c in codes) + "}" if len(codes) > 1 else domain.values[codes[0]]
+              for codes in members]  # fmt: skip
+    return Nodes.from_runs(len(domain), labels, [runs_of(codes) for codes in members]), node.ravel()
+
+
+def automatic_hierarchy(facts: ColumnFacts) -> Hierarchy:
+    """The column's hierarchy, or one made for it: round intervals of numbers, otherwise the values under one root."""
+    if facts.hierarchy is not None:
+        return facts.hierarchy
+    values = facts.domain.values
+    numbers = facts.domain.numbers if is_ranked(facts.domain) and facts.domain.edges is None else None
+    if numbers is None or len(values) <= FIRST_INTERVALS or not np.isfinite(numbers).all():
+        return Hierarchy((values,))
+    spread = float(numbers.max() - numbers.min())
+    scale = 10.0 ** np.floor(np.log10(spread / FIRST_INTERVALS))
+    width = next(scale * step for step in (1, 2, 5, 10) if spread / (scale * step) <= FIRST_INTERVALS)
+    widths = [float(f"{width * 2**level:.12g}") for level in range(INTERVALS)]
+    return Hierarchy.from_widths(values, widths)

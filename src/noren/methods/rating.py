@@ -1,0 +1,37 @@
+"""Rating (Liu et al.): every protected column as groups of values of its own, independent of the other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from noren.errors import Problem
+from noren.methods.anatomy import SERVED, served_problems, taken_apart
+from noren.methods.base import CodedTable, RandomOrder, Recoding, RecodingMethod
+from noren.models.base import Model
+from noren.schema.roles import Role
+
+
+class Rating(RecodingMethod):
+    """Publish a group instead of every protected cell, and beside them what each group of a column holds.
+
+    Every column has its own l. Sensitive columns that also identify are protected like any other; columns without a
+    requirement stay as they are. Records of values that are too common are dropped up to the suppression limit,
+    chosen by chance.
+    """
+
+    name: Literal["rating"] = "rating"
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        found = served_problems(self.name, requirements)
+        if not any(model.model in SERVED for model in requirements):
+            message = "the method 'rating' needs a requirement on every column that it protects."
+            found.append(Problem("require", message, 'Add [[require]] with model = "frequency-l-diversity".'))
+        for column, role in roles.items():
+            if role is Role.QUASI_SENSITIVE:
+                message = f"the method 'rating' cannot protect a column of role {role.value!r}."
+                found.append(Problem(f"attributes.{column}.role", message, "Make it sensitive."))
+        return found
+
+    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+        return taken_apart(table, requirements, self.suppression, order)

@@ -1,0 +1,140 @@
+"""The three-phase algorithm (Xiao, Yi, Tao 2010): most quasi-identifiers exact, those of a residue generalised."""
+
+# ruff: noqa: E741  l is the papers' letter
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.errors import Problem
+from noren.methods.base import CodedTable, RandomOrder, Recoding, RecodingMethod
+from noren.methods.hilbert import Classes, Task, along_curve, column_problems, numbered
+from noren.models.base import Model
+from noren.schema.roles import Role
+
+if TYPE_CHECKING:
+    from noren.methods.requirements import Compiled
+
+
+class ThreePhase(RecodingMethod):
+    """Publish records with equal quasi-identifiers as they are where their secrets are diverse enough.
+
+    Records of too common secrets move to a residue, which grows until it is diverse itself. Which records of a secret
+    move is left to chance. Groups that fall short of another requirement join the residue as a whole. A residue that
+    fits the suppression limit is dropped; then it need not grow.
+    """
+
+    name: Literal["three-phase"] = "three-phase"
+    refine: bool = Field(
+        default=True, description="Split the residue along a Hilbert curve (TP+) instead of one class of stars (TP)."
+    )
+    l: int | None = Field(
+        default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
+    )
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        from noren.methods.requirements import class_problems
+
+        found = class_problems(self.name, roles, requirements, self.suppression)
+        return found + column_problems(self.name, requirements, least=1)
+
+    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+        ranks = order(table.n)
+        task = Task.of(table, requirements, self.suppression, ranks)
+        entries = Entries.of(task, order)
+        curve = along_curve(table, ranks)
+
+        def classes(l: int, needed: Compiled) -> Classes:
+            return self._classes(task, entries, curve, l, needed)
+
+        return task.recode(self.l, classes)
+
+    def _classes(self, task: Task, entries: Entries, curve: NDArray[np.int64], l: int, needed: Compiled) -> Classes:
+        from noren.kernels.three_phase import first_phase, three_phase
+
+        if task.limit:
+            classes = _without(task, entries.staying(first_phase(entries.bounds, entries.counts, l)[0]), needed)
+            if 0 < np.count_nonzero(classes < 0) <= min(task.limit, task.table.n - 1):
+                return classes, entries.groups
+        kept = task.kept(l)
+        counts = entries.counts if kept.all() else entries.counted(kept)
+        left, _, _ = three_phase(entries.bounds, entries.values, counts, task.m, l, entries.walk, entries.group_walk)
+        classes = _without(task, entries.staying(left), needed)
+        residue = self._enough(task, classes, kept, needed)
+        if not residue.any():
+            return classes, entries.groups
+        if task.fails(residue, needed):
+            return classes, 0
+        parts, count = task.along(curve[residue[curve]], l, needed) if self.refine else (np.zeros(len(kept), int), 1)
+        return np.where(residue, parts + entries.groups, classes), count + entries.groups
+
+    def _enough(
+        self, task: Task, classes: NDArray[np.int64], kept: NDArray[np.bool_], needed: Compiled
+    ) -> NDArray[np.bool_]:
+        """The residue; if that is too little for one class, with the smallest group that helps, else all records."""
+        residue = kept & (classes < 0)
+        if not residue.any() or not task.fails(residue, needed):
+            return residue
+        sizes = np.bincount(classes[classes >= 0])
+        helpful = np.flatnonzero(sizes >= max(1, task.size - residue.sum()))
+        if len(helpful):
+            more = residue | (classes == helpful[sizes[helpful].argmin()])
+            if not task.fails(more, needed):
+                return more
+        return kept
+
+
+def _without(task: Task, classes: NDArray[np.int64], needed: Compiled) -> NDArray[np.int64]:
+    """The groups that meet what is needed; the others dissolve."""
+    failing = task.failing(classes, int(classes.max(initial=-1)) + 1, needed)
+    return np.where((classes >= 0) & np.append(failing, False)[classes], -1, classes)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """How often each secret occurs in each group of equal quasi-identifiers, and the order in which both are tried."""
+
+    group: NDArray[np.int64]
+    """The group of every record."""
+    entry: NDArray[np.int64]
+    """The entry of every record."""
+    within: NDArray[np.int64]
+    """The place of every record in its entry, by chance: the last ones move first."""
+    bounds: NDArray[np.int64]
+    values: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    walk: NDArray[np.int64]
+    group_walk: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, task: Task, order: RandomOrder) -> Entries:
+        table = task.table
+        quasi = table.quasi
+        group, groups = numbered([table.codes[q] for q in quasi], [len(table.columns[q].domain) for q in quasi])
+        keys, entry, counts = np.unique(group * task.m + task.values, return_inverse=True, return_counts=True)
+        rows = np.argsort(task.ranks)
+        rows = rows[np.argsort(entry[rows], kind="stable")]
+        within = np.empty(table.n, np.int64)
+        within[rows] = np.arange(table.n) - np.repeat(np.cumsum(counts) - counts, counts)
+        walk = order(len(keys))
+        walk = walk[np.argsort(keys[walk] % task.m, kind="stable")]
+        bounds = np.searchsorted(keys, np.arange(groups + 1) * task.m)
+        return cls(group, entry, within, bounds, keys % task.m, counts, walk, order(groups))
+
+    @property
+    def groups(self) -> int:
+        return len(self.bounds) - 1
+
+    def staying(self, left: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The group of every record that stays in it, -1 for the others."""
+        return np.where(self.within < left[self.entry], self.group, -1)
+
+    def counted(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The entries of some records only: of every entry the first ones."""
+        return np.bincount(self.entry[kept], minlength=len(self.counts))

@@ -1,0 +1,216 @@
+"""What a generalised or grouped release says about every original record: the common view of the metrics.
+
+A column of the view keeps the true codes beside what was published: a node (somewhere under this general value), a
+group (one of this group's values, with their counts), or the value itself. The truth is here, so a view never leaves
+the holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from noren.cells import GroupTable
+from noren.errors import QueryError
+from noren.schema.domain import Domain
+from noren.schema.nodes import Nodes
+from noren.schema.roles import Role
+
+QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
+
+
+@dataclass(frozen=True)
+class GeneralColumn:
+    """One column of all original records: the truth, and what is published instead."""
+
+    name: str
+    role: Role
+    domain: Domain
+    truth: NDArray
+    """(n,) base codes of all original records, kept and dropped."""
+    nodes: Nodes | None = None
+    groups: GroupTable | None = None
+    data: NDArray | None = None
+    """(n,) node or group of every record; None if the column is published as it is. Dropped records hold anything."""
+
+    def __post_init__(self) -> None:
+        if (self.data is None) != (self.nodes is None and self.groups is None):
+            raise ValueError(f"column {self.name!r}: nodes or groups come with data, and data with one of them")
+        if self.nodes is not None and self.groups is not None:
+            raise ValueError(f"column {self.name!r}: a column has nodes or groups, never both")
+
+    @property
+    def kinds(self) -> int:
+        """How many different cells the column may publish."""
+        if self.nodes is not None:
+            return len(self.nodes)
+        return len(self.domain) if self.groups is None else self.groups.groups
+
+    @property
+    def cells(self) -> NDArray:
+        """(n,) number of every record's published cell: its node, its group or its value."""
+        return self.truth if self.data is None else self.data
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How often every base value occurs in the original."""
+        return np.bincount(self.truth, minlength=len(self.domain))
+
+    @cached_property
+    def spread(self) -> NDArray[np.int64]:
+        """How many base values every kind of cell leaves open: leaves of a node, different values of a group."""
+        if self.nodes is not None:
+            return self.nodes.sizes
+        if self.groups is not None:
+            return np.diff(self.groups.bounds)
+        return np.ones(len(self.domain), np.int64)
+
+    @cached_property
+    def belongs_to_tree(self) -> bool:
+        """Whether the nodes are those of a hierarchy: their first d are the base values, as `tree_of` numbers them."""
+        if self.nodes is None:
+            return False
+        base = np.arange(self.nodes.d)
+        same = node_totals(self.nodes, base)[: len(base)]
+        return len(self.nodes) >= len(base) and bool(((same == base) & (self.nodes.sizes[: len(base)] == 1)).all())
+
+    def overlap(self, chosen: ArrayLike) -> NDArray[np.float64]:
+        """For every kind of cell, which share of it lies in a set of base values: (d,) or (sets, d) weights 0 to 1.
+
+        The values under a node count alike, those of a group by their published counts.
+        """
+        wanted = np.asarray(chosen, np.float64)
+        if self.nodes is not None:
+            return node_totals(self.nodes, wanted) / self.nodes.sizes
+        if self.groups is not None:
+            table = self.groups
+            below = _running(wanted[..., table.value] * table.count)
+            return np.asarray(
+                (below[..., table.bounds[1:]] - below[..., table.bounds[:-1]]) / np.maximum(table.sizes, 1)
+            )
+        return wanted
+
+
+@dataclass(frozen=True)
+class GeneralTable:
+    """All original records beside what was published of them."""
+
+    columns: Mapping[str, GeneralColumn]
+    keep: NDArray[np.bool_]
+    """(n,) which records are published."""
+
+    def __post_init__(self) -> None:
+        for column in self.columns.values():
+            if len(column.truth) != self.n or len(column.cells) != self.n:
+                raise ValueError(f"column {column.name!r} does not have {self.n} records")
+        if not self.n:
+            raise ValueError("a table without records has no metrics")
+
+    @property
+    def n(self) -> int:
+        """Original records."""
+        return len(self.keep)
+
+    @cached_property
+    def dropped(self) -> int:
+        return int(self.n - self.keep.sum())
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return tuple(name for name, column in self.columns.items() if column.role in QUASI)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        return tuple(name for name, column in self.columns.items() if column.role.needs_requirement)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Quasi-identifiers and sensitive columns: the attributes of the papers. Plain columns lose nothing."""
+        return tuple(name for name in self.columns if name in self.quasi or name in self.sensitive)
+
+    @cached_property
+    def classes(self) -> NDArray[np.int64]:
+        """Class of every kept record: records whose published quasi-identifiers are equal look alike."""
+        rows = [self.columns[name].cells[self.keep] for name in self.quasi]
+        return row_numbers(rows, [self.columns[name].kinds for name in self.quasi], int(self.keep.sum()))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Records of every class."""
+        return np.bincount(self.classes) if len(self.classes) else np.zeros(0, np.int64)
+
+    def column(self, name: str) -> GeneralColumn:
+        if name not in self.columns:
+            raise QueryError(f"there is no column {name!r}.", hint=f"Columns: {', '.join(self.columns)}.")
+        return self.columns[name]
+
+    def quasi_columns(self) -> list[GeneralColumn]:
+        """The quasi-identifiers, at least one."""
+        if not self.quasi:
+            raise QueryError(
+                "the table has no quasi-identifier, so no loss of one.", hint="Give a column that role in the policy."
+            )
+        return [self.columns[name] for name in self.quasi]
+
+
+def general_table(
+    roles: Mapping[str, Role],
+    domains: Mapping[str, Domain],
+    codes: Mapping[str, NDArray],
+    recoded: Mapping[str, tuple[Nodes | GroupTable, NDArray]],
+    keep: NDArray[np.bool_] | None = None,
+) -> GeneralTable:
+    """The view of a recoding, from plain mappings: true codes, and (nodes or groups, cell per record) where recoded."""
+    columns = {}
+    for name, truth in codes.items():
+        what, data = recoded.get(name, (None, None))
+        columns[name] = GeneralColumn(
+            name,
+            roles[name],
+            domains[name],
+            truth,
+            nodes=what if isinstance(what, Nodes) else None,
+            groups=what if isinstance(what, GroupTable) else None,
+            data=data,
+        )
+    n = len(next(iter(codes.values())))
+    return GeneralTable(columns, np.ones(n, bool) if keep is None else keep)
+
+
+def node_totals(nodes: Nodes, weights: NDArray) -> NDArray:
+    """Sum of the weights (d,) or (sets, d) of the base values under every node."""
+    below = _running(weights)
+    return np.add.reduceat(below[..., nodes.stops] - below[..., nodes.starts], nodes.bounds[:-1], axis=-1)
+
+
+def _running(weights: NDArray) -> NDArray:
+    """Sums of the first 0, 1, ... weights along the last axis."""
+    start = np.zeros((*weights.shape[:-1], 1), weights.dtype)
+    return np.concatenate([start, np.cumsum(weights, axis=-1)], axis=-1)
+
+
+def row_numbers(rows: list[NDArray], kinds: list[int], n: int) -> NDArray[np.int64]:
+    """Equal rows get equal numbers 0, 1, ...; `kinds` says how many different cells each column has."""
+    limit = max(1 << 20, 2 * n)
+    key, width = np.zeros(n, np.int64), 1
+    for row, count in zip(rows, kinds, strict=True):
+        if width > 1 and width * count > limit:
+            key, width = _renumbered(key, width, limit)
+        key = key * count + row
+        width *= max(count, 1)
+    return _renumbered(key, width, limit)[0]
+
+
+def _renumbered(key: NDArray[np.int64], width: int, limit: int) -> tuple[NDArray[np.int64], int]:
+    """Numbers 0, 1, ... in place of keys below `width`, and how many: by a table if it is small, else by sorting."""
+    if width > limit:
+        distinct, number = np.unique(key, return_inverse=True)
+        return number.ravel(), max(1, len(distinct))
+    seen = np.zeros(width, bool)
+    seen[key] = True
+    place = np.cumsum(seen)
+    return place[key] - 1, max(1, int(place[-1]))

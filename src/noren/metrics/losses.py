@@ -1,0 +1,112 @@
+"""Losses of generalised releases: what the cells no longer say, and how many records look alike.
+
+Mean over records and quasi-identifiers, dropped records included at full loss, so that dropping never pays. The
+figures of different tools compare only under the same rule for one cell; each function says its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import QueryError
+from noren.metrics.general import GeneralColumn, GeneralTable, node_totals
+from noren.metrics.information import (
+    information_score,
+    quasi_utility_score,
+    sensitive_utility_score,
+    utility_score,
+)
+
+
+def ncp_loss(table: GeneralTable) -> float:
+    """Normalised certainty penalty, 0 to 1. A cell of a numeric column without hierarchy loses (high - low) / range of
+    the domain; any other (values it covers - 1) / (values of the domain - 1); a dropped record loses 1."""
+    return _mean_over_cells(table, _certainty_penalty)
+
+
+def granularity_score(table: GeneralTable) -> float:
+    """1 - mean of (leaves under the cell - 1) / (values of the domain - 1); a dropped record scores 0."""
+    return 1 - _mean_over_cells(table, _leaf_share)
+
+
+def non_uniform_entropy_loss(table: GeneralTable) -> float:
+    """Bits needed to get back from cells to true values, over the bits at full suppression: 0 to 1.
+
+    A cell costs -log2 P(true value | cell), P from the frequencies of the original column; in a group from the
+    group's published counts (de Waal and Willenborg 1999; Gionis and Tassa 2009).
+    """
+    lost = whole = 0.0
+    for column in table.quasi_columns():
+        truth, cells = column.truth[table.keep], column.cells[table.keep].astype(np.int64)
+        bits = np.log2(table.n / np.maximum(column.counts, 1))
+        whole += float((bits * column.counts).sum())
+        lost += float(bits[column.truth[~table.keep]].sum())
+        if column.nodes is not None:
+            covered = np.log2(table.n / np.maximum(node_totals(column.nodes, column.counts), 1))
+            lost += float((bits[truth] - covered[cells]).sum())
+        elif column.groups is not None:
+            groups = column.groups
+            found = np.searchsorted(groups.group * np.int64(groups.d) + groups.value, cells * groups.d + truth)
+            lost += float(np.log2(groups.sizes[cells] / groups.count[found]).sum())
+    return lost / whole if whole > 0 else 0.0
+
+
+def average_class_size_loss(table: GeneralTable) -> float:
+    """Published records per class."""
+    if not len(table.sizes):
+        raise QueryError("no record is published.", hint="An empty table has no classes.")
+    return float(table.sizes.mean())
+
+
+def normalised_class_size_loss(table: GeneralTable, k: int) -> float:
+    """Average class size over the k that was asked for: 1 is the best a k-anonymous table can do."""
+    if k < 1:
+        raise QueryError(f"k = {k} is below 1.", hint="k is the smallest permitted class.")
+    return average_class_size_loss(table) / k
+
+
+def discernibility_loss(table: GeneralTable) -> float:
+    """Sum over records of how many they cannot be told from: class size squared; n for each dropped record."""
+    return float((table.sizes.astype(np.float64) ** 2).sum() + float(table.dropped) * table.n)
+
+
+GENERAL_METRICS: dict[str, Callable[[GeneralTable], float]] = {
+    "information_score": information_score,
+    "utility_score": utility_score,
+    "quasi_utility_score": quasi_utility_score,
+    "sensitive_utility_score": sensitive_utility_score,
+    "granularity_score": granularity_score,
+    "ncp_loss": ncp_loss,
+    "non_uniform_entropy_loss": non_uniform_entropy_loss,
+    "average_class_size_loss": average_class_size_loss,
+    "discernibility_loss": discernibility_loss,
+}
+"""Metrics that need nothing but the table. The ending says which way is better: a loss small, a score large."""
+
+
+def _mean_over_cells(table: GeneralTable, loss: Callable[[GeneralColumn], NDArray[np.float64]]) -> float:
+    """Mean over records and quasi-identifiers of a loss that depends on the kind of cell; 1 for dropped records."""
+    columns = table.quasi_columns()
+    lost = sum(float(loss(column)[column.cells[table.keep]].sum()) + table.dropped for column in columns)
+    return lost / (table.n * len(columns))
+
+
+def _leaf_share(column: GeneralColumn) -> NDArray[np.float64]:
+    """(values left open - 1) / (values - 1) for every kind of cell."""
+    return np.maximum(column.spread - 1, 0) / max(1, len(column.domain) - 1)
+
+
+def _certainty_penalty(column: GeneralColumn) -> NDArray[np.float64]:
+    """As `_leaf_share`, but by width where intervals of numbers are published without a hierarchy."""
+    numbers = column.domain.numbers
+    if column.nodes is None or column.belongs_to_tree or numbers is None or not column.domain.is_ordered:
+        return _leaf_share(column)
+    width = float(numbers[-1] - numbers[0])
+    if not (0 < width < np.inf and (np.diff(numbers) > 0).all()):
+        return _leaf_share(column)
+    nodes = column.nodes
+    high, low = numbers[nodes.stops[nodes.bounds[1:] - 1] - 1], numbers[nodes.starts[nodes.bounds[:-1]]]
+    return np.asarray((high - low) / width)

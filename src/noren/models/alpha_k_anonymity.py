@@ -1,0 +1,36 @@
+"""(alpha, k)-anonymity (Wong et al.): large classes in which no value is too frequent."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.models.base import PublishedColumn
+from noren.models.class_check import TOLERANCE, ClassModel, Judged
+from noren.models.classes import Histograms
+
+
+class AlphaKAnonymity(ClassModel):
+    """Every class has k records or more, and no value makes up more than alpha of them.
+
+    It bounds both how well a person is found and how sure a secret is. Values are not weighed by how common they are.
+    """
+
+    model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
+    parameter: ClassVar[str] = "alpha"
+    higher_is_safer: ClassVar[bool] = False
+    alpha: float = Field(gt=0, lt=1, description="Largest permitted share of one value in a class.")
+    k: int = Field(ge=1, description="Smallest permitted class of records.")
+
+    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+        top = part.largest(part.mass)
+        return top / part.n, (top <= self.alpha * part.n * (1 + TOLERANCE)) & (part.n >= self.k)
+
+    def says(self, achieved: float, smallest: int) -> str:
+        return (
+            f"no value makes up more than {achieved:.4g} of a class, "
+            f"and the smallest class has {smallest} records (k = {self.k})"
+        )

@@ -1,0 +1,105 @@
+"""Models about classes of records, and the one check that serves them all.
+
+A model says for every class one figure and whether the class satisfies it; the check gathers the classes, keeps the
+worst figure and counts the records of classes that fail.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import CellBatch, Cells
+from noren.errors import ModelDoesNotApply
+from noren.models.base import CLASS_FORMS, Check, Evidence, Form, Model, PublishedColumn, Verdict
+from noren.models.classes import Classes, Histograms
+
+TOLERANCE = 1e-9
+
+Judged = tuple[NDArray, NDArray[np.bool_]]
+"""One figure per class, and whether each class satisfies the model."""
+
+
+class ClassModel(Model):
+    """A requirement on what every class of records holds of a sensitive column."""
+
+    forms: ClassVar[tuple[Form, ...]] = CLASS_FORMS
+    coarsening_preserves: ClassVar[bool] = True
+    higher_is_safer: ClassVar[bool] = True
+    """Whether the worst class has the smallest figure, or the largest."""
+    relative: ClassVar[bool] = False
+    """Whether classes are compared with the whole release."""
+
+    @abstractmethod
+    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+        """Judge some classes. `overall` is the distribution of the whole release, for models that compare with it."""
+
+    @abstractmethod
+    def says(self, achieved: float, smallest: int) -> str:
+        """The statement about the whole release, given the worst figure and the size of the smallest class."""
+
+    def base_weights(self, column: PublishedColumn) -> NDArray[np.float64] | None:
+        """How a generalised record is divided among the values under its node; None for equal parts."""
+        return None
+
+    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
+        if column.form not in CLASS_FORMS:
+            raise self.refuse_form(column)
+        if column.form != "group" and not evidence.quasi_identifiers(column.name):
+            raise self.refuse_form(column, " beside no quasi-identifier")
+        return ClassCheck(self, column, evidence.classes(column.name))
+
+
+class ClassCheck(Check):
+    """Judges every class of a release."""
+
+    def __init__(self, model: ClassModel, column: PublishedColumn, classes: Classes) -> None:
+        super().__init__(column.name)
+        self.model = model
+        self.published = column
+        self.classes = classes
+        self.needs = classes.needs
+        self.weights = model.base_weights(column)
+        self._batches = 0
+
+    def observe(self, cells: Cells) -> None:
+        if self.needs != (self.column,):
+            raise ModelDoesNotApply(f"column {self.column!r} is judged together with the columns beside it.")
+        self.observe_batch({self.column: cells})
+
+    def observe_batch(self, batch: CellBatch) -> None:
+        self.classes.observe(self._batches, batch)
+        self._batches += 1
+
+    def verdict(self) -> Verdict:
+        model, table, d = self.model, self.classes.table(), self.published.d
+        overall = table.shares(d, self.weights) if model.relative else np.zeros(0)
+        worst: list[float] = []
+        good = [np.zeros(0, bool)]
+        for part in table.histograms(self.weights):
+            figures, satisfied = model.judged(part, self.published, overall)
+            worst.append(float(figures.min() if model.higher_is_safer else figures.max()))
+            good.append(satisfied)
+        least = min if model.higher_is_safer else max
+        achieved = least(worst) if worst else 0.0
+        unlike = table.found != table.n
+        fails = ~np.concatenate(good) | unlike
+        breaches = int(np.maximum(table.n, table.found)[fails].sum()) + table.stray
+        records = int(table.found.sum()) + table.stray
+        statement = model.says(achieved, int(table.n.min())) if len(table) else "there are no records"
+        if unlike.any() or table.stray:
+            statement = "the groups do not have as many records as their table says"
+        return Verdict(
+            model=model.model,
+            column=self.column,
+            required=model.required,
+            achieved=achieved,
+            holds=records > 0 and breaches == 0,
+            basis="the release alone",
+            records=records,
+            breaches=breaches,
+            statement=statement,
+        )

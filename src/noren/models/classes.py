@@ -1,0 +1,317 @@
+"""Classes of records that look alike, and what each holds of a sensitive column.
+
+A class is all records that agree in every quasi-identifier, as published; where the sensitive column names groups, the
+groups are the classes. Batches are grouped one by one and put together, so memory grows with the number of different
+rows, not of rows.
+
+A generalised sensitive value says only "one of these": a record with node g counts w(a) / sum of w under g for each
+base value a under g (paper 004, definition of induced frequencies), with all weights 1 unless a model says otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import CellBatch, Cells, GroupCells, NodeCells, OpenCells, ValueCells
+from noren.errors import ModelDoesNotApply
+from noren.models.base import FORM_WORDS, Evidence, PublishedColumn
+
+CHUNK = 1 << 20
+"""Entries of histograms that are worked on at once."""
+PENDING = 1 << 21
+"""Grouped rows that may wait before they are put together."""
+CODED = {"value": ValueCells, "node": NodeCells, "group": GroupCells}
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """A run of classes over base values: entries starts[i] <= e < starts[i+1] belong to class i, each positive."""
+
+    n: NDArray[np.int64]
+    """Records of every class."""
+    starts: NDArray[np.int64]
+    value: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    """How many records of the class have this value; a record that is generalised is divided among its values."""
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @cached_property
+    def distinct(self) -> NDArray[np.int64]:
+        """How many values every class holds."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """The class of every entry."""
+        return np.repeat(np.arange(len(self)), self.distinct)
+
+    @cached_property
+    def share(self) -> NDArray[np.float64]:
+        """Every entry as a share of its class."""
+        return np.asarray(self.mass / self.n[self.owner])
+
+    @cached_property
+    def ranked(self) -> NDArray[np.float64]:
+        """The masses of every class, largest first."""
+        return np.asarray(self.mass[np.lexsort((-self.mass, self.owner))])
+
+    def total(self, of: NDArray) -> NDArray:
+        """Sum of an array over the entries of each class."""
+        return np.asarray(np.add.reduceat(of, self.starts[:-1]))
+
+    def largest(self, of: NDArray) -> NDArray:
+        """Maximum of an array over the entries of each class."""
+        return np.asarray(np.maximum.reduceat(of, self.starts[:-1]))
+
+    def merged(self, groups: NDArray[np.int64]) -> Histograms:
+        """The same classes over groups of values: groups[v] is the group of value v."""
+        return summed(self.n, self.owner, groups[self.value], self.mass, int(groups.max()) + 1)
+
+
+def summed(n: NDArray, owner: NDArray, value: NDArray, mass: NDArray, d: int) -> Histograms:
+    """Histograms from entries in any order, each (class, value) any number of times."""
+    key = owner * np.int64(d) + value
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.zeros(0, np.int64)
+    mass = np.add.reduceat(mass[order], first) if len(key) else mass
+    starts = np.searchsorted(key[first] // d, np.arange(len(n) + 1))
+    return Histograms(n, starts, key[first] % d, mass)
+
+
+@dataclass(frozen=True)
+class ClassTable:
+    """All classes of a release, with sparse histograms of published codes (base values, or nodes)."""
+
+    column: PublishedColumn | None
+    n: NDArray[np.int64]
+    """Records of every class; for groups what their table says."""
+    found: NDArray[np.int64]
+    """Records that were seen of every class. It differs from n only where cells and group table disagree."""
+    starts: NDArray[np.int64]
+    code: NDArray[np.int64]
+    count: NDArray[np.int64]
+    stray: int = 0
+    """Records whose group the table does not know."""
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def histograms(self, weights: NDArray[np.float64] | None = None) -> Iterator[Histograms]:
+        """The classes in their order, some at a time, over base values."""
+        column = self.column
+        nodes = None if column is None or column.form != "node" else column.nodes
+        widths = np.ones(len(self.code), np.int64) if nodes is None else nodes.sizes[self.code]
+        reach = np.concatenate([[0], np.cumsum(widths)])[self.starts]
+        begin = 0
+        while begin < len(self):
+            end = max(begin + 1, int(np.searchsorted(reach, reach[begin] + CHUNK, side="right")) - 1)
+            low, high = self.starts[begin], self.starts[end]
+            n, starts = self.n[begin:end], self.starts[begin : end + 1] - low
+            code, count = self.code[low:high], self.count[low:high].astype(np.float64)
+            if nodes is None:
+                yield Histograms(n, starts, code, count)
+            else:
+                assert column is not None
+                first, last = nodes.bounds[code], nodes.bounds[code + 1]
+                runs = ranges(first, last)
+                value = ranges(nodes.starts[runs], nodes.stops[runs])
+                bounds = np.concatenate([[0], np.cumsum(widths[low:high])])
+                mass = np.ones(len(value)) if weights is None else weights[value]
+                each = count / np.add.reduceat(mass, bounds[:-1])
+                mass = mass * np.repeat(each, widths[low:high])
+                owner = np.repeat(np.arange(len(n)), np.diff(bounds[starts]))
+                yield summed(n, owner, value, mass, column.d)
+            begin = end
+
+    def shares(self, d: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The distribution of base values in the whole release."""
+        total = np.zeros(d)
+        for part in self.histograms(weights):
+            total += np.bincount(part.value, part.mass, minlength=d)
+        return total / max(1, int(self.n.sum()))
+
+
+def ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.int64]:
+    """starts[0], ..., stops[0] - 1, starts[1], ..., stops[1] - 1, and so on."""
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths))
+
+
+class Classes(ABC):
+    """Gathers the classes of a release, batch by batch. Several checks may feed it the same batches."""
+
+    def __init__(self, needs: tuple[str, ...]) -> None:
+        self.needs = needs
+        self._seen = 0
+        self._table: ClassTable | None = None
+
+    def observe(self, number: int, batch: CellBatch) -> None:
+        """Take the batch of this number (from 0), unless another check has brought it already."""
+        if number == self._seen:
+            self._seen += 1
+            self._table = None
+            if len(batch[self.needs[0]]):
+                self._add(batch)
+
+    def table(self) -> ClassTable:
+        """All classes of the batches so far."""
+        if self._table is None:
+            self._table = self._made()
+        return self._table
+
+    @abstractmethod
+    def _add(self, batch: CellBatch) -> None: ...
+
+    @abstractmethod
+    def _made(self) -> ClassTable: ...
+
+
+class AlikeClasses(Classes):
+    """Records that agree in all key columns."""
+
+    def __init__(self, keys: Sequence[PublishedColumn], column: PublishedColumn | None) -> None:
+        names = [key.name for key in keys] + ([] if column is None else [column.name])
+        super().__init__(tuple(dict.fromkeys(names)))
+        self.keys = tuple(keys)
+        self.column = column
+        self._parts: list[Any] = []
+        self._pending = 0
+        self._limit = PENDING
+
+    def _add(self, batch: CellBatch) -> None:
+        import polars as pl
+
+        columns = {f"k{i}": key for i, key in enumerate(key_columns(self.keys, batch))}
+        frame = pl.DataFrame(columns)
+        codes = None if self.column is None else pl.Series(codes_of(self.column, batch[self.column.name]))
+        frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes)
+        self._parts.append(frame.group_by(frame.columns).agg(count=pl.len().cast(pl.Int64)))
+        self._pending += len(self._parts[-1])
+        if self._pending > self._limit:
+            self._parts = [self._together()]
+            self._pending = len(self._parts[0])
+            self._limit = max(PENDING, 2 * self._pending)
+
+    def _together(self) -> Any:
+        import polars as pl
+
+        rows = pl.concat(self._parts)
+        return rows.group_by(rows.columns[:-1]).agg(pl.col("count").sum())
+
+    def _made(self) -> ClassTable:
+        import polars as pl
+
+        if not self._parts:
+            none = np.zeros(0, np.int64)
+            return ClassTable(self.column, none, none, np.zeros(1, np.int64), none, none)
+        rows = self._together()
+        self._parts = [rows]
+        keys = [name for name in rows.columns if name not in ("v", "count")]
+        rows = rows.sort([*keys, "v"])
+        changed = pl.any_horizontal([pl.col(key).ne_missing(pl.col(key).shift()) for key in keys])
+        new = rows.select(new=changed)["new"].to_numpy().copy()
+        new[0] = True
+        first = np.flatnonzero(new)
+        count = rows["count"].to_numpy()
+        n = np.add.reduceat(count, first)
+        starts = np.append(first, len(count))
+        return ClassTable(self.column, n, n, starts, rows["v"].cast(pl.Int64).to_numpy(), count)
+
+
+class GroupClasses(Classes):
+    """The groups that a column names; its group table tells what they hold, and the cells how large they are."""
+
+    def __init__(self, column: PublishedColumn) -> None:
+        super().__init__((column.name,))
+        self.column = column
+        assert column.groups is not None
+        self._sizes = np.zeros(column.groups.groups, np.int64)
+
+    def _add(self, batch: CellBatch) -> None:
+        self._sizes += np.bincount(codes_of(self.column, batch[self.column.name]), minlength=len(self._sizes))
+
+    def _made(self) -> ClassTable:
+        table = self.column.groups
+        assert table is not None
+        known = table.sizes > 0
+        stray = int(self._sizes[~known].sum())
+        starts = np.append(table.bounds[:-1][known], len(table.group))
+        return ClassTable(self.column, table.sizes[known], self._sizes[known], starts, table.value, table.count, stray)
+
+
+def make_classes(evidence: Evidence, column: str | None, keys: tuple[str, ...]) -> Classes:
+    """Classes by these columns, or the groups of a column that names groups."""
+    sensitive = None if column is None else evidence.columns[column]
+    if sensitive is not None and sensitive.form == "group":
+        size_of(sensitive)
+        return GroupClasses(sensitive)
+    columns = [evidence.columns[name] for name in keys]
+    for key in columns:
+        if key.form in ("set", "member"):
+            raise ModelDoesNotApply(
+                f"column {key.name!r} is {FORM_WORDS[key.form]}, so nobody can say which records look alike.",
+                hint="Classes need every quasi-identifier published exactly, generalised or in groups.",
+            )
+    for one in (*columns, *([] if sensitive is None else [sensitive])):
+        if one.form != "open":
+            size_of(one)
+    return AlikeClasses(columns, sensitive)
+
+
+def size_of(column: PublishedColumn) -> int:
+    """How many different codes the cells of a coded column may hold."""
+    if column.form == "node":
+        if column.nodes is None or column.nodes.d != column.d:
+            raise ModelDoesNotApply(f"column {column.name!r} has no list of its general values over {column.d} values.")
+        return len(column.nodes)
+    if column.form == "group":
+        if column.groups is None or column.groups.d != column.d:
+            raise ModelDoesNotApply(f"column {column.name!r} has no table of its groups over {column.d} values.")
+        return column.groups.groups
+    return column.d
+
+
+def codes_of(column: PublishedColumn, cells: Cells) -> NDArray[np.int64]:
+    """The codes of a column's cells. A check does not take on trust that they are what the manifest says."""
+    size = size_of(column)
+    if not isinstance(cells, CODED[column.form]) or isinstance(cells, OpenCells) or cells.d != size:
+        raise ModelDoesNotApply(f"column {column.name!r} does not hold what the release says ({size} {column.form}s).")
+    codes = cells.data.astype(np.int64)
+    if len(codes) and (codes.min() < 0 or codes.max() >= size):
+        raise ModelDoesNotApply(f"column {column.name!r} holds a code outside its {size} {column.form}s.")
+    return codes
+
+
+def key_columns(keys: Sequence[PublishedColumn], batch: CellBatch) -> list[Any]:
+    """The key columns for grouping, with as many codes as fit put into one number."""
+    import polars as pl
+
+    out: list[Any] = []
+    packed: NDArray[np.int64] | None = None
+    room = 1
+    for key in keys:
+        cells = batch[key.name]
+        if key.form == "open":
+            if not isinstance(cells, OpenCells):
+                raise ModelDoesNotApply(f"column {key.name!r} does not hold open values, as the release says.")
+            out.append(pl.Series(cells.data.cast("string")))
+            continue
+        codes, size = codes_of(key, cells), max(1, size_of(key))
+        if packed is not None and room * size < 1 << 62:
+            packed, room = packed * size + codes, room * size
+            continue
+        if packed is not None:
+            out.append(packed)
+        packed, room = codes, size
+    return out if packed is None else [*out, packed]

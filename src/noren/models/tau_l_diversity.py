@@ -1,0 +1,88 @@
+"""(tau, l)-diversity: a ceiling on the most frequent value, and on the k most frequent together (paper 004)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from noren.errors import ModelDoesNotApply
+from noren.models.base import PublishedColumn
+from noren.models.class_check import TOLERANCE, ClassModel, Judged
+from noren.models.classes import Histograms
+
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class TauLDiversity(ClassModel):
+    """In every class the k most frequent values together make up at most psi(k), for all k.
+
+    psi rises evenly from tau at k = 1 to 1 at k = l, so no class rests on fewer than l values and none of them exceeds
+    tau. tau = 1/l is frequency diversity. It does not bound somebody who knows how common the values are elsewhere.
+    """
+
+    model: Literal["tau-l-diversity"] = "tau-l-diversity"
+    parameter: ClassVar[str] = "tau"
+    higher_is_safer: ClassVar[bool] = False
+    tau: float = Field(gt=0, lt=1, description="Largest permitted share of one value in a class, from 1/l up.")
+    l: int = Field(ge=2, description="Number of values that every class must spread over.")  # noqa: E741
+    weights: dict[str, Weight] | None = Field(
+        default=None,
+        description="How likely each value is under a generalised one, in proportion; values not named weigh 1.",
+    )
+
+    @model_validator(mode="after")
+    def _within(self) -> TauLDiversity:
+        if self.tau < 1 / self.l - TOLERANCE:
+            raise ValueError(f"tau = {self.tau:g} is below 1/l = {1 / self.l:.4g}, which no class can reach")
+        return self
+
+    def psi(self, k: int) -> float:
+        """The ceiling of the k most frequent values together."""
+        return self.tau + (1 - self.tau) * (k - 1) / (self.l - 1) if k < self.l else 1.0
+
+    def base_weights(self, column: PublishedColumn) -> NDArray[np.float64] | None:
+        if self.weights is None or column.form != "node":
+            return None
+        labels = base_labels(column)
+        known = [label for label in labels if label in self.weights]
+        if not known:
+            raise ModelDoesNotApply(
+                f"the weights of tau-l-diversity name no value of {column.name!r}.",
+                hint="Write weights with the labels of the column's values, such as weights = { flu = 3 }.",
+            )
+        return np.array([self.weights.get(label, 1.0) for label in labels])
+
+    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+        good = part.distinct >= self.l
+        reached = np.where(good, 0.0, 1.0)
+        together = np.zeros(len(part))
+        for k in range(1, min(self.l - 1, int(part.distinct.max())) + 1):
+            has = part.distinct >= k
+            together[has] += part.ranked[part.starts[:-1][has] + k - 1]
+            share = together / part.n
+            good &= share <= self.psi(k) + TOLERANCE
+            evenly = (k - 1) / (self.l - 1)
+            reached = np.maximum(reached, (share - evenly) / (1 - evenly))
+        return np.minimum(reached, 1.0), good
+
+    def says(self, achieved: float, smallest: int) -> str:
+        return f"every class is ({achieved:.4g}, {self.l})-diverse: its k top values stay below psi(k) for all k"
+
+
+def base_labels(column: PublishedColumn) -> tuple[str, ...]:
+    """The labels of a generalised column's base values."""
+    if column.hierarchy is not None and len(column.hierarchy.leaves) == column.d:
+        return column.hierarchy.leaves
+    single: dict[int, str] = {}
+    if column.nodes is not None:
+        alone = np.flatnonzero(column.nodes.sizes == 1)
+        single = {int(column.nodes.members(node)[0]): column.nodes.labels[node] for node in alone.tolist()}
+    if len(single) < column.d:
+        raise ModelDoesNotApply(
+            f"weights need the names of all values of {column.name!r}, and the release does not give them.",
+            hint="Give the column a hierarchy, or leave the weights out.",
+        )
+    return tuple(single[code] for code in range(column.d))

@@ -1,0 +1,227 @@
+"""Candidates side by side under one policy: what each would risk, what it would lose, how long it takes.
+
+Every candidate is recoded and verified like a release; nothing is written. The figures rest on the original, so they
+are for the holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from noren.errors import NorenError, PolicyError, Problem, QueryError
+from noren.io.source import open_source
+from noren.methods.base import Method
+from noren.methods.candidates import all_candidates, title_of
+from noren.methods.decoys import Decoys
+from noren.methods.scoring import count_query_loss
+from noren.models import FrequencyLDiversity, KAnonymity
+from noren.models.base import Model, Verdict
+from noren.pipeline.anonymize import Stage, profile_source, quiet
+from noren.pipeline.compare_decoys import DecoyTrial
+from noren.pipeline.losses import losses_of
+from noren.pipeline.recoding import Gathered, RecodedDraft, gather
+from noren.pipeline.verify import check_store, dropping
+from noren.policy.policy import Policy
+from noren.policy.resolve import ResolvedColumn, resolve
+from noren.policy.toml import key, value
+from noren.release.store import MemoryStore
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One line of a comparison. `failure` says why a method publishes nothing; the figures are then empty."""
+
+    title: str
+    method: Method
+    seconds: float
+    failure: str = ""
+    verdicts: Sequence[Verdict] = ()
+    records: int = 0
+    suppressed: int = 0
+    smallest_class: float = 0.0
+    """Records that share all published quasi-identifiers, at least: 1 / this bounds re-identification."""
+    worst_share: float = 0.0
+    """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
+    query_loss: float = 0.0
+    losses: dict[str, float] | None = None
+
+    @property
+    def holds(self) -> bool:
+        return not self.failure
+
+    @property
+    def snippet(self) -> str:
+        """What to write into the policy to adopt this candidate."""
+        fields = self.method.model_dump(mode="json", exclude_defaults=True) | {"name": self.method.name}
+        ordered = {"name": fields.pop("name"), **fields}
+        return "\n".join(["[method]", *(f"{key(name)} = {value(item)}" for name, item in ordered.items())])
+
+    def figures(self) -> dict[str, Any]:
+        """The line as plain data."""
+        out: dict[str, Any] = {"method": self.title, "holds": self.holds, "seconds": self.seconds}
+        if self.failure:
+            return out | {"failure": self.failure}
+        return out | {
+            "records": self.records,
+            "suppressed": self.suppressed,
+            "smallest_class": self.smallest_class,
+            "worst_share": self.worst_share,
+            "query_loss": self.query_loss,
+            "losses": self.losses,
+            "verdicts": [vars(verdict) for verdict in self.verdicts],
+            "policy": self.snippet,
+        }
+
+
+def compare(
+    data: Any,
+    policy: Policy | str | Path,
+    *,
+    among: Sequence[str] = (),
+    suppression: float | None = None,
+    stage: Stage | None = None,
+) -> list[Candidate]:
+    """Try every method that can serve the policy, best count-query error first, failures last."""
+    policy = policy if isinstance(policy, Policy) else Policy.load(policy)
+    stage = stage or quiet
+    if suppression is None:
+        suppression = getattr(policy.method, "suppression", 0.0)
+    everything: list[Method] = [Decoys(), *all_candidates(suppression)]
+    methods = [method for method in everything if not among or method.name in among]
+    unknown = sorted(set(among) - {method.name for method in methods})
+    if unknown:
+        known = ", ".join(sorted({method.name for method in everything}))
+        raise QueryError(f"no method {unknown[0]!r} to compare.", hint=f"Known: {known}.")
+    served = [(method, made) for method in methods if (made := _with_method(policy, method)) is not None]
+    if not served:
+        raise PolicyError(
+            [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
+            source=policy.source,
+        )
+    source = open_source(data, **policy.data.model_dump())
+    shape = served[-1][1]
+    drop = dropping(shape, source.columns)
+    profile = profile_source(shape, source, drop, stage)
+    columns = resolve(shape, source.name, source.columns, profile)
+    with stage("Reading codes", profile.records) as progress:
+        gathered = gather(shape, source, columns, profile.records, drop, progress)
+    found = []
+    with stage("Comparing methods", len(served)) as progress:
+        for method, rules in served:
+            if isinstance(method, Decoys):
+                found.append(_drawn(method, rules, gathered))
+            else:
+                found.append(_tried(method, rules, source, columns, drop, gathered))
+            progress(1)
+    return sorted(found, key=lambda candidate: (not candidate.holds, candidate.query_loss, candidate.title))
+
+
+def _with_method(policy: Policy, method: Method) -> Policy | None:
+    """The policy under another method, or None where the method cannot serve it."""
+    try:
+        return replace(policy, method=method)
+    except PolicyError:
+        return None
+
+
+def _drawn(method: Decoys, policy: Policy, gathered: Gathered) -> Candidate:
+    started = perf_counter()
+    try:
+        trial = DecoyTrial(policy, gathered.columns, gathered.table)
+        seconds = perf_counter() - started
+        verdicts = trial.verdicts()
+        if any(verdict.holds is not True for verdict in verdicts):
+            return Candidate(method.name, method, seconds, failure="a requirement does not hold.")
+        loss = trial.query_loss()
+    except NorenError as error:
+        return Candidate(method.name, method, perf_counter() - started, failure=error.message)
+    return Candidate(
+        method.name,
+        method,
+        seconds,
+        verdicts=verdicts,
+        records=gathered.table.n,
+        smallest_class=trial.smallest_class(),
+        worst_share=trial.worst_share(),
+        query_loss=loss,
+    )
+
+
+def _tried(
+    method: Method,
+    policy: Policy,
+    source: Any,
+    columns: dict[str, ResolvedColumn],
+    drop: Sequence[str],
+    gathered: Gathered,
+) -> Candidate:
+    started = perf_counter()
+    title = title_of(method)
+    try:
+        draft = RecodedDraft(policy, source, columns, drop, gathered)
+        seconds = perf_counter() - started
+        verdicts, risk = _judged(policy, draft)
+    except NorenError as error:
+        return Candidate(title, method, perf_counter() - started, failure=error.message)
+    failed = [verdict for verdict in verdicts if verdict.holds is not True]
+    if failed:
+        return Candidate(title, method, seconds, failure=f"{failed[0].model} on {failed[0].column} does not hold.")
+    view = draft.view()
+    smallest = min((v.achieved for v in risk if v.model == "k-anonymity"), default=0.0)
+    shares = [1 / v.achieved for v in risk if v.model == "frequency-l-diversity" and v.achieved > 0]
+    return Candidate(
+        title,
+        method,
+        seconds,
+        verdicts=verdicts,
+        records=draft.records,
+        suppressed=draft.suppressed,
+        smallest_class=smallest,
+        worst_share=max(shares, default=0.0),
+        query_loss=count_query_loss(draft.table, view),
+        losses=losses_of(view),
+    )
+
+
+def _judged(policy: Policy, draft: RecodedDraft) -> tuple[list[Verdict], list[Verdict]]:
+    """The policy's verdicts, and two more that measure the risk, by the independent checks."""
+    kept = draft.keep.nonzero()[0]
+    store = MemoryStore({name: cells.take(kept) for name, cells in draft.recoded.items()})
+    entries = [entry for entry in draft.entries if entry.name in draft.recoded]
+    measures: list[Model] = [FrequencyLDiversity(on=name, l=2) for name in draft.table.sensitive]
+    if draft.table.quasi:
+        measures.append(KAnonymity(k=2))
+    wanted = len(policy.require)
+    models = [*policy.require, *measures]
+    verdicts = check_store(store, entries, models, {}, tables=draft.tables)
+    asked = sum(max(1, len(model.on)) if model.about == "columns" else 1 for model in models[:wanted])
+    return verdicts[:asked], verdicts[asked:]
+
+
+def chart(candidates: Sequence[Candidate]) -> Any:
+    """Risk against loss, one point per candidate that holds."""
+    import altair as alt
+
+    rows = [
+        {
+            "method": c.title,
+            "query error": c.query_loss,
+            "worst share": c.worst_share,
+            "smallest class": c.smallest_class,
+        }
+        for c in candidates
+        if c.holds
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(
+        x=alt.X("worst share:Q", title="Largest share of one secret value in a class", scale=alt.Scale(zero=False)),
+        y=alt.Y("query error:Q", title="Mean relative error of count queries", scale=alt.Scale(zero=False)),
+    )
+    points = base.mark_point(filled=True, size=110).encode(
+        color=alt.Color("method:N", title="Method"), tooltip=list(rows[0]) if rows else []
+    )
+    texts = base.mark_text(align="left", dx=9, dy=-7).encode(text="method:N")
+    return (points + texts).properties(width=560, height=380, title="Risk and loss of the candidates")

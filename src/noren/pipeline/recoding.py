@@ -1,0 +1,277 @@
+"""A draft of general values and groups: the whole table's codes in memory, a recoding decided on them, then applied.
+
+The codes of quasi-identifiers and sensitive columns are held at once (a byte or two per cell); all other columns are
+read again batch by batch. Before anything is written, every record's published cell is checked against its truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import CellBatch, Cells, GroupCells, GroupTable, NodeCells, ValueCells
+from noren.cells.sets import code_dtype
+from noren.designs.any import Design
+from noren.engines.local import LocalEngine, Progress
+from noren.engines.permute import permutation
+from noren.errors import DataError, PolicyError, RequirementNotMet
+from noren.io.source import Source
+from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, NodeColumn, Recoding, RecodingMethod
+from noren.methods.cover import automatic_hierarchy
+from noren.methods.scoring import view_of
+from noren.metrics.general import GeneralTable
+from noren.models.base import Verdict
+from noren.pipeline.draft import general_entry
+from noren.policy.policy import Policy
+from noren.policy.resolve import ResolvedColumn
+from noren.release.manifest import ColumnEntry
+from noren.schema.domain import Domain
+from noren.schema.nodes import Nodes, tree_of
+from noren.schema.roles import Role
+from noren.secret import Keystream
+
+ROWS_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A table as methods see it, and the columns behind it: sensitive domains hold only what occurs."""
+
+    columns: Mapping[str, ResolvedColumn]
+    table: CodedTable
+
+
+def gather(
+    policy: Policy,
+    source: Source,
+    columns: Mapping[str, ResolvedColumn],
+    records: int,
+    drop: Sequence[str],
+    progress: Progress,
+) -> Gathered:
+    """Codes of all quasi-identifiers and sensitive columns, in the order of the policy."""
+    domains: dict[str, Domain] = {}
+    for name, attribute in policy.attributes.items():
+        deciding = attribute.role is Role.QUASI_IDENTIFIER or attribute.role.needs_requirement
+        if deciding and name in columns:
+            domain = columns[name].domain
+            assert domain is not None
+            domains[name] = domain
+    codes = {name: np.empty(records, code_dtype(len(domain))) for name, domain in domains.items()}
+    start = 0
+    loose = [name for name in drop if name not in domains]
+    for batch in LocalEngine().encode(source, domains, open_columns=loose, drop_missing=drop, progress=progress):
+        for name in domains:
+            codes[name][start : start + batch.records] = batch.codes[name]
+        start += batch.records
+    if start != records:
+        raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
+    out = dict(columns)
+    for name in domains:
+        if out[name].attribute.role.needs_requirement:
+            out[name], place = narrowed(out[name])
+            codes[name] = place[codes[name]]
+    return Gathered(out, CodedTable(records, {name: _facts(out[name]) for name in domains}, codes))
+
+
+class RecodedDraft:
+    """What a method of general values or groups would publish."""
+
+    stage = "Writing records"
+
+    def __init__(
+        self,
+        policy: Policy,
+        source: Source,
+        read: Mapping[str, ResolvedColumn],
+        drop: Sequence[str],
+        gathered: Gathered,
+    ) -> None:
+        self.policy = policy
+        self.source = source
+        self.drop = drop
+        self.designs: dict[str, Design] = {}
+        self.read = read
+        self.columns, self.table = self._with_hierarchies(gathered)
+        self.recoding = self._recode()
+        self.notes = list(self.recoding.notes)
+        self.keep = np.ones(self.table.n, bool) if self.recoding.keep is None else self.recoding.keep
+        self.records = self.rows = int(self.keep.sum())
+        self.suppressed = self.table.n - self.records
+        self._check(self.recoding)
+        self.recoded: dict[str, Cells] = {}
+        self.tables: dict[str, GroupTable] = {}
+        self.entries: tuple[ColumnEntry, ...] = tuple(self._entry(name, self.recoding) for name in read)
+
+    # ------------------------------------------------------------------ deciding
+
+    @property
+    def _method(self) -> RecodingMethod:
+        assert isinstance(self.policy.method, RecodingMethod)
+        return self.policy.method
+
+    def _with_hierarchies(self, gathered: Gathered) -> tuple[dict[str, ResolvedColumn], CodedTable]:
+        """The columns, with an automatic hierarchy where the method needs one and the policy gives none."""
+        columns, facts = dict(gathered.columns), dict(gathered.table.columns)
+        for name, fact in facts.items():
+            if self._method.needs_hierarchies and fact.hierarchy is None and fact.role is Role.QUASI_IDENTIFIER:
+                columns[name] = replace(columns[name], hierarchy=automatic_hierarchy(fact))
+                facts[name] = _facts(columns[name])
+        return columns, replace(gathered.table, columns=facts)
+
+    def _recode(self) -> Recoding:
+        try:
+            return self._method.recode(self.table, self.policy.require, lambda n: permutation(n, Keystream()))
+        except PolicyError as error:
+            raise PolicyError(error.problems, source=self.policy.source) from None
+
+    def _check(self, recoding: Recoding) -> None:
+        """Every published cell covers its record's truth. Shares no code with the methods."""
+        if not self.records:
+            raise RequirementNotMet(
+                "every record would have to be dropped, so nothing is published.",
+                hint="Lower the requirement, or the permitted suppression.",
+            )
+        allowed = int(self._method.suppression * self.table.n + 1e-9)
+        wrong = [name for name, column in recoding.columns.items() if not self._true(name, column)]
+        if wrong or self.suppressed > allowed:
+            what = (
+                f"the cells of {wrong[0]!r} do not cover the truth"
+                if wrong
+                else "more records were dropped than may be"
+            )
+            raise RequirementNotMet(
+                f"{what}, so nothing is published.",
+                hint="This is a defect of the software, not of the table: please report it.",
+            )
+
+    def _true(self, name: str, column: NodeColumn | GroupColumn) -> bool:
+        codes, data = self.table.codes[name][self.keep], column.data[self.keep]
+        if isinstance(column, NodeColumn):
+            return bool(column.nodes.covers(data, codes).all())
+        counted = GroupTable.from_codes(column.table.groups, column.table.d, data, codes)
+        parts = ("group", "value", "count")
+        return all(np.array_equal(getattr(counted, part), getattr(column.table, part)) for part in parts)
+
+    # ------------------------------------------------------------------ publishing
+
+    def _entry(self, name: str, recoding: Recoding) -> ColumnEntry:
+        column = self.columns[name]
+        change = recoding.columns.get(name)
+        if isinstance(change, NodeColumn):
+            if column.hierarchy is not None and same_nodes(change.nodes, tree_of(column.hierarchy).nodes):
+                nodes, data, listed = change.nodes, change.data, None
+            else:
+                nodes, data = listed_nodes(change, self.keep)
+                listed = tuple(zip(nodes.labels, map(tuple, nodes.runs), strict=True))
+            self.recoded[name] = NodeCells(len(nodes), data.astype(code_dtype(len(nodes))))
+            return general_entry(column, "node", nodes=listed)
+        if isinstance(change, GroupColumn):
+            groups = change.table.groups
+            self.tables[name] = change.table
+            self.recoded[name] = GroupCells(groups, change.data.astype(code_dtype(groups)))
+            return general_entry(column, "group", groups=groups)
+        if name in self.table.codes:
+            self.recoded[name] = ValueCells(len(self.table.columns[name].domain), self.table.codes[name])
+        return general_entry(column, "value")
+
+    def batches(self, progress: Progress, seconds: dict[str, float]) -> Iterator[CellBatch]:
+        """The published records in the source's order."""
+        others = {name: column for name, column in self.read.items() if name not in self.recoded}
+        if not others:
+            for start in range(0, self.table.n, ROWS_AT_ONCE):
+                rows = np.flatnonzero(self.keep[start : start + ROWS_AT_ONCE]) + start
+                yield {name: self.recoded[name].take(rows) for name in self.read}
+                progress(min(ROWS_AT_ONCE, self.table.n - start))
+            return
+        domains = {name: column.domain for name, column in others.items() if column.domain is not None}
+        loose = [name for name, column in others.items() if column.domain is None]
+        start = 0
+        extra = [name for name in self.drop if name not in others]
+        for batch in LocalEngine().encode(
+            self.source, domains, open_columns=[*loose, *extra], drop_missing=self.drop, progress=progress
+        ):
+            rows = np.flatnonzero(self.keep[start : start + batch.records])
+            out: dict[str, Cells] = {}
+            for name in self.read:
+                if name in self.recoded:
+                    out[name] = self.recoded[name].take(rows + start)
+                elif name in loose:
+                    out[name] = batch.open[name].take(rows)
+                else:
+                    out[name] = ValueCells(len(domains[name]), batch.codes[name][rows])
+            start += batch.records
+            yield out
+        if start != self.table.n:
+            raise DataError(
+                f"{self.source.name}: it changed while it was read.", hint="Give a table that stands still."
+            )
+
+    def view(self) -> GeneralTable:
+        """Truth beside publication, for the metrics. It never leaves the holder."""
+        return view_of(self.table, self.recoding)
+
+    def settle(self, verdicts: Sequence[Verdict]) -> None:
+        """Nothing to remember: no secret is involved."""
+
+
+def _facts(column: ResolvedColumn) -> ColumnFacts:
+    assert column.domain is not None
+    role = column.attribute.role
+    return ColumnFacts(column.name, role, column.domain, column.counts, column.distances, column.hierarchy)
+
+
+def narrowed(column: ResolvedColumn) -> tuple[ResolvedColumn, NDArray]:
+    """The column over the values that occur, and the new code of every old one.
+
+    A value that nobody has must not count as a possible one: it would make a class look more diverse than it is.
+    """
+    domain = column.domain
+    assert domain is not None
+    occurs = column.counts > 0
+    place = np.cumsum(occurs) - 1
+    place = np.maximum(place, 0).astype(code_dtype(int(occurs.sum())))
+    if occurs.all():
+        return column, place
+    values = tuple(value for value, there in zip(domain.values, occurs, strict=True) if there)
+    kept = np.flatnonzero(occurs)
+    return replace(
+        column,
+        domain=Domain(values, domain.kind, domain.source, domain.merged),
+        counts=column.counts[kept],
+        hierarchy=None if column.hierarchy is None else column.hierarchy.restricted(values),
+        distances=None if column.distances is None else column.distances[np.ix_(kept, kept)],
+    ), place
+
+
+def same_nodes(one: Nodes, other: Nodes) -> bool:
+    parts = ("bounds", "starts", "stops")
+    return one.labels == other.labels and all(np.array_equal(getattr(one, p), getattr(other, p)) for p in parts)
+
+
+def listed_nodes(column: NodeColumn, keep: NDArray[np.bool_]) -> tuple[Nodes, NDArray]:
+    """The nodes that are published, in the order of the values they cover, and every record's place among them."""
+    used = np.unique(column.data[keep])
+    runs = column.nodes.runs
+    used = np.array(sorted(used.tolist(), key=lambda node: runs[node]), np.int64)
+    labels = _distinct([column.nodes.labels[node] for node in used.tolist()])
+    place = np.zeros(len(column.nodes), np.int64)
+    place[used] = np.arange(len(used))
+    return Nodes.from_runs(column.nodes.d, labels, [runs[node] for node in used.tolist()]), place[column.data]
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """The labels, numbered where two nodes would read alike."""
+    taken = set[str]()
+    out = []
+    for label in labels:
+        free = label
+        number = 2
+        while free in taken:
+            free, number = f"{label} ({number})", number + 1
+        taken.add(free)
+        out.append(free)
+    return out

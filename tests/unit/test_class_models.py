@@ -1,0 +1,354 @@
+"""Models about classes of records: classes counted by hand, how they are gathered, and what is refused."""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pydantic import ValidationError
+
+from noren.cells import GroupCells, GroupTable, NodeCells, OpenCells, SetCells, ValueCells
+from noren.errors import ModelDoesNotApply
+from noren.models import (
+    MODELS,
+    AlphaKAnonymity,
+    BetaLikeness,
+    DeltaDisclosure,
+    DistinctLDiversity,
+    EntropyLDiversity,
+    Evidence,
+    ExpandedK,
+    FrequencyLDiversity,
+    KAnonymity,
+    LEDiversity,
+    Model,
+    PSensitiveKAnonymity,
+    PublishedColumn,
+    RecursiveCLDiversity,
+    SemanticDiversity,
+    TauLDiversity,
+    TCloseness,
+    Verdict,
+)
+from noren.models import classes as room
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.nodes import Nodes
+from noren.schema.roles import Role
+
+QUASI, SECRET = Role.QUASI_IDENTIFIER, Role.SENSITIVE
+TREE = Hierarchy((("a", "b", "c", "d"), ("ab", "ab", "cd", "cd"), ("*",) * 4))
+WHERE = PublishedColumn("where", "value", 4, role=QUASI)
+
+
+def seen(model: Model, columns: list[PublishedColumn], *batches: dict[str, Any]) -> Verdict:
+    (check,) = model.checks(Evidence({column.name: column for column in columns}, {}))
+    for batch in batches:
+        check.observe_batch(batch)
+    return check.verdict()
+
+
+def judged(model: Model, *classes: str, tree: Hierarchy = TREE) -> Verdict:
+    """One class per word, one record per letter: "aab" has twice the value a and once b."""
+    column = PublishedColumn("x", "value", len(tree.leaves), hierarchy=tree, role=SECRET)
+    where = np.concatenate([[], *([i] * len(word) for i, word in enumerate(classes))]).astype(np.uint8)
+    codes = np.array(["abcd".index(letter) for word in classes for letter in word], np.uint8)
+    batch = {"where": ValueCells(4, where), "x": ValueCells(column.d, codes)}
+    return seen(model, [WHERE, column], batch)
+
+
+GOOD, BAD = "aabbcd", "aaab"
+"""Of six records: shares 1/3, 1/3, 1/6, 1/6. Of four: 3/4, 1/4. Together a is 1/2, b 3/10, c and d 1/10 each."""
+BY_HAND = [
+    (DistinctLDiversity(on="x", l=3), 4, 2),
+    (FrequencyLDiversity(on="x", l=3), 3, 4 / 3),
+    (EntropyLDiversity(on="x", l=3), 3**(2 / 3) * 6**(1 / 3), 4 / 3**0.75),
+    (RecursiveCLDiversity(on="x", c=2, l=3), 1, inf),
+    (RecursiveCLDiversity(on="x", c=2, l=2), 1 / 2, 3),
+    (AlphaKAnonymity(on="x", alpha=0.5, k=2), 1 / 3, 3 / 4),
+    (AlphaKAnonymity(on="x", alpha=0.9, k=5), 1 / 3, 3 / 4),
+    (PSensitiveKAnonymity(on="x", p=3, k=2), 4, 2),
+    (PSensitiveKAnonymity(on="x", p=2, k=5), 4, 2),
+    (TauLDiversity(on="x", tau=0.5, l=2), 1 / 3, 3 / 4),
+    (TauLDiversity(on="x", tau=0.5, l=3), 1 / 3, 1),
+    (LEDiversity(on="x", l=2, e=2), 3, 4 / 3),
+    (KAnonymity(k=5), 6, 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "good", "bad"), BY_HAND, ids=lambda x: x.model if isinstance(x, Model) else "")
+def test_classes_counted_by_hand(model: Model, good: float, bad: float) -> None:
+    fine = judged(model, GOOD, GOOD)
+    assert (fine.holds, fine.records, fine.breaches) == (True, 12, 0)
+    assert fine.achieved == pytest.approx(good)
+    failed = judged(model, GOOD, BAD)
+    assert (failed.holds, failed.records, failed.breaches) == (False, 10, 4)
+    assert failed.achieved == pytest.approx(bad)
+    assert (failed.model, failed.required, failed.basis) == (model.model, model.required, "the release alone")
+    assert failed.column == ("quasi-identifiers" if isinstance(model, KAnonymity) else "x")
+
+
+RELATIVE = [
+    (TCloseness(on="x", t=0.2), 1 / 4),
+    (TCloseness(on="x", t=0.05, distance="ordered"), (1 / 4 + 1 / 5 + 1 / 10) / 3),
+    (TCloseness(on="x", t=0.2, distance="tree"), (1 / 4 + 1 / 5) / 2),
+    (BetaLikeness(on="x", beta=0.6, form="basic"), 2 / 3),
+    (BetaLikeness(on="x", beta=0.6, form="enhanced"), 2 / 3),
+    (DeltaDisclosure(on="x", delta=1.5), inf),
+]
+
+
+@pytest.mark.parametrize(("model", "worst"), RELATIVE, ids=lambda x: x.model if isinstance(x, Model) else "")
+def test_classes_compared_with_the_whole(model: Model, worst: float) -> None:
+    assert judged(model, GOOD, GOOD).holds is True
+    assert judged(model, GOOD, GOOD).achieved == pytest.approx(0)
+    failed = judged(model, GOOD, BAD)
+    assert failed.holds is False
+    assert failed.achieved == pytest.approx(worst)
+
+
+def test_enhanced_likeness_knows_gains_that_no_beta_permits() -> None:
+    """The value a rises from 9/10 to 1, by a ninth; -ln(0.9) is less."""
+    classes = ("aaaaaaaab", "aaaaaaaab", "aa")
+    assert judged(BetaLikeness(on="x", beta=2, form="basic"), *classes).achieved == pytest.approx(1 / 9)
+    verdict = judged(BetaLikeness(on="x", beta=2), *classes)
+    assert (verdict.holds, verdict.achieved, verdict.breaches) == (False, inf, 2)
+    assert "for any beta" in verdict.statement
+
+
+def test_disclosure_is_about_values_that_become_rarer_too() -> None:
+    verdict = judged(DeltaDisclosure(on="x", delta=0.5), "aaab", "abbb")
+    assert (verdict.holds, verdict.achieved, verdict.breaches) == (False, pytest.approx(log(2)), 8)
+    assert judged(DeltaDisclosure(on="x", delta=0.7), "aaab", "abbb").holds is True
+    assert "lacks a value" in judged(DeltaDisclosure(on="x", delta=9), "aaab", "aaaa").statement
+
+
+def test_recursive_diversity_is_strict_and_rounding_does_not_help() -> None:
+    assert judged(RecursiveCLDiversity(on="x", c=2, l=2), "aabb").holds is True
+    assert judged(RecursiveCLDiversity(on="x", c=1, l=2), "aabb").holds is False
+    assert 1.12 * 25 > 28, "in floating point"
+    assert judged(RecursiveCLDiversity(on="x", c=1.12, l=2), "a" * 28 + "b" * 25).holds is False
+
+
+def test_a_class_that_is_too_small_fails_although_its_values_are_mixed() -> None:
+    verdict = judged(AlphaKAnonymity(on="x", alpha=0.5, k=3), "abab", "ab")
+    assert (verdict.holds, verdict.achieved, verdict.breaches) == (False, 0.5, 2)
+    assert "smallest class has 2 records (k = 3)" in verdict.statement
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("expanded-k", "semantic-diversity")])
+def test_no_records_prove_nothing(name: str) -> None:
+    model = next(m for m in [*(case[0] for case in BY_HAND), *(case[0] for case in RELATIVE)] if m.model == name)
+    verdict = judged(model)
+    assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
+
+
+# ---------------------------------------------------------------- groups
+
+
+TABLE = GroupTable.from_codes(3, 4, np.array([0, 0, 0, 2, 2]), np.array([0, 1, 1, 2, 3]))
+GROUPED = PublishedColumn("x", "group", 4, hierarchy=TREE, role=SECRET, groups=TABLE)
+
+
+def groups(model: Model, *ids: int) -> Verdict:
+    """The group id of every record; each is alone in its quasi-identifier, which does not matter."""
+    keys = PublishedColumn("where", "set", 4, role=QUASI)
+    return seen(model, [keys, GROUPED], {"x": GroupCells(3, np.array(ids, np.uint8))})
+
+
+def test_groups_are_judged_by_their_table() -> None:
+    verdict = groups(FrequencyLDiversity(on="x", l=2), 2, 0, 0, 2, 0)
+    assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 1.5, 5, 3)
+    assert groups(DistinctLDiversity(on="x", l=2), 2, 0, 0, 2, 0).holds is True
+
+
+@pytest.mark.parametrize(
+    ("ids", "records", "breaches"),
+    [((0, 0, 0, 2), 4, 2), ((0, 0, 0, 2, 2, 2), 6, 3), ((0, 0, 0, 1, 2, 2), 6, 1), ((0, 0, 0), 3, 2)],
+    ids=["one too few", "one too many", "a group without values", "a group without records"],
+)
+def test_groups_whose_size_is_not_that_of_their_table(ids: tuple[int, ...], records: int, breaches: int) -> None:
+    verdict = groups(DistinctLDiversity(on="x", l=2), *ids)
+    assert (verdict.holds, verdict.records, verdict.breaches) == (False, records, breaches)
+    assert "do not have as many records as their table says" in verdict.statement
+
+
+def test_a_group_check_takes_its_cells_alone() -> None:
+    check = DistinctLDiversity(on="x", l=2).check(GROUPED, Evidence({"x": GROUPED}, {}))
+    check.observe(GroupCells(3, np.array([0, 0, 0, 2, 2])))
+    assert check.verdict().holds is True
+
+
+# ---------------------------------------------------------------- classes
+
+
+def test_classes_by_columns_of_every_form() -> None:
+    """Missing texts are a class of their own; a group id and a node are keys like any code."""
+    table = GroupTable.from_codes(2, 3, np.array([0, 1]), np.array([0, 1]))
+    columns = [
+        PublishedColumn("text", "open", 0, role=QUASI),
+        PublishedColumn("age", "node", 2, role=QUASI, nodes=Nodes.from_members(2, ["0", "any"], [(0,), (0, 1)])),
+        PublishedColumn("job", "group", 3, role=Role.SENSITIVE_QUASI_IDENTIFIER, groups=table),
+        PublishedColumn("note", "value", 9, role=Role.PLAIN),
+        PublishedColumn("x", "value", 4, role=SECRET),
+    ]
+    batch = {
+        "text": OpenCells(pa.array(["u", "u", None, None, "u", "u"])),
+        "age": NodeCells(2, np.array([0, 0, 0, 0, 1, 1])),
+        "job": GroupCells(2, np.array([1, 1, 1, 1, 1, 1])),
+        "x": ValueCells(4, np.array([0, 1, 0, 1, 2, 3])),
+    }
+    verdict = seen(FrequencyLDiversity(on="x", l=2), columns, batch, batch)
+    assert (verdict.holds, verdict.achieved, verdict.records) == (True, 2, 12)
+    check = KAnonymity(k=2).checks(Evidence({c.name: c for c in columns}, {}))[0]
+    assert check.needs == ("text", "age", "job")
+
+
+def test_columns_too_wide_for_one_number_are_several_keys() -> None:
+    """Packed into 64 bits, a first column of 0 and of 2^31 would look alike."""
+    wide = [PublishedColumn(f"q{i}", "value", 2**33, role=QUASI) for i in range(4)]
+    batch = {f"q{i}": ValueCells(2**33, np.array([0, (i == 0) * 2**31, 0, i == 3])) for i in range(4)}
+    verdict = seen(KAnonymity(k=2), wide, batch)
+    assert (verdict.achieved, verdict.records, verdict.breaches) == (1, 4, 2)
+
+
+def test_missing_texts_look_alike() -> None:
+    text = PublishedColumn("text", "open", 0, role=QUASI)
+    verdict = seen(KAnonymity(k=2), [text], {"text": OpenCells(pa.array(["u", None, "v", None, "v"]))})
+    assert (verdict.achieved, verdict.records, verdict.breaches) == (1, 5, 1)
+
+
+def test_many_batches_are_put_together_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "PENDING", 5)
+    monkeypatch.setattr(room, "CHUNK", 3)
+    rng = np.random.default_rng(3)
+    where, codes = rng.integers(0, 4, 400), rng.integers(0, 4, 400)
+    columns = [WHERE, PublishedColumn("x", "value", 4, role=SECRET)]
+    batches = [
+        {"where": ValueCells(4, where[i : i + 20]), "x": ValueCells(4, codes[i : i + 20])} for i in range(0, 400, 20)
+    ]
+    for model in (EntropyLDiversity(on="x", l=2), TCloseness(on="x", t=0.2), KAnonymity(k=2)):
+        whole = seen(model, columns, {"where": ValueCells(4, where), "x": ValueCells(4, codes)})
+        assert seen(model, columns, *batches) == whole
+
+
+def test_checks_share_their_classes() -> None:
+    column = PublishedColumn("x", "value", 4, role=SECRET)
+    evidence = Evidence({"where": WHERE, "x": column}, {})
+    first, second = (model.check(column, evidence) for model in (BY_HAND[0][0], BY_HAND[1][0]))
+    assert first.classes is second.classes  # type: ignore[attr-defined]
+    batch = {"where": ValueCells(4, np.array([0, 0])), "x": ValueCells(4, np.array([0, 1]))}
+    for check in (first, second, first, second):
+        check.observe_batch(batch)
+    assert [check.verdict().records for check in (first, second)] == [4, 4]
+    assert [check.verdict().records for check in (first, second)] == [4, 4]
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+CLASS_ONLY = [
+    KAnonymity(on="x", k=2),
+    *(model for model, _, _ in BY_HAND[3:11]),
+    *(model for model, _ in RELATIVE[3:]),
+]
+
+
+@pytest.mark.parametrize("form", ["set", "member"])
+@pytest.mark.parametrize("model", CLASS_ONLY, ids=lambda model: model.model)
+def test_sets_are_refused_with_a_way_out(model: Model, form: Any) -> None:
+    column = PublishedColumn("x", form, 4, role=SECRET)
+    with pytest.raises(ModelDoesNotApply, match=f"{model.model} makes no statement about column 'x'") as caught:
+        model.checks(Evidence({"where": WHERE, "x": column}, {}))
+    assert caught.value.hint is not None
+    assert '"mondrian"' in caught.value.hint
+    assert model.least_set_size == 1
+
+
+@pytest.mark.parametrize("form", ["value", "node", "group", "open"])
+@pytest.mark.parametrize("model", [SemanticDiversity(on="x", l=2, d=1), ExpandedK(on="x", k=2)], ids=["semantic", "k"])
+def test_models_of_sets_refuse_classes_by_name(model: Model, form: Any) -> None:
+    column = PublishedColumn("x", form, 4, distances=np.ones((4, 4)), role=SECRET)
+    with pytest.raises(ModelDoesNotApply, match=f"{model.model} makes no statement about column 'x', which is publ"):
+        model.checks(Evidence({"where": WHERE, "x": column}, {}))
+
+
+def test_classes_that_nobody_can_tell_are_refused() -> None:
+    column = PublishedColumn("x", "value", 4, role=SECRET)
+    for form, words in (("set", "published as sets"), ("member", "published as shuffled members")):
+        hidden = PublishedColumn("where", form, 4, role=Role.SENSITIVE_QUASI_IDENTIFIER)
+        with pytest.raises(ModelDoesNotApply, match=f"'where' is {words}, so nobody can say"):
+            seen(FrequencyLDiversity(on="x", l=2), [hidden, column])
+    with pytest.raises(ModelDoesNotApply, match="beside no quasi-identifier"):
+        seen(FrequencyLDiversity(on="x", l=2), [PublishedColumn("where", "value", 4, role=Role.PLAIN), column])
+    with pytest.raises(ModelDoesNotApply, match="and the release has none"):
+        seen(KAnonymity(k=2), [column])
+
+
+def test_closeness_and_subtrees_need_the_tree() -> None:
+    column = PublishedColumn("x", "value", 4, role=SECRET)
+    with pytest.raises(ModelDoesNotApply, match="by tree distance needs a hierarchy"):
+        seen(TCloseness(on="x", t=0.5, distance="tree"), [WHERE, column])
+    with pytest.raises(ModelDoesNotApply, match="at least 1 levels"):
+        seen(LEDiversity(on="x", l=2, e=1), [WHERE, column])
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "message"),
+    [
+        (PublishedColumn("x", "value", 4), ValueCells(5, np.array([0])), "does not hold what the release says"),
+        (PublishedColumn("x", "value", 4), NodeCells(4, np.array([0])), "does not hold what the release says"),
+        (PublishedColumn("x", "value", 4), SetCells(4, np.array([1])), "does not hold what the release says"),
+        (PublishedColumn("x", "value", 4), ValueCells(4, np.array([4])), "a code outside its 4 values"),
+        (PublishedColumn("x", "value", 4), ValueCells(4, np.array([-1])), "a code outside its 4 values"),
+        (PublishedColumn("x", "node", 4), NodeCells(4, np.array([0])), "no list of its general values"),
+        (PublishedColumn("x", "group", 4), GroupCells(4, np.array([0])), "no table of its groups"),
+        (GROUPED, GroupCells(3, np.array([3])), "a code outside its 3 groups"),
+    ],
+)
+def test_cells_that_are_not_what_the_manifest_says(column: PublishedColumn, cells: Any, message: str) -> None:
+    with pytest.raises(ModelDoesNotApply, match=message):
+        seen(DistinctLDiversity(on="x", l=2), [WHERE, column], {"where": ValueCells(4, np.array([0])), "x": cells})
+
+
+def test_a_column_is_not_judged_without_those_beside_it() -> None:
+    column = PublishedColumn("x", "value", 4, role=SECRET)
+    check = DistinctLDiversity(on="x", l=2).check(column, Evidence({"where": WHERE, "x": column}, {}))
+    with pytest.raises(ModelDoesNotApply, match="together with the columns beside it"):
+        check.observe(ValueCells(4, np.array([0])))
+    free = PublishedColumn("text", "open", 0, role=QUASI)
+    with pytest.raises(ModelDoesNotApply, match="does not hold open values"):
+        seen(KAnonymity(k=2), [free], {"text": ValueCells(4, np.array([0]))})
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (KAnonymity, {"k": 1}),
+        (KAnonymity, {"k": 2, "on": ["a", "a"]}),
+        (DistinctLDiversity, {"on": "x", "l": 1}),
+        (DistinctLDiversity, {"l": 2}),
+        (RecursiveCLDiversity, {"on": "x", "c": 0, "l": 2}),
+        (RecursiveCLDiversity, {"on": "x", "c": inf, "l": 2}),
+        (AlphaKAnonymity, {"on": "x", "alpha": 1, "k": 2}),
+        (TauLDiversity, {"on": "x", "tau": 0.3, "l": 3}),
+        (TauLDiversity, {"on": "x", "tau": 1, "l": 3}),
+        (TauLDiversity, {"on": "x", "tau": 0.5, "l": 3, "weights": {"a": 0}}),
+        (BetaLikeness, {"on": "x", "beta": 0}),
+        (BetaLikeness, {"on": "x", "beta": 1, "form": "other"}),
+        (DeltaDisclosure, {"on": "x", "delta": 0}),
+        (PSensitiveKAnonymity, {"on": "x", "p": 1, "k": 2}),
+    ],
+)
+def test_parameters_that_make_no_sense(kind: type[Model], options: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        kind(**options)
+
+
+def test_parameters_survive_json() -> None:
+    model = TauLDiversity(on="x", tau=1 / 3, l=3, weights={"flu": 2.0})
+    assert TauLDiversity.model_validate_json(model.model_dump_json()) == model
+    assert KAnonymity(k=3).on == ()
+    assert judged(EntropyLDiversity(on="x", l=2), "ab").achieved == pytest.approx(exp(log(2)))
