@@ -21,18 +21,35 @@ if TYPE_CHECKING:
         RequirementNotMet,
         SecretError,
     )
+    from noren.methods.anatomy import Anatomy
+    from noren.methods.auto import Auto
     from noren.methods.decoys import DecoyParameters, Decoys
+    from noren.methods.hilbert import Hilbert
+    from noren.methods.incognito import Incognito
+    from noren.methods.mondrian import Mondrian
+    from noren.methods.rating import Rating
+    from noren.methods.sweep import Sweep
+    from noren.methods.three_phase import ThreePhase
     from noren.models import (
+        AlphaKAnonymity,
+        BetaLikeness,
+        DeltaDisclosure,
+        DistinctLDiversity,
         EntropyLDiversity,
         ExpandedK,
         FrequencyLDiversity,
+        KAnonymity,
         LEDiversity,
+        PSensitiveKAnonymity,
+        RecursiveCLDiversity,
         SemanticDiversity,
+        TauLDiversity,
         TCloseness,
         Verdict,
     )
     from noren.pipeline.anonymize import anonymize
     from noren.pipeline.collect import Collector
+    from noren.pipeline.compare import compare
     from noren.pipeline.verify import verify
     from noren.policy.policy import Policy
     from noren.release.release import Release, open_release
@@ -50,23 +67,36 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AlphaKAnonymity": "noren.models",
+    "Anatomy": "noren.methods.anatomy",
     "Attribute": "noren.schema.attribute",
+    "Auto": "noren.methods.auto",
+    "BetaLikeness": "noren.models",
     "Collector": "noren.pipeline.collect",
     "Count": "noren.analysis.estimate",
     "DataError": "noren.errors",
     "DecoyDesign": "noren.designs.decoys",
     "DecoyParameters": "noren.methods.decoys",
     "Decoys": "noren.methods.decoys",
+    "DeltaDisclosure": "noren.models",
+    "DistinctLDiversity": "noren.models",
     "EntropyLDiversity": "noren.models",
     "Estimate": "noren.analysis.estimate",
     "ExpandedK": "noren.models",
     "FrequencyLDiversity": "noren.models",
     "Hierarchy": "noren.schema.hierarchy",
+    "Hilbert": "noren.methods.hilbert",
+    "Incognito": "noren.methods.incognito",
+    "KAnonymity": "noren.models",
     "LEDiversity": "noren.models",
+    "Mondrian": "noren.methods.mondrian",
     "NorenError": "noren.errors",
+    "PSensitiveKAnonymity": "noren.models",
     "Policy": "noren.policy.policy",
     "PolicyError": "noren.errors",
     "QueryError": "noren.errors",
+    "Rating": "noren.methods.rating",
+    "RecursiveCLDiversity": "noren.models",
     "Release": "noren.release.release",
     "ReleaseError": "noren.errors",
     "RequirementNotMet": "noren.errors",
@@ -74,9 +104,13 @@ _HOMES = {
     "SecretError": "noren.errors",
     "SemanticDesign": "noren.designs.semantic.design",
     "SemanticDiversity": "noren.models",
+    "Sweep": "noren.methods.sweep",
     "TCloseness": "noren.models",
+    "TauLDiversity": "noren.models",
+    "ThreePhase": "noren.methods.three_phase",
     "Verdict": "noren.models",
     "anonymize": "noren.pipeline.anonymize",
+    "compare": "noren.pipeline.compare",
     "identifier": "noren.schema.attribute",
     "open_release": "noren.release.release",
     "plain": "noren.schema.attribute",
@@ -87,23 +121,36 @@ _HOMES = {
 }
 
 __all__ = [
+    "AlphaKAnonymity",
+    "Anatomy",
     "Attribute",
+    "Auto",
+    "BetaLikeness",
     "Collector",
     "Count",
     "DataError",
     "DecoyDesign",
     "DecoyParameters",
     "Decoys",
+    "DeltaDisclosure",
+    "DistinctLDiversity",
     "EntropyLDiversity",
     "Estimate",
     "ExpandedK",
     "FrequencyLDiversity",
     "Hierarchy",
+    "Hilbert",
+    "Incognito",
+    "KAnonymity",
     "LEDiversity",
+    "Mondrian",
     "NorenError",
+    "PSensitiveKAnonymity",
     "Policy",
     "PolicyError",
     "QueryError",
+    "Rating",
+    "RecursiveCLDiversity",
     "Release",
     "ReleaseError",
     "RequirementNotMet",
@@ -111,9 +158,13 @@ __all__ = [
     "SecretError",
     "SemanticDesign",
     "SemanticDiversity",
+    "Sweep",
     "TCloseness",
+    "TauLDiversity",
+    "ThreePhase",
     "Verdict",
     "anonymize",
+    "compare",
     "identifier",
     "open_release",
     "plain",

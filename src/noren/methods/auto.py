@@ -22,7 +22,10 @@ class Auto(RecodingMethod):
     objective: Objective = Field(
         default="queries", description="What must be least: error of count queries, lost information, or NCP."
     )
-    among: tuple[str, ...] = Field(default=(), description="Names of the methods to try; all of them if left out.")
+    among: tuple[str, ...] = Field(
+        default=(),
+        description="Names of the methods to try; if left out, all that generalise (not anatomy and rating).",
+    )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         known = {method.name for method in all_candidates()}
@@ -37,7 +40,9 @@ class Auto(RecodingMethod):
                 *(Problem(*parts) for parts in first)]  # fmt: skip
 
     def _tried(self) -> list[RecodingMethod]:
-        return [m for m in all_candidates(self.suppression) if not self.among or m.name in self.among]
+        """Methods that leave quasi-identifiers exact show who is in the table: they are tried only when named."""
+        methods = all_candidates(self.suppression)
+        return [m for m in methods if (m.name in self.among if self.among else m.name not in ("anatomy", "rating"))]
 
     def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
         roles = {name: facts.role for name, facts in table.columns.items()}

@@ -207,21 +207,19 @@ def chart(candidates: Sequence[Candidate]) -> Any:
     import altair as alt
 
     rows = [
-        {
-            "method": c.title,
-            "query error": c.query_loss,
-            "worst share": c.worst_share,
-            "smallest class": c.smallest_class,
-        }
+        {"method": c.title, "error": c.query_loss, "share": c.worst_share, "smallest": c.smallest_class}
         for c in candidates
         if c.holds
     ]
+    shapes = alt.Shape("method:N", title="Method")
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("worst share:Q", title="Largest share of one secret value in a class", scale=alt.Scale(zero=False)),
-        y=alt.Y("query error:Q", title="Mean relative error of count queries", scale=alt.Scale(zero=False)),
+        x=alt.X(
+            "share:Q", title="Largest share of one secret value in a class", scale=alt.Scale(zero=False, padding=30)
+        ),
+        y=alt.Y("error:Q", title="Mean relative error of count queries", scale=alt.Scale(zero=False, padding=20)),
     )
-    points = base.mark_point(filled=True, size=110).encode(
-        color=alt.Color("method:N", title="Method"), tooltip=list(rows[0]) if rows else []
+    tips = [alt.Tooltip(f"{name}:{kind}") for name, kind in zip(rows[0], "NQQQ", strict=True)] if rows else []
+    points = base.mark_point(filled=True, size=120, opacity=0.85).encode(
+        color=alt.Color("method:N", title="Method"), shape=shapes, tooltip=tips
     )
-    texts = base.mark_text(align="left", dx=9, dy=-7).encode(text="method:N")
-    return (points + texts).properties(width=560, height=380, title="Risk and loss of the candidates")
+    return points.properties(width=560, height=380, title="Risk and loss of the candidates")
