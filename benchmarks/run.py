@@ -2,8 +2,8 @@
 
     python benchmarks/run.py --data DIR
 
-DIR is a folder that holds adult.csv.gz (UCI Adult, complete rows, with a header). Benchmarks that need it are
-left out, with a message, when it is missing; the others generate their tables.
+DIR is a folder that holds adult.csv.gz (UCI Adult, complete rows, with a header) and adult_hierarchies/ (ARX layout).
+Benchmarks that need it are left out, with a message, when it is missing; the others generate their tables.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ADULT = ("estimators_adult.py", "protection_adult.py")
+ADULT = (
+    "estimators_adult.py",
+    "protection_adult.py",
+    "sweep_adult.py",
+    "mondrian_adult.py",
+    "incognito_adult.py",
+    "grouping_adult.py",
+)
 GENERATED = (
     ("decoys_census.py",),
     ("closeness_search.py",),

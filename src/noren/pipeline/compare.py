@@ -18,6 +18,7 @@ from noren.methods.base import Method
 from noren.methods.candidates import all_candidates, title_of
 from noren.methods.decoys import Decoys
 from noren.methods.scoring import count_query_loss
+from noren.metrics.general import GeneralTable
 from noren.models import FrequencyLDiversity, KAnonymity
 from noren.models.base import Model, Verdict
 from noren.pipeline.anonymize import Stage, profile_source, quiet
@@ -29,6 +30,7 @@ from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn, resolve
 from noren.policy.toml import key, value
 from noren.release.store import MemoryStore
+from noren.schema.roles import Role
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Candidate:
     """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
     query_loss: float = 0.0
     losses: dict[str, float] | None = None
+    classification: dict[str, float] | None = None
+    """Decision trees and rules for a target column, where one was asked for."""
 
     @property
     def holds(self) -> bool:
@@ -72,6 +76,7 @@ class Candidate:
             "worst_share": self.worst_share,
             "query_loss": self.query_loss,
             "losses": self.losses,
+            "classification": self.classification,
             "verdicts": [vars(verdict) for verdict in self.verdicts],
             "policy": self.snippet,
         }
@@ -83,9 +88,14 @@ def compare(
     *,
     among: Sequence[str] = (),
     suppression: float | None = None,
+    classify: str | None = None,
     stage: Stage | None = None,
 ) -> list[Candidate]:
-    """Try every method that can serve the policy, best count-query error first, failures last."""
+    """Try every method that can serve the policy, best count-query error first, failures last.
+
+    `classify` names a quasi-identifier or sensitive column: how well it can be predicted from a release is then
+    measured too, by decision trees (needs scikit-learn) and by rules.
+    """
     policy = policy if isinstance(policy, Policy) else Policy.load(policy)
     stage = stage or quiet
     if suppression is None:
@@ -107,6 +117,8 @@ def compare(
     drop = dropping(shape, source.columns)
     profile = profile_source(shape, source, drop, stage)
     columns = resolve(shape, source.name, source.columns, profile)
+    if classify is not None and (classify not in columns or columns[classify].attribute.role is Role.PLAIN):
+        raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")
     with stage("Reading codes", profile.records) as progress:
         gathered = gather(shape, source, columns, profile.records, drop, progress)
     found = []
@@ -115,7 +127,7 @@ def compare(
             if isinstance(method, Decoys):
                 found.append(_drawn(method, rules, gathered))
             else:
-                found.append(_tried(method, rules, source, columns, drop, gathered))
+                found.append(_tried(method, rules, source, columns, drop, gathered, classify))
             progress(1)
     return sorted(found, key=lambda candidate: (not candidate.holds, candidate.query_loss, candidate.title))
 
@@ -158,6 +170,7 @@ def _tried(
     columns: dict[str, ResolvedColumn],
     drop: Sequence[str],
     gathered: Gathered,
+    classify: str | None,
 ) -> Candidate:
     started = perf_counter()
     title = title_of(method)
@@ -184,7 +197,23 @@ def _tried(
         worst_share=max(shares, default=0.0),
         query_loss=count_query_loss(draft.table, view),
         losses=losses_of(view),
+        classification=None if classify is None else _classified(view, classify),
     )
+
+
+def _classified(view: GeneralTable, target: str) -> dict[str, float]:
+    """What learning from the release instead of the original costs."""
+    from noren.metrics.classification import preserved_rules, tree_accuracy
+
+    trees = tree_accuracy(view, target)
+    rules = preserved_rules(view, target, support=max(1, view.n // 120))
+    return {
+        "accuracy_ratio_score": trees.ratio,
+        "accuracy_released": trees.released,
+        "accuracy_original": trees.original,
+        "rules_original": rules.original,
+        "rules_preserved": rules.preserved,
+    }
 
 
 def _judged(policy: Policy, draft: RecodedDraft) -> tuple[list[Verdict], list[Verdict]]:
