@@ -9,7 +9,7 @@ the columns' own estimates, taken as independent, and goes on for as long as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.ascent import Progress, ascend
 from noren.analysis.coarse_atoms import WHOLE, Detail
 from noren.analysis.coarse_cells import Reading
 from noren.analysis.coarse_grid import Grid
 from noren.errors import QueryError
-
-Progress = Callable[[int, float], None]
 
 CELL_LIMIT = 20_000_000
 WORK_LIMIT = 2e9  # multiplications of one pass
@@ -30,7 +29,6 @@ FOLDS = 4
 ALL_FOLDS = 200_000  # records up to which every fold is scored; the curve of larger tables is smooth
 PATIENCE = 5
 GAIN = 0.1  # log likelihood of all held-out records: less within PATIENCE steps is nothing
-LONGEST = 1e4  # extrapolated step
 HELD_OUT_MIX = 0.01  # share of the start mixed in when held-out records are scored: an empty cell is not impossible
 
 
@@ -140,36 +138,13 @@ def stop_by_held_out(
 def converge(
     grid: Grid, progress: Progress | None, tolerance: float, max_iterations: int
 ) -> tuple[NDArray[np.float64], int, dict[str, Any]]:
-    """EM until a step moves no cell by more than `tolerance` records; every third step extrapolates (SQUAREM, on
-    logarithms), and is taken back if it lowers the likelihood. The first step is spreading."""
-    x = grid.step(grid.start(), grid.counts)[0]
-    total = grid.counts.sum()
-    best, fallback, change, steps = -np.inf, x, np.inf, 1
-    path: list[NDArray[np.float64]] = []
-    while steps < max_iterations:
-        following, sums = grid.step(x, grid.counts)
-        value = float(grid.counts @ np.log(np.maximum(sums, 1e-300)))
-        steps += 1
-        if value < best - 1e-9 * abs(best):
-            x, path, best = fallback, [], -np.inf
-            continue
-        best, change = value, float(np.abs(following - x).max())
-        path.append(np.log(np.maximum(x, 1e-300)))
-        x = following
-        if progress is not None:
-            progress(steps, change)
-        if change <= tolerance:
-            break
-        if len(path) == 3:
-            first, second = path[1] - path[0], path[2] - path[1]
-            near = np.sqrt(x)  # cells on their way to zero move fastest on this scale and matter least
-            bend = float(np.linalg.norm(near * (second - first)))
-            length = min(LONGEST, float(np.linalg.norm(near * first)) / max(bend, 1e-300))
-            fallback = x
-            if length > 1:
-                x = path[0] + 2 * length * first + length**2 * (second - first)
-                x = np.exp(x - x.max())
-                x *= total / x.sum()
-            path = []
+    """EM until a step moves no cell by more than `tolerance` records. The first step is spreading."""
+
+    def step(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        following, sums = grid.step(table, grid.counts)
+        return following, float(grid.counts @ np.log(np.maximum(sums, 1e-300)))
+
+    spread = grid.step(grid.start(), grid.counts)[0]
+    x, steps, change = ascend(step, spread, tolerance, max_iterations - 1, progress)
     facts = {"stopping": f"no value moves by more than {tolerance:g} records", "converged": change <= tolerance}
-    return x, steps, {**facts, "last_change": change}
+    return x, steps + 1, {**facts, "last_change": change}

@@ -10,17 +10,15 @@ by exact ones are treated like the latter: exact columns split the records, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.ascent import Progress, ascend
 from noren.analysis.axes import Frame
 from noren.analysis.tuples import Tuples
-
-Progress = Callable[[int, float], None]
 
 TOLERANCE = 0.1  # records: one attribute stops when no cell moves by more
 STILL = 0.01  # records: several attributes also stop when no cell moves by more in any fold
@@ -68,40 +66,15 @@ def maximum(frame: Frame, found: Fit) -> NDArray[np.float64]:
 
 
 def converge(tuples: Tuples, x: NDArray[np.float64], progress: Progress | None = None) -> Fit:
-    """EM until a step moves no cell by a tenth of a record; every third step extrapolates (SQUAREM, on logarithms).
+    """EM until a step moves no cell by a tenth of a record."""
+    none, zero = np.zeros(len(tuples), np.int32), np.zeros(len(tuples))
 
-    An extrapolation that lowers the likelihood is taken back.
-    """
-    none, zero, total = np.zeros(len(tuples), np.int32), np.zeros(len(tuples)), x.sum()
-    change, step = np.inf, 0
-    best, fallback = -np.inf, x
-    path: list[NDArray[np.float64]] = []
-    while step < MAX_STEPS:
-        acc, sums, _ = tuples.em_pass(x, none, zero, 1.0)
-        step += 1
-        value = float(tuples.counts @ np.log(np.maximum(sums, 1e-300)))
-        if value < best - 1e-9 * abs(best):
-            x, path, best = fallback, [], -np.inf
-            continue
-        best, following = value, x * acc
-        change = float(np.abs(following - x).max())
-        path.append(np.log(np.maximum(x, 1e-300)))
-        x = following
-        if progress is not None:
-            progress(step, change)
-        if change <= TOLERANCE:
-            break
-        if len(path) == 3:
-            first, second = path[1] - path[0], path[2] - path[1]
-            weight = np.sqrt(x)  # cells on their way to zero move fastest on this scale and matter least
-            bend = float(np.linalg.norm(weight * (second - first)))
-            length = float(np.linalg.norm(weight * first)) / max(bend, 1e-300)
-            fallback = x
-            if length > 1:
-                x = np.exp(np.minimum(path[0] + 2 * length * first + length**2 * (second - first), 700.0))
-                x *= total / x.sum()
-            path = []
-    return Fit(x, step, {"stopping": "converged", "last_change": change, "converged": change <= TOLERANCE})
+    def step(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        acc, sums, _ = tuples.em_pass(table, none, zero, 1.0)
+        return table * acc, float(tuples.counts @ np.log(np.maximum(sums, 1e-300)))
+
+    table, steps, change = ascend(step, x, TOLERANCE, MAX_STEPS, progress)
+    return Fit(table, steps, {"stopping": "converged", "last_change": change, "converged": change <= TOLERANCE})
 
 
 def independence(frame: Frame, counts: NDArray[np.float64]) -> NDArray[np.float64]:
