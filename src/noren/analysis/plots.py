@@ -73,18 +73,24 @@ def chart(
     return _dressed(layers, data, axes, title or _title(by), [note for note in notes if note])
 
 
+def chart_suffix(path: Path) -> str:
+    """The kind of file that a chart is written to. Raises where there is no such kind."""
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise QueryError(
+            f"a chart cannot be written as {suffix or 'a file without a suffix'!r}.",
+            hint=f"Use one of {', '.join(SUFFIXES)}.",
+        )
+    return suffix
+
+
 def save_chart(chart: Any, path: str | os.PathLike[str]) -> Path:
     """Write a chart as .html (opens without a network), .png (twice the screen's resolution), .svg or .json.
 
     The file appears whole or not at all: it is written aside and renamed.
     """
     target = Path(path)
-    suffix = target.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise QueryError(
-            f"a chart cannot be written as {suffix or 'a file without a suffix'!r}.",
-            hint=f"Use one of {', '.join(SUFFIXES)}.",
-        )
+    suffix = chart_suffix(target)
     content = _rendered(chart, suffix)
     handle, aside = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=suffix, dir=target.parent)
     try:

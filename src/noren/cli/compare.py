@@ -52,6 +52,10 @@ def compare(
     from noren.pipeline.compare import chart
     from noren.pipeline.compare import compare as run
 
+    if plot is not None:
+        from noren.analysis.plots import chart_suffix
+
+        chart_suffix(plot)
     found = run(data, policy, among=only, suppression=suppression, classify=classify, stage=stages(as_json))
     good = [candidate for candidate in found if candidate.holds]
     if plot is not None and good:

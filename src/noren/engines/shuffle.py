@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, Cells, OpenCells, SetCells, ValueCells, batch_length, concat, take
+from noren.cells import CellBatch, Cells, OpenCells, SetCells, batch_length, concat, take
 from noren.engines.permute import bucket_numbers, permutation
 from noren.secret import Keystream
 
@@ -123,6 +123,5 @@ def unpack(batch: Any, like: CellBatch) -> dict[str, Cells]:
             flat = column.flatten().to_numpy(zero_copy_only=False)
             out[name] = SetCells(example.d, flat.reshape(-1, example.data.shape[1]))
         else:
-            kind = SetCells if isinstance(example, SetCells) else ValueCells
-            out[name] = kind(example.d, column.to_numpy(zero_copy_only=False))
+            out[name] = type(example)(example.d, column.to_numpy(zero_copy_only=False))
     return out

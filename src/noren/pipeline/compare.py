@@ -14,7 +14,7 @@ from typing import Any
 
 from noren.errors import NorenError, PolicyError, Problem, QueryError
 from noren.io.source import open_source
-from noren.methods.base import Method
+from noren.methods.base import Method, RecodingMethod
 from noren.methods.candidates import all_candidates, title_of
 from noren.methods.decoys import Decoys
 from noren.methods.scoring import count_query_loss
@@ -101,6 +101,11 @@ def compare(
     if suppression is None:
         suppression = getattr(policy.method, "suppression", 0.0)
     everything: list[Method] = [Decoys(), *all_candidates(suppression)]
+    own = policy.method
+    if isinstance(own, RecodingMethod):
+        own = own.model_copy(update={"suppression": suppression})
+    if own not in everything and own.name != "auto":
+        everything.insert(0, own)
     methods = [method for method in everything if not among or method.name in among]
     unknown = sorted(set(among) - {method.name for method in methods})
     if unknown:
@@ -147,12 +152,12 @@ def _drawn(method: Decoys, policy: Policy, gathered: Gathered) -> Candidate:
         seconds = perf_counter() - started
         verdicts = trial.verdicts()
         if any(verdict.holds is not True for verdict in verdicts):
-            return Candidate(method.name, method, seconds, failure="a requirement does not hold.")
+            return Candidate(title_of(method), method, seconds, failure="a requirement does not hold.")
         loss = trial.query_loss()
     except NorenError as error:
-        return Candidate(method.name, method, perf_counter() - started, failure=error.message)
+        return Candidate(title_of(method), method, perf_counter() - started, failure=_reason(error))
     return Candidate(
-        method.name,
+        title_of(method),
         method,
         seconds,
         verdicts=verdicts,
@@ -179,7 +184,7 @@ def _tried(
         seconds = perf_counter() - started
         verdicts, risk = _judged(policy, draft)
     except NorenError as error:
-        return Candidate(title, method, perf_counter() - started, failure=error.message)
+        return Candidate(title, method, perf_counter() - started, failure=_reason(error))
     failed = [verdict for verdict in verdicts if verdict.holds is not True]
     if failed:
         return Candidate(title, method, seconds, failure=f"{failed[0].model} on {failed[0].column} does not hold.")
@@ -199,6 +204,11 @@ def _tried(
         losses=losses_of(view),
         classification=None if classify is None else _classified(view, classify),
     )
+
+
+def _reason(error: NorenError) -> str:
+    """One line that says why a candidate publishes nothing."""
+    return error.problems[0].message if isinstance(error, PolicyError) else error.message
 
 
 def _classified(view: GeneralTable, target: str) -> dict[str, float]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Cells, GroupCells, GroupTable, NodeCells, ValueCells
 from noren.cells.sets import code_dtype
@@ -24,12 +23,13 @@ from noren.methods.cover import automatic_hierarchy
 from noren.methods.scoring import view_of
 from noren.metrics.general import GeneralTable
 from noren.models.base import Verdict
+from noren.pipeline.domains import Published, declared, forgotten, listed_nodes, same_nodes, subdomain
 from noren.pipeline.draft import general_entry
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn
 from noren.release.manifest import ColumnEntry
 from noren.schema.domain import Domain
-from noren.schema.nodes import Nodes, tree_of
+from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream
 
@@ -58,7 +58,8 @@ def gather(
         deciding = attribute.role is Role.QUASI_IDENTIFIER or attribute.role.needs_requirement
         if deciding and name in columns:
             domain = columns[name].domain
-            assert domain is not None
+            if domain is None:
+                raise DataError(f"column {name!r} has too many values for classes.", hint="Give bins, or leave it out.")
             domains[name] = domain
     codes = {name: np.empty(records, code_dtype(len(domain))) for name, domain in domains.items()}
     start = 0
@@ -72,7 +73,7 @@ def gather(
     out = dict(columns)
     for name in domains:
         if out[name].attribute.role.needs_requirement:
-            out[name], place = narrowed(out[name])
+            out[name], place = subdomain(out[name], out[name].counts > 0)
             codes[name] = place[codes[name]]
     return Gathered(out, CodedTable(records, {name: _facts(out[name]) for name in domains}, codes))
 
@@ -104,7 +105,7 @@ class RecodedDraft:
         self._check(self.recoding)
         self.recoded: dict[str, Cells] = {}
         self.tables: dict[str, GroupTable] = {}
-        self.entries: tuple[ColumnEntry, ...] = tuple(self._entry(name, self.recoding) for name in read)
+        self.entries: tuple[ColumnEntry, ...] = tuple(map(self._entry, read))
 
     # ------------------------------------------------------------------ deciding
 
@@ -158,9 +159,17 @@ class RecodedDraft:
 
     # ------------------------------------------------------------------ publishing
 
-    def _entry(self, name: str, recoding: Recoding) -> ColumnEntry:
-        column = self.columns[name]
-        change = recoding.columns.get(name)
+    def _entry(self, name: str) -> ColumnEntry:
+        if name not in self.table.codes:
+            return general_entry(self.columns[name], "value")
+        column, codes = self.columns[name], self.table.codes[name]
+        part = Published(column, codes, self.recoding.columns.get(name))
+        secret = column.attribute.role.needs_requirement
+        if secret:
+            part = declared(self.read[name], part)
+        if not (secret and isinstance(part.change, NodeColumn)):
+            part = forgotten(part, self.keep)
+        column, change = part.column, part.change
         if isinstance(change, NodeColumn):
             if column.hierarchy is not None and same_nodes(change.nodes, tree_of(column.hierarchy).nodes):
                 nodes, data, listed = change.nodes, change.data, None
@@ -174,8 +183,8 @@ class RecodedDraft:
             self.tables[name] = change.table
             self.recoded[name] = GroupCells(groups, change.data.astype(code_dtype(groups)))
             return general_entry(column, "group", groups=groups)
-        if name in self.table.codes:
-            self.recoded[name] = ValueCells(len(self.table.columns[name].domain), self.table.codes[name])
+        assert column.domain is not None
+        self.recoded[name] = ValueCells(len(column.domain), part.codes)
         return general_entry(column, "value")
 
     def batches(self, progress: Progress, seconds: dict[str, float]) -> Iterator[CellBatch]:
@@ -222,56 +231,3 @@ def _facts(column: ResolvedColumn) -> ColumnFacts:
     assert column.domain is not None
     role = column.attribute.role
     return ColumnFacts(column.name, role, column.domain, column.counts, column.distances, column.hierarchy)
-
-
-def narrowed(column: ResolvedColumn) -> tuple[ResolvedColumn, NDArray]:
-    """The column over the values that occur, and the new code of every old one.
-
-    A value that nobody has must not count as a possible one: it would make a class look more diverse than it is.
-    """
-    domain = column.domain
-    assert domain is not None
-    occurs = column.counts > 0
-    place = np.cumsum(occurs) - 1
-    place = np.maximum(place, 0).astype(code_dtype(int(occurs.sum())))
-    if occurs.all():
-        return column, place
-    values = tuple(value for value, there in zip(domain.values, occurs, strict=True) if there)
-    kept = np.flatnonzero(occurs)
-    return replace(
-        column,
-        domain=Domain(values, domain.kind, domain.source, domain.merged),
-        counts=column.counts[kept],
-        hierarchy=None if column.hierarchy is None else column.hierarchy.restricted(values),
-        distances=None if column.distances is None else column.distances[np.ix_(kept, kept)],
-    ), place
-
-
-def same_nodes(one: Nodes, other: Nodes) -> bool:
-    parts = ("bounds", "starts", "stops")
-    return one.labels == other.labels and all(np.array_equal(getattr(one, p), getattr(other, p)) for p in parts)
-
-
-def listed_nodes(column: NodeColumn, keep: NDArray[np.bool_]) -> tuple[Nodes, NDArray]:
-    """The nodes that are published, in the order of the values they cover, and every record's place among them."""
-    used = np.unique(column.data[keep])
-    runs = column.nodes.runs
-    used = np.array(sorted(used.tolist(), key=lambda node: runs[node]), np.int64)
-    labels = _distinct([column.nodes.labels[node] for node in used.tolist()])
-    place = np.zeros(len(column.nodes), np.int64)
-    place[used] = np.arange(len(used))
-    return Nodes.from_runs(column.nodes.d, labels, [runs[node] for node in used.tolist()]), place[column.data]
-
-
-def _distinct(labels: Sequence[str]) -> list[str]:
-    """The labels, numbered where two nodes would read alike."""
-    taken = set[str]()
-    out = []
-    for label in labels:
-        free = label
-        number = 2
-        while free in taken:
-            free, number = f"{label} ({number})", number + 1
-        taken.add(free)
-        out.append(free)
-    return out

@@ -184,7 +184,7 @@ def _widened(
     kind = infer_kind(labels)
     values = tuple(sort_labels(labels, kind) if kind in ("integer", "number") else labels)
     known = dict(zip(domain.values, counts.tolist(), strict=True))
-    return Domain(values, kind, "policy"), np.array([known.get(value, 0) for value in values], np.int64)
+    return Domain(values, kind, "hierarchy"), np.array([known.get(value, 0) for value in values], np.int64)
 
 
 def named(counts: Mapping[str, int]) -> str:

@@ -244,7 +244,8 @@ def _general(
         axes.append(_coarse(release, question, only, admitted))
     if not axes:
         exact = _exact(question, question.rows, 1.0)
-        return replace(exact, high=exact.high + release.manifest.suppressed, assumes="no general value is involved")
+        high = exact.high + release.manifest.suppressed
+        return replace(exact, high=high, std_error=np.full(1, np.nan), assumes="no general value is involved")
     _limit(float(np.prod([float(axis.n_groups) for axis in axes])))
     table = tabulate_coarse(axes, estimator, suppressed=release.manifest.suppressed, progress=progress)
     unknown = np.full_like(table.counts, np.nan)

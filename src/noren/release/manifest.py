@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from noren.designs.any import PublishedDesign
+from noren.errors import NorenError
 from noren.models.base import Form, PublishedColumn
 from noren.schema.distance import DISTANCES
 from noren.schema.domain import Domain, DomainSource, Kind, bin_labels
@@ -59,12 +60,17 @@ class ColumnEntry(BaseModel):
             raise ValueError("only a generalised column has general values")
         if self.form == "node" and (self.nodes is None) == (self.hierarchy is None):
             raise ValueError("a generalised column takes its nodes from a hierarchy or from a list")
-        if self.form == "node" and len(set(self.catalogue.labels)) != len(self.catalogue):
-            raise ValueError("two general values have one label")
         if self.design is not None and self.design.d != self.d:
             raise ValueError("the design is not over the values")
         if self.hierarchy is not None and (self.hierarchy[:1] != (self.values,) or self._ragged):
             raise ValueError("the hierarchy is not over the values")
+        if self.hierarchy is not None:
+            try:
+                Hierarchy(self.hierarchy)
+            except NorenError:
+                raise ValueError("the hierarchy is not a tree") from None
+        if self.form == "node" and len(set(self.catalogue.labels)) != len(self.catalogue):
+            raise ValueError("two general values have one label")
         if self.edges is not None and self.values[: len(self.edges) - 1] != bin_labels(self.edges):  # type: ignore[index]
             raise ValueError("the edges are not those of the values")
         return self

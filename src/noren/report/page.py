@@ -21,7 +21,7 @@ from noren.pipeline.anonymize import HolderFacts, Outcome
 from noren.release.package import DESCRIPTOR, checksum
 
 WORDS = {True: "holds", False: "fails", None: "undecided"}
-ORIGINS = {"policy": "declared", "bins": "bins", "data": "data"}
+ORIGINS = {"policy": "declared", "bins": "bins", "data": "data", "hierarchy": "hierarchy"}
 
 STYLE = """
 :root { color-scheme: light; }
@@ -221,7 +221,7 @@ def _figure(estimate: Estimate) -> str:
     svg = vl_convert.vegalite_to_svg(estimate.plot().to_dict())
     by = escape(" and ".join(estimate.by))
     return (
-        f"<p>Estimated from the release alone ({escape(estimate.estimator)}, {estimate.level:.0%} intervals; assumes "
+        f"<p>Estimated from the release alone ({escape(estimate.estimator)}, {estimate.error_bars}; assumes "
         f'{escape(estimate.assumes)}).</p><figure role="img" aria-label="Estimated records by {by}">{svg}</figure>'
     )
 

@@ -14,7 +14,7 @@ MISSING = "(missing)"
 OTHER = "(other)"
 
 Kind = Literal["string", "integer", "number", "boolean"]
-DomainSource = Literal["policy", "data", "bins"]
+DomainSource = Literal["policy", "data", "bins", "hierarchy"]
 
 
 @dataclass(frozen=True)

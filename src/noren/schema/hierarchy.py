@@ -37,6 +37,8 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         leaves = self.levels[0]
+        if any("" in level for level in self.levels):
+            raise HierarchyError("a node has an empty label.", hint="Give every value and every node a name.")
         if len(set(leaves)) != len(leaves):
             doubled = next(leaf for i, leaf in enumerate(leaves) if leaf in leaves[:i])
             raise HierarchyError(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from noren.schema.hierarchy import Hierarchy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Nodes:
     """Nodes over d base values; node i covers the codes starts[r] <= code < stops[r] of runs bounds[i]..bounds[i+1]."""
 
@@ -138,7 +138,9 @@ def tree_of(hierarchy: Hierarchy) -> Tree:
             if codes not in number:
                 number[codes] = len(members)
                 members.append(codes)
-                label = name if name not in taken else f"{name} (level {height})"
+                label = name
+                while label in taken:
+                    label = f"{label} (level {height})"
                 taken.add(label)
                 labels.append(label)
             at[height, list(codes)] = number[codes]
