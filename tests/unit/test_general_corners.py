@@ -12,6 +12,9 @@ import pytest
 
 import noren as nr
 from noren.errors import ReleaseError
+from noren.methods.base import Recoding
+from noren.methods.cover import cover
+from noren.pipeline.anonymize import run
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from tests.unit.test_release_package import claim
@@ -105,3 +108,114 @@ def test_a_comparison_beside_an_open_column_is_refused_with_the_reason(monkeypat
     monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 30)
     with pytest.raises(nr.DataError, match="'age' has too many values for classes"):
         nr.compare(table(), policy("decoys"), among=["decoys"])
+
+
+# ---------------------------------------------------------------- what left-out records had
+
+
+def lonely() -> pa.Table:
+    """The first person stands out in age and in a harmless column, and will be left out."""
+    made = table(age=[97, *[30 + i % 4 for i in range(N - 1)]])
+    return made.set_column(2, "pay", pa.array(["lord mayor", *["clerk" if i % 2 else "nurse" for i in range(N - 1)]]))
+
+
+def test_nothing_of_a_left_out_record_is_named_and_the_auditor_still_understands(tmp_path):
+    rules = policy(
+        {"name": "incognito", "suppression": 0.02},
+        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
+        age={"role": "quasi-identifier", "hierarchy": {"widths": [1, 2]}},
+        town="plain",
+    )
+    release = nr.anonymize(lonely(), rules, to=tmp_path / "release")
+    assert release.manifest.suppressed == 1
+    assert release.manifest.column("pay").values == ("clerk", "nurse")
+    published = b"".join(path.read_bytes() for path in (tmp_path / "release").iterdir())
+    assert b"lord mayor" not in published
+    assert "97" not in release.manifest.column("age").values
+    assert sorted(set(release.frame()["pay"].to_list())) == ["clerk", "nurse"]
+    verdicts = nr.verify(nr.open_release(tmp_path / "release"), original=lonely())
+    assert all(verdict.holds is True for verdict in verdicts)
+
+
+def test_suppression_that_takes_the_last_record_of_a_possible_secret_is_not_done(monkeypatch):
+    """A general secret would go on to stand for a value that nobody published has."""
+    rare = ["v", *table()["ill"].to_pylist()[1:]]
+    tried = []
+
+    def reckless(self: Any, coded: Any, requirements: Any, order: Any) -> Recoding:
+        whole = np.zeros(coded.n, np.int64)
+        columns = {name: cover(coded.columns[name], coded.codes[name], whole, 1) for name in (*coded.quasi, "ill")}
+        keep = np.ones(coded.n, bool)
+        keep[0] = not self.suppression
+        tried.append(self.suppression)
+        return Recoding(columns, keep if self.suppression else None)
+
+    monkeypatch.setattr(nr.Sweep, "recode", reckless)
+    outcome = run(table(ill=rare), policy({"name": "sweep", "suppression": 0.1}))
+    assert tried == [0.1, 0.0]
+    assert outcome.facts.suppressed == 0
+    assert any("nothing was suppressed" in note for note in outcome.facts.notes)
+
+
+def test_a_range_of_whole_numbers_does_not_tell_which_of_them_occur():
+    release = nr.anonymize(table(age=[20 + 3 * (i % 5) for i in range(N)]), policy())
+    assert release.manifest.column("age").values == tuple(str(age) for age in range(20, 33))
+
+
+# ---------------------------------------------------------------- what an auditor is told
+
+
+def test_a_published_column_that_the_policy_drops_or_does_not_know_fails():
+    release = nr.anonymize(table(), policy())
+    dropped = nr.verify(release, policy(pay="identifier"))
+    assert [(v.model, v.column, v.holds) for v in dropped if v.holds is not True] == [
+        ("published-columns", "pay", False)
+    ]
+    unknown = nr.Policy(
+        attributes={"age": "quasi-identifier", "town": "quasi-identifier", "ill": "sensitive"},
+        require=[nr.FrequencyLDiversity(on="ill", l=2)],
+        method="mondrian",
+    )
+    assert [v.column for v in nr.verify(release, unknown) if v.holds is False] == ["pay"]
+
+
+def test_subtrees_are_those_of_the_policy_that_is_checked():
+    apart = {"role": "sensitive", "hierarchy": {"tree": {v: [v] for v in "wxyz"}}}
+    together = {"role": "sensitive", "hierarchy": {"tree": {"p": ["w", "x", "y"], "q": ["z"]}}}
+    rules = [nr.LEDiversity(on="ill", l=2, e=1)]
+    release = nr.anonymize(table(), policy(require=rules, ill=apart))
+    assert [v.holds for v in nr.verify(release)] == [True]
+    assert [v.holds for v in nr.verify(release, policy(require=rules, ill=together))] == [False]
+
+
+def test_ordered_closeness_counts_the_declared_values():
+    ranks = {"role": "sensitive", "values": [str(i) for i in range(1, 10)], "distance": "ordinal"}
+    pay = [("1", "2", "9")[i % 3] for i in range(N)]
+    rules = policy(require=[nr.TCloseness(on="pay", t=0.2, distance="ordered")], pay=ranks, ill="plain")
+    release = nr.anonymize(table(pay=pay), rules)
+    assert release.manifest.column("pay").values == tuple(ranks["values"])
+    assert all(verdict.holds is True for verdict in nr.verify(release))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda block: block["columns"][0].update(kind="number", values=[*map(str, range(39)), "x"]),
+        lambda block: block.update(suppressed=10**400),
+        lambda block: block["columns"][0].update(nodes=[["a", [[0, 10**30]]]]),
+        lambda block: block["columns"][0].update(groups=10**30, form="group"),
+    ],
+    ids=["kind", "suppressed", "runs", "groups"],
+)
+def test_absurd_claims_are_damage(saved, change, tmp_path):
+    release = Path(shutil.copytree(saved, tmp_path / "release"))
+    claim(release, change)
+    with pytest.raises(ReleaseError, match="changed or damaged"):
+        nr.open_release(release)
+
+
+def test_a_requirement_that_no_model_has_is_refused(saved, tmp_path):
+    release = Path(shutil.copytree(saved, tmp_path / "release"))
+    claim(release, lambda block: block.update(requirements=[{"model": "k-anonymity", "k": 1}]))
+    with pytest.raises(ReleaseError, match="parameters that no model has"):
+        nr.verify(nr.open_release(release))

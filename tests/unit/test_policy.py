@@ -322,7 +322,7 @@ hierarchies = st.one_of(
     st.builds(HierarchySpec, prefix=st.just((3, 1))),
     st.builds(HierarchySpec, widths=st.just((0.5, 5.0))),
     st.builds(HierarchySpec, intervals=st.just(((0.0, 1.0, 3.0), (0.0, 3.0)))),
-    texts.map(lambda leaves: HierarchySpec(tree={"": leaves[:1], "x.y": {"no leaf": leaves[1:]}})),
+    texts.map(lambda leaves: HierarchySpec(tree={" ": leaves[:1], "x.y": {"no leaf": leaves[1:]}})),
 )
 attributes = st.builds(
     Attribute,

@@ -57,16 +57,15 @@ class GroupTable:
     count: NDArray[np.int64]
 
     def __post_init__(self) -> None:
+        wrong = ValueError("a group table lists every value of a group once, in order, with a count")
+        if not len(self.group):
+            return
+        inside = self.group.min() >= 0 and self.group.max() < self.groups
+        if not (inside and self.value.min() >= 0 and self.value.max() < self.d and self.count.min() >= 1):
+            raise wrong
         key = self.group * np.int64(self.d) + self.value
-        if len(key) and not (
-            (key[1:] > key[:-1]).all()
-            and self.group[0] >= 0
-            and self.group[-1] < self.groups
-            and self.value.min() >= 0
-            and self.value.max() < self.d
-            and self.count.min() >= 1
-        ):
-            raise ValueError("a group table lists every value of a group once, in order, with a count")
+        if not (key[1:] > key[:-1]).all() or int(self.count.max()) > 2**53 // len(self.count):
+            raise wrong
 
     @classmethod
     def from_codes(cls, groups: int, d: int, group: NDArray, value: NDArray) -> GroupTable:

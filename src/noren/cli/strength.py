@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: noren strength --tau 0.3 --l 5 --data patients.csv --column disease")
 @click.option("--tau", required=True, type=float, help="Largest permitted share of one value, from 1/l to below 1.")
-@click.option("--l", "size", required=True, type=click.IntRange(2), help="Values that must share a whole class.")
+@click.option(
+    "--l", "size", required=True, type=click.IntRange(2, 10_000), help="Values that must share a whole class."
+)
 @click.option("--values", type=click.IntRange(2), help="Number of sensitive values m. Instead: --data and --column.")
 @click.option("--data", type=click.Path(path_type=Path), help="Table whose column is looked at.")
 @click.option("--column", help="The sensitive column of --data.")

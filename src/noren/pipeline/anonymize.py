@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import Any
 from unicodedata import normalize
 
-from noren.cells import CellBatch, batch_length, concat
+from noren.cells import CellBatch, GroupTable, batch_length, concat
 from noren.designs.any import Design
 from noren.engines.local import LocalEngine, TableProfile
 from noren.engines.shuffle import Shuffler
@@ -36,6 +36,7 @@ from noren.release.manifest import Manifest
 from noren.release.package import (
     FileFormat,
     aside,
+    read_tables,
     refuse_existing,
     store_for,
     write_cells,
@@ -45,6 +46,7 @@ from noren.release.package import (
 from noren.release.release import Release
 from noren.release.store import MemoryStore, Store
 from noren.schema.domain import OTHER
+from noren.schema.roles import Role
 from noren.secret import Keystream, Ledger, RecordStream, Secret
 
 Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
@@ -201,7 +203,7 @@ class _Run:
         }
         if target is None:
             store = MemoryStore(concat(list(self._shuffled(draft, None))))
-            verdicts = self._verify(store, draft, overall)
+            verdicts = self._verify(store, draft, overall, draft.tables)
             manifest = self._manifest(draft, verdicts)
             release = Release(manifest, store, tables=draft.tables)
             draft.settle(verdicts)
@@ -218,7 +220,8 @@ class _Run:
                 if rows != draft.rows:
                     raise NorenError(f"{rows} rows were written instead of {draft.rows}; nothing is published.")
                 write_tables(work, draft.entries, draft.tables, file_format)
-                verdicts = self._verify(store_for(data), draft, overall)
+                tables = read_tables(work, draft.entries, data.suffix)
+                verdicts = self._verify(store_for(data), draft, overall, tables)
                 manifest = self._manifest(draft, verdicts)
                 write_descriptor(work, data, manifest)
                 draft.settle(verdicts)
@@ -278,7 +281,8 @@ class _Run:
             rest = column.domain.index.get(OTHER)
             if column.domain.merged and rest is not None and column.counts[rest] < column.attribute.min_count:
                 self.notes.append(f"{name}: {OTHER} itself stands for fewer than min_count records")
-            if name in self.policy.protected and column.rare:
+            general = self.policy.method.layout == "general" and column.attribute.role is Role.QUASI_IDENTIFIER
+            if (name in self.policy.protected or (general and not column.domain.is_range)) and column.rare:
                 self.notes.append(
                     f"{name}: the published domain names {column.rare} values that fewer than five records share "
                     "(min_count and rare can merge or refuse them)"
@@ -303,10 +307,12 @@ class _Run:
                 yield shuffled
                 progress(batch_length(shuffled))
 
-    def _verify(self, store: Store, draft: Draft, overall: Mapping[str, Overall]) -> list[Verdict]:
+    def _verify(
+        self, store: Store, draft: Draft, overall: Mapping[str, Overall], tables: Mapping[str, GroupTable]
+    ) -> list[Verdict]:
         started = perf_counter()
         with self.stage("Verifying", draft.records) as progress:
-            verdicts = check_store(store, draft.entries, self.policy.require, overall, progress, tables=draft.tables)
+            verdicts = check_store(store, draft.entries, self.policy.require, overall, progress, tables=tables)
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts

@@ -52,7 +52,7 @@ def subdomain(column: ResolvedColumn, kept: NDArray[np.bool_]) -> tuple[Resolved
 def declared(whole: ResolvedColumn, part: Published) -> Published:
     """A secret that is published exactly or in groups, over the domain it was declared with."""
     assert whole.domain is not None
-    if (whole.counts > 0).all():
+    if (whole.counts > 0).all() or part.column.domain == whole.domain:
         return part
     if isinstance(part.change, NodeColumn):
         if whole.domain.edges is None:
@@ -71,6 +71,9 @@ def forgotten(part: Published, keep: NDArray[np.bool_]) -> Published:
     if domain.source != "data" or keep.all():
         return part
     occurs = np.bincount(part.codes[keep], minlength=len(domain)) > 0
+    if domain.is_range:
+        first, last = np.flatnonzero(occurs)[[0, -1]]
+        occurs[first : last + 1] = True
     if occurs.all():
         return part
     column, place = subdomain(part.column, occurs)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Cells, GroupCells, GroupTable, NodeCells, ValueCells
 from noren.cells.sets import code_dtype
@@ -22,6 +23,7 @@ from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, NodeColumn,
 from noren.methods.cover import automatic_hierarchy
 from noren.methods.scoring import view_of
 from noren.metrics.general import GeneralTable
+from noren.models import TCloseness
 from noren.models.base import Verdict
 from noren.pipeline.domains import Published, declared, forgotten, listed_nodes, same_nodes, subdomain
 from noren.pipeline.draft import general_entry
@@ -52,7 +54,10 @@ def gather(
     drop: Sequence[str],
     progress: Progress,
 ) -> Gathered:
-    """Codes of all quasi-identifiers and sensitive columns, in the order of the policy."""
+    """Codes of all quasi-identifiers and sensitive columns, in the order of the policy.
+
+    Secrets that nobody has are left out, unless the order of the declared values matters.
+    """
     domains: dict[str, Domain] = {}
     for name, attribute in policy.attributes.items():
         deciding = attribute.role is Role.QUASI_IDENTIFIER or attribute.role.needs_requirement
@@ -71,8 +76,14 @@ def gather(
     if start != records:
         raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
     out = dict(columns)
+    ranked = {
+        name
+        for model in policy.require
+        if isinstance(model, TCloseness) and model.distance == "ordered"
+        for name in model.on
+    }
     for name in domains:
-        if out[name].attribute.role.needs_requirement:
+        if out[name].attribute.role.needs_requirement and name not in ranked:
             out[name], place = subdomain(out[name], out[name].counts > 0)
             codes[name] = place[codes[name]]
     return Gathered(out, CodedTable(records, {name: _facts(out[name]) for name in domains}, codes))
@@ -103,6 +114,7 @@ class RecodedDraft:
         self.records = self.rows = int(self.keep.sum())
         self.suppressed = self.table.n - self.records
         self._check(self.recoding)
+        self.places = self._passing() if self.suppressed else {}
         self.recoded: dict[str, Cells] = {}
         self.tables: dict[str, GroupTable] = {}
         self.entries: tuple[ColumnEntry, ...] = tuple(map(self._entry, read))
@@ -125,9 +137,47 @@ class RecodedDraft:
 
     def _recode(self) -> Recoding:
         try:
-            return self._method.recode(self.table, self.policy.require, lambda n: permutation(n, Keystream()))
+            found = self._decided(self._method)
+            if self._loses_a_secret(found):
+                found = self._decided(self._method.model_copy(update={"suppression": 0.0}))
+                why = "nothing was suppressed: it would have taken the last record of a value that stays possible"
+                found = replace(found, notes=(*found.notes, why))
+            return found
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
+
+    def _decided(self, method: RecodingMethod) -> Recoding:
+        return method.recode(self.table, self.policy.require, lambda n: permutation(n, Keystream()))
+
+    def _loses_a_secret(self, recoding: Recoding) -> bool:
+        """Whether a general value would stand for a secret that no published record has."""
+        if recoding.keep is None:
+            return False
+        for name in self.table.sensitive:
+            d = len(self.table.columns[name].domain)
+            left = np.bincount(self.table.codes[name][recoding.keep], minlength=d)
+            if isinstance(recoding.columns.get(name), NodeColumn) and not left.all():
+                return True
+        return False
+
+    def _passing(self) -> dict[str, NDArray]:
+        """New codes of columns that pass as they are, where suppression took the last records of a value."""
+        names = [name for name, column in self.read.items() if name not in self.table.codes and _from_data(column)]
+        if not names:
+            return {}
+        domains = {name: _domain(self.read[name]) for name in names}
+        seen = {name: np.zeros(len(domain), bool) for name, domain in domains.items()}
+        start = 0
+        loose = [name for name in self.drop if name not in names]
+        for batch in LocalEngine().encode(self.source, domains, open_columns=loose, drop_missing=self.drop):
+            rows = self.keep[start : start + batch.records]
+            for name in names:
+                seen[name][batch.codes[name][rows]] = True
+            start += batch.records
+        out = {}
+        for name in names:
+            self.columns[name], out[name] = subdomain(self.columns[name], seen[name])
+        return out
 
     def _check(self, recoding: Recoding) -> None:
         """Every published cell covers its record's truth. Shares no code with the methods."""
@@ -211,7 +261,9 @@ class RecodedDraft:
                 elif name in loose:
                     out[name] = batch.open[name].take(rows)
                 else:
-                    out[name] = ValueCells(len(domains[name]), batch.codes[name][rows])
+                    codes = batch.codes[name][rows]
+                    place = self.places.get(name)
+                    out[name] = ValueCells(len(_domain(self.columns[name])), codes if place is None else place[codes])
             start += batch.records
             yield out
         if start != self.table.n:
@@ -225,6 +277,15 @@ class RecodedDraft:
 
     def settle(self, verdicts: Sequence[Verdict]) -> None:
         """Nothing to remember: no secret is involved."""
+
+
+def _domain(column: ResolvedColumn) -> Domain:
+    assert column.domain is not None
+    return column.domain
+
+
+def _from_data(column: ResolvedColumn) -> bool:
+    return column.domain is not None and column.domain.source == "data"
 
 
 def _facts(column: ResolvedColumn) -> ColumnFacts:

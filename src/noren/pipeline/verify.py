@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from noren.cells import GroupTable, OpenCells, SetCells, batch_length
 from noren.designs.decoys import DecoyDesign
@@ -20,6 +21,7 @@ from noren.policy.resolve import declared_meaning
 from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import Store
+from noren.schema.domain import OTHER, Domain
 from noren.schema.roles import Role
 
 Progress = Callable[[int], None]
@@ -95,6 +97,8 @@ def verify(
 
     store, columns = release._store, release.manifest.columns
     verdicts = check_store(store, columns, requirements, overall, count, meanings, release.tables)
+    if policy is not None:
+        verdicts += _unwanted(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
             f"the data hold {seen} rows, the manifest says {release.rows}.",
@@ -107,14 +111,34 @@ def verify(
 
 def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, PublishedColumn]:
     """Columns with the roles of the policy that is checked; those of semantic requirements with its distances too."""
-    named = {name for m in requirements if isinstance(m, SemanticDiversity | LEDiversity) for name in m.on}
+    semantic = {name for m in requirements if isinstance(m, SemanticDiversity) for name in m.on}
+    trees = {name for m in requirements if isinstance(m, LEDiversity) for name in m.on}
+    trees |= {name for m in requirements if isinstance(m, TCloseness) and m.distance == "tree" for name in m.on}
     out = {}
     for entry in release.manifest.columns:
         if entry.name in policy.attributes:
             out[entry.name] = replace(entry.published, role=policy.attributes[entry.name].role)
-        if entry.name in named and entry.form in ("set", "member"):
+        sets = entry.form in ("set", "member")
+        if (entry.name in semantic and sets) or (entry.name in trees and entry.form != "open"):
             distances, tree = declared_meaning(policy, entry.name, entry.domain, entry.meaning.hierarchy)
             out[entry.name] = replace(out[entry.name], distances=distances, hierarchy=tree)
+    return out
+
+
+def _unwanted(release: Release, policy: Policy) -> list[Verdict]:
+    """A failing verdict for every published column that the policy drops or does not know."""
+    out = []
+    for entry in release.manifest.columns:
+        known = policy.attributes.get(entry.name)
+        if known is None or known.role is Role.IDENTIFIER:
+            why = "which the policy does not name" if known is None else "which the policy calls an identifier"
+            text = f"the release publishes {entry.name!r}, {why}"
+            ground = "the release alone"
+            out.append(
+                Verdict(
+                    "published-columns", entry.name, 0.0, 1.0, False, ground, release.records, release.records, text
+                )
+            )
     return out
 
 
@@ -126,7 +150,13 @@ def claimed(release: Release) -> list[Model]:
             f"the release claims models that this version does not know: {', '.join(map(repr, unknown))}.",
             hint="Install the version of noren that wrote it, or a newer one.",
         )
-    models = [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
+    try:
+        models = [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
+    except ValidationError:
+        raise ReleaseError(
+            "the release claims a requirement with parameters that no model has.",
+            hint="Do not use it; ask the holder for it again.",
+        ) from None
     named = {name for model in models for name in model.on}
     bare = [c.name for c in release.manifest.columns if c.role.needs_requirement and c.name not in named]
     if bare:
@@ -176,14 +206,20 @@ def _estimated(design: DecoyDesign, inclusions: np.ndarray, records: int) -> Ove
 
 
 def original_counts(
-    release: Release, names: Sequence[str], policy: Policy | None, original: Any
+    release: Release, names: Sequence[str], policy: Policy | None, original: Any, strangers: bool = False
 ) -> dict[str, np.ndarray]:
-    """How often each value of the published domains occurs in the original."""
+    """How often each value of the published domains occurs in the original.
+
+    With `strangers`, one entry more counts cells outside a domain taken from the data: only records have them that
+    were left out.
+    """
     from noren.io.source import open_source
 
     options = policy.data.model_dump() if policy is not None else {}
     source = open_source(original, **options)
     domains = {name: release.manifest.column(name).domain for name in names}
+    if strangers:
+        domains = {name: _with_rest(domain) for name, domain in domains.items()}
     absent = [name for name in names if name not in source.columns]
     if absent:
         raise DataError(
@@ -197,6 +233,13 @@ def original_counts(
         for name in names:
             counts[name] += np.bincount(batch.codes[name], minlength=len(domains[name]))
     return counts
+
+
+def _with_rest(domain: Domain) -> Domain:
+    """A domain taken from the data, with a place for all other values."""
+    if domain.source != "data" or OTHER in domain.index:
+        return domain
+    return Domain((*domain.values, OTHER), "string", "data")
 
 
 def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
@@ -214,12 +257,15 @@ def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> l
     names += [entry.name for entry in release.manifest.columns if entry.form in ("node", "group")]
     if not names:
         return []
-    truth = original_counts(release, names, policy, original)
-    possible = _possible(release, names)
     missing = release.manifest.suppressed
+    truth = original_counts(release, names, policy, original, strangers=missing > 0)
+    possible = _possible(release, names)
     out = []
     for name in names:
-        short = np.maximum(truth[name] - possible[name], 0)
+        d = len(possible[name])
+        strange = int(truth[name][d:].sum())
+        short = np.maximum(truth[name][:d] - possible[name], 0)
+        short = np.append(short, strange)
         records = int(truth[name].sum())
         holds = int(short.sum()) <= missing and records == release.records + missing
         text = "every value is possible at least as often as it is true"
@@ -248,7 +294,10 @@ def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> l
 def _possible(release: Release, names: Sequence[str]) -> dict[str, np.ndarray]:
     """How many records leave each base value of a column possible."""
     entries = {name: release.manifest.column(name) for name in names}
-    seen: dict[str, Any] = dict.fromkeys(names, 0)
+    seen: dict[str, Any] = {
+        name: np.zeros(len(e.catalogue) if e.form == "node" else e.groups or e.d, np.int64)
+        for name, e in entries.items()
+    }
     for batch in release.batches(names):
         for name in names:
             cells = batch[name]

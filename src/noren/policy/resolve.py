@@ -23,6 +23,9 @@ from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 
+LONGEST_RANGE = 10_000
+"""Whole numbers that a published range lists at most."""
+
 
 @dataclass(frozen=True)
 class ResolvedColumn:
@@ -176,8 +179,12 @@ def _domain(
 def _widened(
     domain: Domain, counts: NDArray[np.int64], hierarchy: Hierarchy | None
 ) -> tuple[Domain, NDArray[np.int64]]:
-    """All leaves of a given hierarchy: which of them occur would tell who is in the table."""
-    if hierarchy is None or domain.source != "data" or domain.merged or hierarchy.missing(domain.values):
+    """All leaves of a given hierarchy, all whole numbers of a range: which of them occur would tell who is there."""
+    if domain.source != "data" or domain.merged:
+        return domain, counts
+    if hierarchy is None:
+        return _whole_range(domain, counts)
+    if hierarchy.missing(domain.values):
         return domain, counts
     special = [value for value in domain.values if value not in hierarchy.leaves]
     labels = [*hierarchy.leaves, *special]
@@ -185,6 +192,18 @@ def _widened(
     values = tuple(sort_labels(labels, kind) if kind in ("integer", "number") else labels)
     known = dict(zip(domain.values, counts.tolist(), strict=True))
     return Domain(values, kind, "hierarchy"), np.array([known.get(value, 0) for value in values], np.int64)
+
+
+def _whole_range(domain: Domain, counts: NDArray[np.int64]) -> tuple[Domain, NDArray[np.int64]]:
+    """Every whole number from the least to the largest, unless they are too many or other values stand among them."""
+    if domain.kind != "integer" or domain.has_missing:
+        return domain, counts
+    low, high = int(domain.values[0]), int(domain.values[-1])
+    if high - low >= min(LONGEST_RANGE, 50 * len(domain)):
+        return domain, counts
+    known = dict(zip(domain.values, counts.tolist(), strict=True))
+    values = tuple(map(str, range(low, high + 1)))
+    return Domain(values, "integer", "data"), np.array([known.get(value, 0) for value in values], np.int64)
 
 
 def named(counts: Mapping[str, int]) -> str:

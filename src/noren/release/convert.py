@@ -130,7 +130,12 @@ def _positions(entry: ColumnEntry, column: Any, labels: Sequence[str], missing: 
 
     texts, positions = as_dictionary(column, entry.name)
     if entry.kind == "number" and entry.form != "node":
-        texts = pa.array([number_text(float(text)) for text in texts.to_pylist()], pa.string())
+        try:
+            texts = pa.array([number_text(float(text)) for text in texts.to_pylist()], pa.string())
+        except (ValueError, OverflowError):
+            raise ReleaseError(
+                f"column {entry.name!r} holds a cell that is not a number.", hint="Ask for the release again."
+            ) from None
     table = np.full(len(texts) + 1, -1, np.int64)
     table[:-1] = (
         pc.index_in(texts, value_set=pa.array(labels, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)

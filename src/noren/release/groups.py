@@ -46,6 +46,8 @@ def read_groups(path: Path, entry: ColumnEntry) -> GroupTable:
         cells = from_arrow(value_entry(entry), columns["value"])
         group, count = as_integers(columns["group"]), as_integers(columns["count"])
         assert isinstance(cells, ValueCells)
+        if (entry.groups or 0) > len(group):
+            raise damaged
         table = GroupTable(entry.groups or 0, entry.d, group, cells.data.astype(np.int64), count)
     except (pa.ArrowException, DataError, KeyError, ValueError, OSError):
         raise damaged from None

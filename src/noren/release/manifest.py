@@ -7,7 +7,7 @@ column: a verdict that rests on the original publishes whether it holds, not the
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,15 @@ from noren.designs.any import PublishedDesign
 from noren.errors import NorenError
 from noren.models.base import Form, PublishedColumn
 from noren.schema.distance import DISTANCES
-from noren.schema.domain import Domain, DomainSource, Kind, bin_labels
+from noren.schema.domain import Domain, DomainSource, Kind, bin_labels, fits_kind
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.meaning import Meaning
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
+
+MOST_RECORDS = 2**53
+MOST_GROUPS = 2**40
+Code = Annotated[int, Field(ge=-(2**31), le=2**31)]
 
 
 class ColumnEntry(BaseModel):
@@ -41,10 +45,12 @@ class ColumnEntry(BaseModel):
     distance: Literal["ordinal", "numeric", "tree"] | tuple[tuple[float, ...], ...] | None = Field(
         default=None, description="How far apart two values are, where a requirement depends on it."
     )
-    nodes: tuple[tuple[str, tuple[tuple[int, int], ...]], ...] | None = Field(
+    nodes: tuple[tuple[str, tuple[tuple[Code, Code], ...]], ...] | None = Field(
         default=None, description="General values that the hierarchy does not name: label and runs of base values."
     )
-    groups: int | None = Field(default=None, ge=1, description="Number of groups whose ids stand in the column.")
+    groups: int | None = Field(
+        default=None, ge=1, le=MOST_GROUPS, description="Number of groups whose ids stand in the column."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> ColumnEntry:
@@ -64,6 +70,8 @@ class ColumnEntry(BaseModel):
             raise ValueError("the design is not over the values")
         if self.hierarchy is not None and (self.hierarchy[:1] != (self.values,) or self._ragged):
             raise ValueError("the hierarchy is not over the values")
+        if self.values is not None and not fits_kind(self.values, self.kind):
+            raise ValueError("the values are not of the kind")
         if self.hierarchy is not None:
             try:
                 Hierarchy(self.hierarchy)
@@ -142,8 +150,10 @@ class Manifest(BaseModel):
     format: Literal[1] = 1
     noren: str = Field(description="Version of the software that made the release.")
     title: str = ""
-    records: int = Field(ge=0, description="Number of people.")
-    suppressed: int = Field(default=0, ge=0, description="Number of people left out to protect the others.")
+    records: int = Field(ge=0, le=MOST_RECORDS, description="Number of people.")
+    suppressed: int = Field(
+        default=0, ge=0, le=MOST_RECORDS, description="Number of people left out to protect the others."
+    )
     layout: Literal["sets", "records", "general"] = Field(
         default="sets",
         description="One row per person with sets or with general values, or one shuffled row per possible value.",

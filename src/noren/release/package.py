@@ -96,6 +96,11 @@ def write_tables(
         write_groups(directory / f"groups-{number}.{file_format}", entry, tables[entry.name])
 
 
+def read_tables(directory: Path, columns: Iterable[ColumnEntry], suffix: str) -> dict[str, GroupTable]:
+    """The group tables that stand in the directory."""
+    return {entry.name: read_groups(directory / f"groups-{n}{suffix}", entry) for n, entry in grouped(columns)}
+
+
 def grouped(columns: Iterable[ColumnEntry]) -> list[tuple[int, ColumnEntry]]:
     """The columns that publish group ids, numbered as their files are."""
     return list(enumerate((entry for entry in columns if entry.form == "group"), 1))
@@ -174,7 +179,7 @@ def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable]
         stated = block.pop("sha256")
         files = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"]]
         name = files[0][0]
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
     if stated != manifest_digest(block):
         raise _tampered(descriptor, "its manifest does not match its checksum")
@@ -189,8 +194,7 @@ def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable]
             raise _tampered(descriptor, "it names a data file that no release has")
         for path, size, digest in files:
             _check_file(directory, path, size, digest)
-        tables = {entry.name: read_groups(directory / f"groups-{n}{data.suffix}", entry) for n, entry in numbered}
-        return manifest, data, tables
+        return manifest, data, read_tables(directory, manifest.columns, data.suffix)
     except ValidationError as error:
         if block.get("format") != 1:
             raise ReleaseError(

@@ -94,10 +94,12 @@ class Release:
 
     def cells(self, columns: Sequence[str]) -> dict[str, Cells]:
         """The cells of some columns, all rows at once."""
-        cells = concat(list(self.batches(columns)))
-        if batch_length(cells) != self.rows:
+        batches = list(self.batches(columns))
+        cells = concat(batches) if batches else {}
+        found = batch_length(cells) if batches else 0
+        if found != self.rows or not batches:
             raise ReleaseError(
-                f"the data hold {batch_length(cells)} rows, the manifest says {self.rows}.",
+                f"the data hold {found} rows, the manifest says {self.rows}.",
                 hint="Do not use it; ask the holder for it again.",
             )
         return cells

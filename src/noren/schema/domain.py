@@ -45,6 +45,13 @@ class Domain:
         """Whether the order of the values means something."""
         return self.edges is not None or self.kind in ("integer", "number") or self.source == "policy"
 
+    @property
+    def is_range(self) -> bool:
+        """Whether the values are all whole numbers from the first to the last, whichever of them occur."""
+        if self.kind != "integer" or self.values[-1:] in ((MISSING,), (OTHER,)):
+            return False
+        return int(self.values[-1]) - int(self.values[0]) == len(self) - 1
+
     @cached_property
     def numbers(self) -> np.ndarray | None:
         """The values as numbers (bins by their middle), or None where one is not a number."""
@@ -70,6 +77,16 @@ def parse(label: str, kind: Kind) -> Any:
     if kind == "boolean":
         return label == "true"
     return label
+
+
+def fits_kind(labels: Sequence[str], kind: Kind) -> bool:
+    """Whether every label writes down a value of the kind."""
+    plain = [label for label in labels if label != MISSING]
+    if kind == "integer":
+        return all(map(_is_integer, plain))
+    if kind == "number":
+        return all(_is_integer(label) or _is_number(label) for label in plain)
+    return kind == "string" or set(plain) <= {"true", "false"}
 
 
 def infer_kind(labels: Sequence[str]) -> Kind:
