@@ -137,6 +137,20 @@ def test_nothing_of_a_left_out_record_is_named_and_the_auditor_still_understands
     assert all(verdict.holds is True for verdict in verdicts)
 
 
+def test_the_auditor_understands_that_all_missing_cells_were_left_out():
+    ages = [None, *[30 + i % 4 for i in range(N - 1)]]
+    rules = policy(
+        {"name": "incognito", "suppression": 0.02},
+        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
+        age={"role": "quasi-identifier", "hierarchy": {"widths": [1, 2]}},
+        town="plain",
+    )
+    release = nr.anonymize(table(age=ages), rules)
+    assert release.manifest.suppressed == 1
+    assert release.manifest.column("age").values == ("30", "31", "32", "33")
+    assert all(verdict.holds is True for verdict in nr.verify(release, original=table(age=ages)))
+
+
 def test_suppression_that_takes_the_last_record_of_a_possible_secret_is_not_done(monkeypatch):
     """A general secret would go on to stand for a value that nobody published has."""
     rare = ["v", *table()["ill"].to_pylist()[1:]]

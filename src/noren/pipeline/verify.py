@@ -21,7 +21,7 @@ from noren.policy.resolve import declared_meaning
 from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import Store
-from noren.schema.domain import OTHER, Domain
+from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role
 
 Progress = Callable[[int], None]
@@ -236,10 +236,11 @@ def original_counts(
 
 
 def _with_rest(domain: Domain) -> Domain:
-    """A domain taken from the data, with a place for all other values."""
-    if domain.source != "data" or OTHER in domain.index:
+    """A domain taken from the data, with a place for all other values and for missing ones."""
+    if domain.source != "data":
         return domain
-    return Domain((*domain.values, OTHER), "string", "data")
+    added = tuple(label for label in (OTHER, MISSING) if label not in domain.index)
+    return Domain((*domain.values, *added), "string", "data")
 
 
 def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
