@@ -11,15 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from noren.kernels.linkage import link_counts, link_labels
-from noren.methods.term_search import (
-    GroupResult,
-    Search,
-    TermRequirement,
-    estimated_prior,
-    measure_groups,
-    removal_cost,
-    search_group,
-)
+from noren.methods.term_beliefs import TermRequirement, estimated_prior, measure_groups, removal_cost
+from noren.methods.term_search import GroupResult, Search, search_group
 from noren.schema.knowledge import Knowledge
 
 SEARCHES: tuple[Search, ...] = ("best", "adaptive", "depth-first")

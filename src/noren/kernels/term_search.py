@@ -42,7 +42,7 @@ class Group(NamedTuple):
     complete: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def label_classes(bounds, codes, start, of, key, keys):
     """Class of every label: labels of one key (weight, prior) with the same terms of this group stand together."""
     cls = key.copy()
@@ -54,7 +54,7 @@ def label_classes(bounds, codes, start, of, key, keys):
     hits = np.zeros(labels + keys, np.int64)
     heir = np.full(labels + keys, -1, np.int64)
     touched = np.empty(labels + keys, np.int64)
-    for t in np.unique(codes):
+    for t in codes:  # a term that comes again splits nothing
         if t < 0 or t >= start.size - 1:
             continue
         many = 0
@@ -81,7 +81,7 @@ def label_classes(bounds, codes, start, of, key, keys):
     return cls, n, size[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def masks_of_record(own, words, start, of, cls, room, place):
     """For the classes that hold any of the record's terms: which terms they hold. `place` is all -1 and stays so."""
     found = 0
@@ -105,13 +105,10 @@ def masks_of_record(own, words, start, of, cls, room, place):
     classes = room[:found].copy()
     for k in range(found):
         place[classes[k]] = -1
-    order = np.arange(found)
-    for w in range(words - 1, -1, -1):
-        order = order[np.argsort(masks[order, w], kind="mergesort")]
-    return classes[order], masks[order]
+    return classes, masks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def contains(mask, part):
     """Whether a term set holds every term of another one."""
     for w in range(part.size):
@@ -120,7 +117,7 @@ def contains(mask, part):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def same(a, b):
     for w in range(a.size):
         if a[w] != b[w]:
@@ -128,7 +125,7 @@ def same(a, b):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def count_terms(mask):
     n = 0
     for w in range(mask.size):
@@ -139,7 +136,7 @@ def count_terms(mask):
     return n
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _slot(table, stored, mask):
     """Where a mask stands in an open-addressing table, or the free slot for it."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -152,7 +149,7 @@ def _slot(table, stored, mask):
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def closed_sets(full, generators, most):
     """All intersections of the record's own term set with generators, and whether there were no more than `most`.
 
@@ -189,14 +186,20 @@ def closed_sets(full, generators, most):
     return stored[:n].copy(), True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def distinct_masks(masks, untouched):
-    """Distinct rows of sorted masks; the empty one is added if some label holds none of the record's terms."""
-    out = np.empty((masks.shape[0] + 1, masks.shape[1]), np.uint64)
+    """Distinct rows; the empty one is added if some label holds none of the record's terms."""
+    slots = 16
+    while slots < 4 * masks.shape[0]:
+        slots *= 2
+    table = np.full(slots, -1, np.int64)
+    out = np.zeros((masks.shape[0] + 1, masks.shape[1]), np.uint64)
     n = 0
     for k in range(masks.shape[0]):
-        if k == 0 or not same(masks[k], masks[k - 1]):
+        at = _slot(table, out, masks[k])
+        if table[at] < 0:
             out[n] = masks[k]
+            table[at] = n
             n += 1
     if untouched:
         out[n] = ZERO
@@ -204,7 +207,7 @@ def distinct_masks(masks, untouched):
     return out[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def record_options(terms, classes, masks, n_classes, size, weight, mean_alpha, prior, most):
     """The options of one record, cheapest first: cost, term set, and beliefs as CSR (class, belief per label)."""
     words = masks.shape[1]
@@ -212,10 +215,13 @@ def record_options(terms, classes, masks, n_classes, size, weight, mean_alpha, p
     for j in range(terms):
         full[j >> 6] |= ONE << np.uint64(j & 63)
     sets, complete = closed_sets(full, distinct_masks(masks, classes.size < n_classes), most)
-    kept = np.empty(sets.shape[0], np.int64)
-    for o in range(sets.shape[0]):
-        kept[o] = count_terms(sets[o])
-    sets = sets[np.argsort(-kept, kind="mergesort")]
+    found = sets.copy()
+    n = 0
+    for left in range(terms, -1, -1):
+        for o in range(found.shape[0]):
+            if count_terms(found[o]) == left:
+                sets[n] = found[o]
+                n += 1
     cost = np.empty(sets.shape[0])
     at = np.zeros(sets.shape[0] + 1, np.int64)
     cls = np.empty(0, np.int64)
@@ -258,6 +264,15 @@ def record_options(terms, classes, masks, n_classes, size, weight, mean_alpha, p
     return cost, sets, at, cls, val, complete
 
 
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def _doubled(array):
+    """The same array with twice the rows."""
+    n = array.shape[0]
+    out = np.empty((2 * n, *array.shape[1:]), array.dtype)
+    out[:n] = array
+    return out
+
+
 @njit(cache=True, nogil=True)
 def group_options(bounds, codes, start, of, key, keys, weights, alpha, prior, most):
     """Everything the search needs to know about a group; at most `most` options a record."""
@@ -287,13 +302,10 @@ def group_options(bounds, codes, start, of, key, keys, weights, alpha, prior, mo
         classes, masks = masks_of_record(own, words, start, of, label_class, room, place)
         c, s, a, k, v, complete[i] = record_options(own.size, classes, masks, n, size, weight, mean_alpha, prior, most)
         while m + c.size > cost.size:
-            cost = np.concatenate((cost, np.empty(cost.size)))
-            sets = np.concatenate((sets, np.empty((sets.shape[0], words), np.uint64)))
-            at = np.concatenate((at, np.empty(at.size, np.int64)))
+            cost, sets, at = _doubled(cost), _doubled(sets), _doubled(at)
         used = at[m]
         while used + k.size > cls.size:
-            cls = np.concatenate((cls, np.empty(cls.size, np.int64)))
-            val = np.concatenate((val, np.empty(val.size)))
+            cls, val = _doubled(cls), _doubled(val)
         cost[m : m + c.size] = c
         sets[m : m + c.size] = s
         at[m + 1 : m + c.size + 1] = used + a[1:]

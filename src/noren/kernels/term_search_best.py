@@ -17,7 +17,7 @@ from numba import njit
 
 from noren.kernels.term_search import Group
 from noren.kernels.term_search_bound import SLIGHT, completion, reach_of
-from noren.kernels.term_search_judge import CL, L2, judge, lay_out
+from noren.kernels.term_search_judge import CL, L2, judge, lay_out, order_of
 
 CLOSE = 1e-10
 COUNT, USED, NODES, DONE, FULL = 0, 1, 2, 3, 4
@@ -52,7 +52,7 @@ def overlap_order(group, rule, desk):
         for k in range(group.at[o], group.at[o + 1]):
             c = group.cls[k]
             shared[i] += group.size[c] * max(0.0, min(group.val[k], desk.belief[c] - group.val[k]))
-    return np.argsort(-np.round(shared * 1e9), kind="mergesort")
+    return order_of(-np.rint(shared * 1e9))
 
 
 @njit(cache=True, nogil=True)
@@ -88,7 +88,7 @@ def reordered(group, order):
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _read(group, bounds, s, choice):
     """The choice behind a table's cheapest way to meet the need."""
     d = choice.size
@@ -112,7 +112,7 @@ def _read(group, bounds, s, choice):
         q = max(0, q - min(most, wide - 1))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _mend(group, rule, desk, choice, counters):
     """Give every record in turn the option of the same or lower cost with the most slack, until nothing changes."""
     slack = slack_of(group, rule, desk, choice)
@@ -137,7 +137,7 @@ def _mend(group, rule, desk, choice, counters):
     return slack
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _raise(group, rule, desk, choice, counters, limit):
     """From a choice that does not hold: the step with the most slack per cost, until it holds or costs the limit."""
     spent = cost_of(group, choice)
@@ -274,7 +274,7 @@ def removed_entries(bounds, kept):
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _before(front, a, b):
     """Lower bound first; among equals the deeper node, then the younger."""
     if front.bound[a] != front.bound[b]:
@@ -284,7 +284,7 @@ def _before(front, a, b):
     return a > b
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _push(front, counters, bound, parent, option, depth):
     node = counters[USED]
     counters[USED] += 1
@@ -298,7 +298,7 @@ def _push(front, counters, bound, parent, option, depth):
     front.heap[k] = node
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _pop(front, counters):
     top = front.heap[0]
     counters[COUNT] -= 1

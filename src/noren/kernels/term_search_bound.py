@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from noren.kernels.term_search_judge import CL, EMD
+from noren.kernels.term_search_judge import CL, EMD, order_of
 
 FINE, COARSE = 1.02, 1.3
 UNITS = 256
@@ -52,10 +52,16 @@ class Bounds(NamedTuple):
     least: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def theta_grid(group, records):
     """Beliefs of options, those closer than FINE merged upwards, and gaps wider than COARSE filled."""
-    values = np.unique(group.val)
+    runs = np.empty(group.val.size)
+    n = 0
+    for k in range(runs.size):
+        if k == 0 or group.val[k] != group.val[k - 1]:
+            runs[n] = group.val[k]
+            n += 1
+    values = runs[:n][order_of(runs[:n])]
     grid = np.empty(4096)
     grid[0] = 2.0 * records
     n = 1
@@ -70,7 +76,7 @@ def theta_grid(group, records):
     return grid[:n][::-1].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def option_gains(group, rule, grid):
     """gain[o, k] and peak[o]; for closeness there is one column."""
     options = group.cost.size
@@ -104,7 +110,7 @@ def option_gains(group, rule, grid):
     return gain, peak
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _least(group, complete, gain, peak, top, unit, width, out):
     """Fill out[i, q]; records with missing options reach any gain for nothing."""
     d = group.first.size - 1
@@ -137,7 +143,7 @@ def _least(group, complete, gain, peak, top, unit, width, out):
             out[i, q] = best
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _shifted(group, gain):
     """Gains made non-negative record by record, and the sum of what was added from record i on."""
     d = group.first.size - 1
@@ -159,7 +165,7 @@ def bounds_of(group, rule, limit):
     added = np.zeros(d + 1)
     tops = np.zeros(1)
     if diverse:
-        tops = _thinned(np.unique(peak))
+        tops = _thinned(peak[order_of(peak)])
     else:
         added = _shifted(group, gain[:, 0])
         peak[:] = 0.0
@@ -183,7 +189,7 @@ def bounds_of(group, rule, limit):
                 want = tops[j] / rule.c + (rule.bound - 1) * grid[k]
                 if want > d + SLIGHT:
                     continue
-                whole = abs(1 / grid[k] - np.round(1 / grid[k])) < 1e-6
+                whole = abs(1 / grid[k] - np.rint(1 / grid[k])) < 1e-6
                 step = max(grid[k], want / UNITS) if whole else want / UNITS
             wide = max(0, np.int64(np.ceil(want / step - SLIGHT))) + 1
             table = np.empty((d + 1, wide))
@@ -193,7 +199,7 @@ def bounds_of(group, rule, limit):
                 root[s], width[s] = table[0, wide - 1], wide
                 s += 1
                 tables.append(table)
-    order = np.argsort(root[:s], kind="mergesort")
+    order = order_of(root[:s])
     start = np.zeros(s + 1, np.int64)
     for q in range(s):
         start[q + 1] = start[q] + (d + 1) * width[order[q]]
@@ -217,7 +223,7 @@ def bounds_of(group, rule, limit):
     return kept, added
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def _thinned(peaks):
     """Peaks in ascending order, those within FINE of the one below left out: they count as that one."""
     out = np.empty(peaks.size)
@@ -229,7 +235,7 @@ def _thinned(peaks):
     return out[:n]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def reach_of(values, counts, n, grid, out):
     """out[k] = sum of counts * min(value, grid[k]) for values in descending order, off-grid values rounded up."""
     total = 0.0
@@ -249,7 +255,7 @@ def reach_of(values, counts, n, grid, out):
         out[k] = total + above * grid[k]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
 def completion(rule, bounds, added, depth, reach, peak, chosen_peak, limit):
     """Least cost of the records from `depth` on, given what the records before them reach; infinite if hopeless.
 

@@ -24,41 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
+from noren.methods.term_beliefs import TOLERANCE, Array, TermRequirement, Unlinked, measure_groups, removal_cost
 from noren.schema.knowledge import Knowledge
 
 Search = Literal["best", "adaptive", "depth-first"]
-Unlinked = Literal["ignore", "prior"]
 Progress = Callable[[int, int, float], None]
-Array = NDArray[Any]
 
-TOLERANCE = 1e-12
-"""Rounding allowed on a requirement: beliefs are means of at most 1."""
 MOST_OPTIONS = 4096
 MOST_OPEN = 1 << 22
 STARTS = 12
 CLOSE = 1e-10
-
-
-@dataclass(frozen=True)
-class TermRequirement:
-    """QS (c, l)-diversity ("cl"): p1 <= c (p_l + p_{l+1} + ...); QS t-closeness ("t"): distance to alpha <= t.
-
-    "emd" takes all labels to be equally far apart, with "no label" as one more value for belief that nothing takes.
-    """
-
-    kind: Literal["cl", "t"]
-    c: float = 1.0
-    l: int = 2  # noqa: E741
-    t: float = 0.4
-    metric: Literal["l2", "emd"] = "l2"
-
-    def holds(self, measures: Array) -> NDArray[np.bool_]:
-        """Which groups satisfy it, from the columns of `measure_groups`."""
-        if self.kind == "cl":
-            return np.asarray(measures[:, 1] <= self.c * measures[:, 2] + TOLERANCE)
-        if self.metric == "l2":
-            return np.asarray(measures[:, 3] <= self.t**2 + TOLERANCE)
-        return np.asarray(measures[:, 4] <= self.t + TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -96,46 +71,6 @@ class GroupsResult:
     searched: NDArray[np.bool_]
     nodes: int
     seconds: float
-
-
-def removal_cost(sizes: Array, removed: Array) -> float:
-    """Equation 2 for one group, from how many terms each record had and lost; 0 if there were no terms."""
-    harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, max(1, int(np.max(sizes, initial=0))) + 1))))
-    most = harmonic[sizes].sum()
-    return float((harmonic[sizes] - harmonic[np.asarray(sizes) - removed]).sum() / most) if most else 0.0
-
-
-def estimated_prior(bounds: Array, codes: Array, knowledge: Knowledge) -> NDArray[np.float64]:
-    """alpha: the mean belief over the whole table; records linked to no label contribute nothing."""
-    from noren.kernels.linkage import belief_sums
-
-    start, of = knowledge.postings
-    sums, _ = belief_sums(bounds, codes, start, of, knowledge.bits, knowledge.label_weights)
-    return np.asarray(sums / max(1, bounds.size - 1))
-
-
-def measure_groups(
-    order: Array,
-    group_bounds: Array,
-    bounds: Array,
-    codes: Array,
-    knowledge: Knowledge,
-    alpha: Array | None = None,
-    *,
-    l: int = 1,  # noqa: E741
-    unlinked: Unlinked = "ignore",
-) -> NDArray[np.float64]:
-    """Linked records, largest belief, tail from l on, squared L2 and earth mover's distance to alpha of every group."""
-    from noren.kernels import linkage
-
-    start, of = knowledge.postings
-    prior = np.zeros(len(knowledge.labels)) if alpha is None else np.asarray(alpha, np.float64)
-    return np.asarray(
-        linkage.measure_groups(
-            order, group_bounds, bounds, codes, start, of, knowledge.bits, knowledge.label_weights, prior,
-            unlinked == "prior", l,
-        )
-    )  # fmt: skip
 
 
 class _Clock:
@@ -204,11 +139,13 @@ class _Setting:
         square = float((alpha * alpha).sum())
         labels = alpha.size
         if wanted.kind == "cl":
-            return judges.Rule(judges.CL, wanted.c, float(wanted.l), float(d), labels, square, rest, TOLERANCE * d)
+            return judges.Rule(
+                judges.CL, float(wanted.c), float(wanted.l), float(d), labels, square, rest, TOLERANCE * d
+            )
         if wanted.metric == "l2":
-            bound, slight = (d * wanted.t) ** 2, TOLERANCE * d * d
+            bound, slight = float(d * wanted.t) ** 2, TOLERANCE * d * d
             return judges.Rule(judges.L2, 1.0, bound, float(d), labels, square, rest, slight)
-        return judges.Rule(judges.EMD, 1.0, d * (1 - wanted.t), float(d), labels, square, rest, TOLERANCE * d)
+        return judges.Rule(judges.EMD, 1.0, float(d * (1 - wanted.t)), float(d), labels, square, rest, TOLERANCE * d)
 
     def options(self, bounds: Array, codes: Array) -> Any:
         from noren.kernels.term_search import group_options
@@ -234,7 +171,7 @@ def search_group(
 ) -> GroupResult:
     """The cheapest removal for one group of records with distinct term codes codes[bounds[i]:bounds[i + 1]]."""
     setting = _Setting.of(knowledge, requirement, alpha, unlinked)
-    _compile()
+    _compile(search)
     return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
 
 
@@ -243,8 +180,8 @@ def _whole(numbers: Array) -> NDArray[np.int64]:
 
 
 @cache
-def _compile() -> None:
-    """Load every kernel before a clock runs: the first call in a new installation takes long."""
+def _compile(search: Search) -> None:
+    """Load the kernels before a clock runs: the first call in a new installation takes long."""
     from noren.kernels import term_search_best as best
     from noren.kernels import term_search_tree as trees
     from noren.kernels.term_search_bound import bounds_of
@@ -254,6 +191,12 @@ def _compile() -> None:
     bounds = np.array([0, 1, 2])
     group, rule = setting.options(bounds, np.array([0, 1])), setting.rule(2)
     desk, counters, numbers = new_desk(group.size.size), np.zeros(5, np.int64), np.zeros(2)
+    if search == "adaptive":
+        trees.adaptive(group, rule, trees.new_tree(group, bounds), desk, np.empty((3, 2, 2)), 0)
+        return
+    if search == "depth-first":
+        trees.depth_first(group, rule, trees.new_tree(group, bounds), desk, 0)
+        return
     group = best.reordered(group, best.overlap_order(group, rule, desk))
     choice = group.first[:-1].copy()
     tables, added = bounds_of(group, rule, np.inf)
@@ -264,8 +207,6 @@ def _compile() -> None:
     best.open_root(front, counters, 0.0)
     best.prove(group, rule, tables, added, desk, front, choice, numbers, counters, 0)
     best.removed_entries(bounds, group.sets[choice])
-    trees.adaptive(group, rule, trees.new_tree(group, bounds), desk, np.empty((3, 2, 2)), 0)
-    trees.depth_first(group, rule, trees.new_tree(group, bounds), desk, 0)
 
 
 def _search(
@@ -394,7 +335,7 @@ def search_groups(
     """
     setting = _Setting.of(knowledge, requirement, alpha, unlinked)
     order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
-    _compile()
+    _compile(search)
     begin = time.perf_counter()
     measures = measure_groups(
         order, group_bounds, bounds, codes, knowledge, setting.alpha, l=requirement.l, unlinked=unlinked
