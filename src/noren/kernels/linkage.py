@@ -1,0 +1,189 @@
+"""From terms to labels: K(t), the beliefs of groups, and what the requirements ask of them.
+
+Records are CSR: record r has the distinct term codes `codes[bounds[r]:bounds[r + 1]]`; a code outside 0..terms-1 is an
+unknown term. The knowledge comes as postings (term -> labels), as bit rows (term, labels / 64), and as one weight a
+label. K(t) walks the shortest posting and asks the bit rows of the other terms, so nothing of size records x labels is
+ever held. Empty term sets link to all labels: they are counted and added once.
+"""
+
+# mypy: ignore-errors
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ONE = np.uint64(1)
+LOW = 63
+
+
+@njit(cache=True, nogil=True)
+def link(codes, start, of, bits, out):
+    """K(t) of one record into `out`, ascending; returns how many. Not for empty term sets, which link to all."""
+    terms = start.size - 1
+    shortest = -1
+    for j in range(codes.size):
+        t = codes[j]
+        if t < 0 or t >= terms:
+            return 0
+        if shortest < 0 or start[t + 1] - start[t] < start[shortest + 1] - start[shortest]:
+            shortest = t
+    n = 0
+    for p in range(start[shortest], start[shortest + 1]):
+        label = of[p]
+        word, bit = label >> 6, np.uint64(label & LOW)
+        inside = True
+        for j in range(codes.size):
+            if not (bits[codes[j], word] >> bit) & ONE:
+                inside = False
+                break
+        if inside:
+            out[n] = label
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def link_counts(bounds, codes, start, of, bits, labels):
+    """|K(t)| of every record."""
+    out = np.empty(bounds.size - 1, np.int64)
+    room = np.empty(labels, np.int64)
+    for r in range(out.size):
+        own = codes[bounds[r] : bounds[r + 1]]
+        out[r] = labels if own.size == 0 else link(own, start, of, bits, room)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def link_labels(bounds, codes, start, of, bits, labels, sizes):
+    """K(t) of every record as CSR labels, given |K(t)|. Meant for a block of records, not for a whole table."""
+    at = np.zeros(sizes.size + 1, np.int64)
+    at[1:] = np.cumsum(sizes)
+    out = np.empty(at[-1], np.int64)
+    for r in range(sizes.size):
+        own = codes[bounds[r] : bounds[r + 1]]
+        if own.size == 0:
+            out[at[r] : at[r + 1]] = np.arange(labels)
+        else:
+            link(own, start, of, bits, out[at[r] : at[r + 1]])
+    return at, out
+
+
+@njit(cache=True, nogil=True)
+def belief_sums(bounds, codes, start, of, bits, weights):
+    """Sum over the records of P(L | t) for every label, and how many records link to nothing.
+
+    Divided by the number of records this is the estimated prior alpha (unlinked records ignored).
+    """
+    labels = weights.size
+    out = np.zeros(labels)
+    room = np.empty(labels, np.int64)
+    empty = unlinked = 0
+    for r in range(bounds.size - 1):
+        own = codes[bounds[r] : bounds[r + 1]]
+        if own.size == 0:
+            empty += 1
+            continue
+        n = link(own, start, of, bits, room)
+        unlinked += n == 0
+        total = 0.0
+        for k in range(n):
+            total += weights[room[k]]
+        for k in range(n):
+            out[room[k]] += weights[room[k]] / total
+    if empty:
+        out += empty * weights / weights.sum()
+    return out, unlinked
+
+
+@njit(cache=True, nogil=True)
+def _largest_sum(values, n, m):
+    """Sum of the m largest of values[:n]; reorders them. A quickselect, so that no full sort is needed."""
+    if m >= n:
+        return values[:n].sum()
+    low, high = 0, n - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] > pivot:
+                i += 1
+            while values[j] < pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if m - 1 <= j:
+            high = j
+        elif m - 1 >= i:
+            low = i
+        else:
+            break
+    return values[:m].sum()
+
+
+@njit(cache=True, nogil=True)
+def measure_groups(order, group_bounds, bounds, codes, start, of, bits, weights, alpha, prior, l):
+    """What the requirements ask of every group; group g holds the records `order[group_bounds[g]:group_bounds[g+1]]`.
+
+    Columns: linked records, largest belief p1, tail p_l + p_{l+1} + ..., squared L2 distance to alpha, earth mover's
+    distance to alpha (all labels equally far apart; belief that no label takes is one more value). With `prior` an
+    unlinked record believes alpha, otherwise nothing.
+    """
+    labels = weights.size
+    groups = group_bounds.size - 1
+    out = np.zeros((groups, 5))
+    room = np.empty(labels, np.int64)
+    belief = np.zeros(labels)
+    touched = np.empty(labels, np.int64)
+    values = np.empty(labels)
+    everything = weights.sum()
+    alpha_square = (alpha * alpha).sum()
+    alpha_total = alpha.sum()
+    for g in range(groups):
+        size = group_bounds[g + 1] - group_bounds[g]
+        found = empty = linked = 0
+        for k in range(group_bounds[g], group_bounds[g + 1]):
+            r = order[k]
+            own = codes[bounds[r] : bounds[r + 1]]
+            if own.size == 0:
+                empty += 1
+                continue
+            n = link(own, start, of, bits, room)
+            linked += n > 0
+            total = 0.0
+            for i in range(n):
+                total += weights[room[i]]
+            for i in range(n):
+                label = room[i]
+                if belief[label] == 0:
+                    touched[found] = label
+                    found += 1
+                belief[label] += weights[label] / total
+        linked += empty
+        dense = empty > 0 or (prior and linked < size)
+        if dense:
+            found = labels
+            for label in range(labels):
+                touched[label] = label
+                belief[label] += empty * weights[label] / everything
+                if prior:
+                    belief[label] += (size - linked) * alpha[label]
+        peak = mass = square = overlap = 0.0
+        for i in range(found):
+            label = touched[i]
+            b = belief[label] / size
+            belief[label] = 0.0
+            values[i] = b
+            peak = max(peak, b)
+            mass += b
+            square += b * (b - 2 * alpha[label])
+            overlap += min(b, alpha[label])
+        out[g, 0] = linked
+        out[g, 1] = peak
+        out[g, 2] = max(0.0, mass - _largest_sum(values, found, l - 1))
+        out[g, 3] = max(0.0, square + alpha_square)
+        out[g, 4] = max(0.0, 1.0 - overlap - min(max(0.0, 1 - mass), max(0.0, 1 - alpha_total)))
+    return out

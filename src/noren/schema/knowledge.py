@@ -1,0 +1,233 @@
+"""Outside knowledge: a public table that says which terms belong to which sensitive label.
+
+A record's terms link it to K(t), the labels whose term set contains every term of the record; an empty term set links
+to all labels, a term that no label holds links to none. An adversary who sees the terms believes in label L with
+
+    P(L | t) = w(L) / (sum of w over K(t))  if L is in K(t), else 0.
+
+w is 1 for every label unless the table gives **weights**: how common a label is among those that fit the terms
+equally well (a cold before a plague). A weight belongs to a label, not to a pair. **Priors** are something else: what
+the adversary believes about a person before any release (alpha), if it is given and not estimated from the table.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import NorenError
+
+PAIR_HEADERS = (["label", "term"], ["label", "term", "weight"])
+YES = frozenset({"1", "yes", "true"})
+NO = frozenset({"0", "no", "false", ""})
+
+
+class KnowledgeError(NorenError):
+    """A knowledge table that contradicts itself, or cannot be read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """Which terms each label has: label i has the term codes `codes[bounds[i]:bounds[i + 1]]`, ascending.
+
+    `weights` (one per label, positive) and `priors` (one per label, sum 1) are None unless given.
+    """
+
+    labels: tuple[str, ...]
+    terms: tuple[str, ...]
+    bounds: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    weights: NDArray[np.float64] | None = None
+    priors: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            raise KnowledgeError("the knowledge table has no labels.", hint="Give at least one label with its terms.")
+        for what, names in (("label", self.labels), ("term", self.terms)):
+            if len(set(names)) != len(names):
+                doubled = next(name for i, name in enumerate(names) if name in names[:i])
+                raise KnowledgeError(f"{what} {doubled!r} is listed twice.", hint=f"Name every {what} once.")
+        for what, numbers in (("weights", self.weights), ("priors", self.priors)):
+            if numbers is not None and numbers.shape != (len(self.labels),):
+                raise KnowledgeError(
+                    f"{numbers.size} {what} for {len(self.labels)} labels.", hint="Give one number for every label."
+                )
+        if self.weights is not None and not (np.isfinite(self.weights).all() and (self.weights > 0).all()):
+            raise KnowledgeError(
+                "a weight is not a positive number.", hint="A label that cannot be meant is left out of the table."
+            )
+        if self.priors is not None:
+            total = float(self.priors.sum())
+            if not (self.priors >= 0).all() or not abs(total - 1) < 1e-6:
+                raise KnowledgeError(
+                    f"the priors are not a distribution over the labels: they sum to {total:g}.",
+                    hint="Give every label a probability of at least 0, with sum 1.",
+                )
+            object.__setattr__(self, "priors", self.priors / total)
+
+    @cached_property
+    def _term_code(self) -> dict[str, int]:
+        return {term: i for i, term in enumerate(self.terms)}
+
+    def encode(self, terms: Iterable[str]) -> NDArray[np.int64]:
+        """Term codes; a term the table does not know becomes -1 and links to nothing."""
+        return np.array([self._term_code.get(term, -1) for term in terms], np.int64)
+
+    @cached_property
+    def label_weights(self) -> NDArray[np.float64]:
+        """w(L), 1 where nothing was given."""
+        return np.ones(len(self.labels)) if self.weights is None else np.asarray(self.weights, np.float64)
+
+    @cached_property
+    def postings(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The table turned round: term j belongs to the labels `of[start[j]:start[j + 1]]`, ascending."""
+        owner = np.repeat(np.arange(len(self.labels)), np.diff(self.bounds))
+        start = np.concatenate(([0], np.cumsum(np.bincount(self.codes, minlength=len(self.terms)))))
+        return start.astype(np.int64), owner[np.argsort(self.codes, kind="stable")].astype(np.int64)
+
+    @cached_property
+    def bits(self) -> NDArray[np.uint64]:
+        """(terms, words): bit L of row j says whether label L has term j."""
+        out = np.zeros((len(self.terms), (len(self.labels) + 63) // 64), np.uint64)
+        owner = np.repeat(np.arange(len(self.labels)), np.diff(self.bounds))
+        np.bitwise_or.at(out, (self.codes, owner // 64), np.uint64(1) << (owner % 64).astype(np.uint64))
+        return out
+
+    # ---------------------------------------------------------------- ways to write one
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        labels: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
+        priors: Mapping[str, float] | None = None,
+    ) -> Knowledge:
+        """(label, term) pairs in any order; a repeated pair counts once, an empty term only names the label.
+
+        `labels` fixes the order and may name labels without terms; otherwise labels stand in order of appearance.
+        Labels that a mapping leaves out weigh 1, or have prior 0.
+        """
+        held: dict[str, dict[str, None]] = {label: {} for label in labels or ()}
+        terms: dict[str, int] = {}
+        for label, term in pairs:
+            if labels is not None and label not in held:
+                raise KnowledgeError(f"label {label!r} has terms but is not listed.", hint="Add it to the labels.")
+            own = held.setdefault(label, {})
+            if term:
+                own[term] = None
+                terms.setdefault(term, len(terms))
+        return cls.from_sets(
+            [[terms[term] for term in own] for own in held.values()],
+            terms=tuple(terms),
+            labels=tuple(held),
+            weights=_per_label("weight", weights, held, 1.0),
+            priors=_per_label("prior", priors, held, 0.0),
+        )
+
+    @classmethod
+    def from_sets(cls, sets: Sequence[Iterable[int]], *, terms: Sequence[str], **names: Any) -> Knowledge:
+        """One set of term codes for each label; `labels`, `weights` and `priors` as in the class."""
+        rows = [sorted(set(own)) for own in sets]
+        codes = np.array([code for row in rows for code in row], np.int64)
+        if codes.size and not (codes.min() >= 0 and codes.max() < len(terms)):
+            raise KnowledgeError(f"a term code lies outside 0..{len(terms) - 1}.", hint="Codes are places in `terms`.")
+        names.setdefault("labels", tuple(f"label {i + 1}" for i in range(len(rows))))
+        bounds = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
+        return cls(terms=tuple(terms), bounds=bounds, codes=codes, **names)
+
+    @classmethod
+    def read_csv(cls, path: Path) -> Knowledge:
+        """A CSV with a header, in one of two layouts.
+
+        Pairs: `label,term`, or `label,term,weight` with the same weight in every line of a label. An empty term
+        names a label without terms. Matrix: the first column holds the labels, every other column is a term, and the
+        cells say 1/0 (or yes/no, true/false).
+        """
+        header, rows, lines = _read(path)
+        if [name.lower() for name in header] in PAIR_HEADERS:
+            return _from_pair_rows(path, rows, lines)
+        if len(set(header)) != len(header):
+            doubled = next(term for i, term in enumerate(header) if term in header[:i])
+            raise KnowledgeError(f"{path}: term {doubled!r} has two columns.", hint="A matrix has one column per term.")
+        pairs: list[tuple[str, str]] = []
+        for row, line in zip(rows, lines, strict=True):
+            for term, cell in zip(header[1:], row[1:], strict=True):
+                if cell.lower() in YES:
+                    pairs.append((row[0], term))
+                elif cell.lower() not in NO:
+                    raise KnowledgeError(
+                        f"{path}: line {line}, column {term!r}: {cell!r} is neither 1 nor 0.",
+                        hint="Write 1 where the label has the term and 0 elsewhere, or use the header label,term.",
+                    )
+        labels = [row[0] for row in rows]
+        if len(set(labels)) != len(labels):
+            doubled = next(label for i, label in enumerate(labels) if label in labels[:i])
+            raise KnowledgeError(f"{path}: label {doubled!r} has two lines.", hint="A matrix has one line per label.")
+        return cls.from_pairs(pairs, labels=labels)
+
+
+def _per_label(
+    what: str, given: Mapping[str, float] | None, labels: Mapping[str, Any], default: float
+) -> NDArray[np.float64] | None:
+    if given is None:
+        return None
+    for label in given:
+        if label not in labels:
+            raise KnowledgeError(f"{what} of {label!r}: no such label.", hint="Name labels as the table spells them.")
+    return np.array([given.get(label, default) for label in labels], np.float64)
+
+
+def _from_pair_rows(path: Path, rows: list[list[str]], lines: list[int]) -> Knowledge:
+    weights: dict[str, float] = {}
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) < 3:
+            break
+        try:
+            weight = float(row[2])
+        except ValueError:
+            weight = np.nan
+        if not 0 < weight < np.inf:
+            raise KnowledgeError(
+                f"{path}: line {line}: weight {row[2]!r} is not a positive number.", hint="For example 1 or 0.25."
+            )
+        if weights.setdefault(row[0], weight) != weight:
+            raise KnowledgeError(
+                f"{path}: line {line}: label {row[0]!r} has two weights, {weights[row[0]]:g} and {weight:g}.",
+                hint="A weight belongs to the label: write the same one in all its lines.",
+            )
+    return Knowledge.from_pairs([(row[0], row[1]) for row in rows], weights=weights or None)
+
+
+def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
+    """Header, rows and their line numbers; every row as wide as the header."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError:
+        reason = "cannot be read" if path.exists() else "no such file"
+        raise KnowledgeError(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
+    except UnicodeDecodeError as error:
+        raise KnowledgeError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
+    separator = max(",;\t|", key=text.split("\n", 1)[0].count)
+    reader = csv.reader(text.splitlines(), delimiter=separator)
+    table = [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
+    if len(table) < 2:
+        raise KnowledgeError(f"{path}: no lines below the header.", hint="Write label,term and below it the pairs.")
+    header = table[0][0]
+    for row, line in table[1:]:
+        if len(row) != len(header):
+            raise KnowledgeError(
+                f"{path}: line {line} has {len(row)} cells, the header {len(header)}.",
+                hint="Quote a cell that contains the separator.",
+            )
+        if not row[0]:
+            raise KnowledgeError(f"{path}: line {line} names no label.", hint="The first column holds the label.")
+    return header, [row for row, _ in table[1:]], [line for _, line in table[1:]]

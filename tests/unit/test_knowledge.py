@@ -1,0 +1,106 @@
+"""The knowledge table: the ways to write one, what is refused, and what it says about terms."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noren.errors import NorenError
+from noren.schema.knowledge import Knowledge, KnowledgeError
+
+PAIRS = "label,term\nFlu,cough\nFlu,fever\nCold,cough\nFlu,cough\nIdiopathic,\n"
+
+
+def write(folder: Path, text: str, encoding: str = "utf-8") -> Path:
+    path = folder / "knowledge.csv"
+    path.write_text(text, encoding=encoding)
+    return path
+
+
+def held(knowledge: Knowledge) -> dict[str, set[str]]:
+    spans = zip(knowledge.labels, knowledge.bounds[:-1], knowledge.bounds[1:], strict=True)
+    return {label: {knowledge.terms[code] for code in knowledge.codes[a:b]} for label, a, b in spans}
+
+
+def test_pairs_count_once_and_an_empty_term_names_a_label_without_terms(tmp_path: Path) -> None:
+    knowledge = Knowledge.read_csv(write(tmp_path, PAIRS))
+    assert held(knowledge) == {"Flu": {"cough", "fever"}, "Cold": {"cough"}, "Idiopathic": set()}
+    assert knowledge.weights is None
+    assert knowledge.label_weights.tolist() == [1, 1, 1]
+
+
+def test_a_matrix_says_the_same(tmp_path: Path) -> None:
+    text = "disease;cough;fever;ache\nFlu;1;yes;0\nCold;1;0;0\nIdiopathic;0;no;\n"
+    assert held(Knowledge.read_csv(write(tmp_path, text))) == held(Knowledge.read_csv(write(tmp_path, PAIRS)))
+
+
+def test_a_third_column_weighs_the_label(tmp_path: Path) -> None:
+    knowledge = Knowledge.read_csv(write(tmp_path, "Label,Term,Weight\nFlu,cough,1\nCold,cough,4\nFlu,fever,1.0\n"))
+    assert knowledge.label_weights.tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("label,term\n", "no lines below the header"),
+        ("label,term\nFlu,cough,1\n", "line 2 has 3 cells, the header 2"),
+        ("label,term\nFlu,cough\n,fever\n", "line 3 names no label"),
+        ("label,term,weight\nFlu,cough,much\n", "line 2: weight 'much' is not a positive number"),
+        ("label,term,weight\nFlu,cough,0\n", "line 2: weight '0' is not"),
+        ("label,term,weight\nFlu,cough,1\nFlu,fever,2\n", "label 'Flu' has two weights, 1 and 2"),
+        ("disease,cough\nFlu,maybe\n", "line 2, column 'cough': 'maybe' is neither 1 nor 0"),
+        ("disease,cough\nFlu,1\nFlu,0\n", "label 'Flu' has two lines"),
+        ("disease,cough,cough\nFlu,1,0\n", "term 'cough' has two columns"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused_where_it_stands(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(KnowledgeError, match=message) as caught:
+        Knowledge.read_csv(write(tmp_path, text))
+    assert caught.value.hint
+    assert isinstance(caught.value, NorenError)
+
+
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError, match="no such file"):
+        Knowledge.read_csv(tmp_path / "none.csv")
+    with pytest.raises(KnowledgeError, match="cannot be read"):
+        Knowledge.read_csv(tmp_path)
+    with pytest.raises(KnowledgeError, match="not UTF-8 at byte 13"):
+        Knowledge.read_csv(write(tmp_path, "label,term\nGr\xfcn,x\n", "latin-1"))
+
+
+def test_labels_priors_and_weights_by_name() -> None:
+    knowledge = Knowledge.from_pairs([("b", "x")], labels=["a", "b"], weights={"b": 3.0}, priors={"a": 0.25, "b": 0.75})
+    assert knowledge.label_weights.tolist() == [1, 3]
+    assert knowledge.priors is not None
+    assert knowledge.priors.tolist() == [0.25, 0.75]
+    with pytest.raises(KnowledgeError, match="label 'c' has terms but is not listed"):
+        Knowledge.from_pairs([("c", "x")], labels=["a"])
+    with pytest.raises(KnowledgeError, match="weight of 'z': no such label"):
+        Knowledge.from_pairs([("a", "x")], weights={"z": 1})
+    with pytest.raises(KnowledgeError, match=r"sum to 0\.25"):
+        Knowledge.from_pairs([("a", "x")], priors={"a": 0.25})
+
+
+def test_numbers_must_fit() -> None:
+    with pytest.raises(KnowledgeError, match="no labels"):
+        Knowledge.from_sets([], terms=[])
+    with pytest.raises(KnowledgeError, match=r"outside 0\.\.0"):
+        Knowledge.from_sets([[1]], terms=["x"])
+    with pytest.raises(KnowledgeError, match="2 weights for 1 labels"):
+        Knowledge.from_sets([[0]], terms=["x"], weights=np.ones(2))
+    with pytest.raises(KnowledgeError, match="not a positive number"):
+        Knowledge.from_sets([[0]], terms=["x"], weights=np.array([np.inf]))
+    with pytest.raises(KnowledgeError, match="label 'a' is listed twice"):
+        Knowledge.from_sets([[0], [0]], terms=["x"], labels=("a", "a"))
+
+
+def test_the_table_turned_round_and_unknown_terms() -> None:
+    knowledge = Knowledge.from_sets([[0, 2], [2], []], terms=["x", "y", "z"])
+    start, of = knowledge.postings
+    assert [of[a:b].tolist() for a, b in pairwise(start)] == [[0], [], [0, 1]]
+    assert knowledge.bits[:, 0].tolist() == [0b001, 0, 0b011]
+    assert knowledge.encode(["z", "nobody knows", "x"]).tolist() == [2, -1, 0]
