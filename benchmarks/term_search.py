@@ -90,7 +90,7 @@ def anytime(world: World) -> None:
         "\nMean cost at a time limit, 6 groups of 5 (best / adaptive / depth-first), and groups where best costs more"
     )
     for wanted in (DIVERSE, CLOSE, TermRequirement("t", t=0.2)):
-        for limit in (0.1, 0.5, 2.0):
+        for limit in (0.1, 0.5, 2.0, 10.0):
             costs = np.array(
                 [
                     [world.search(20 * g, 5, wanted, search=s, seconds=limit).cost for g in range(6)]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from noren.methods.incognito import Incognito
     from noren.methods.mondrian import Mondrian
     from noren.methods.rating import Rating
+    from noren.methods.suppress import Suppress
     from noren.methods.sweep import Sweep
     from noren.methods.three_phase import ThreePhase
     from noren.models import (
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
         KAnonymity,
         LEDiversity,
         PSensitiveKAnonymity,
+        QSCloseness,
+        QSDiversity,
         RecursiveCLDiversity,
         SemanticDiversity,
         TauLDiversity,
@@ -58,10 +61,12 @@ if TYPE_CHECKING:
         identifier,
         plain,
         quasi_identifier,
+        quasi_sensitive,
         sensitive,
         sensitive_quasi_identifier,
     )
     from noren.schema.hierarchy import Hierarchy
+    from noren.schema.knowledge import Knowledge
     from noren.secret import Secret
 
 __version__ = "0.1.0"
@@ -88,12 +93,15 @@ _HOMES = {
     "Hilbert": "noren.methods.hilbert",
     "Incognito": "noren.methods.incognito",
     "KAnonymity": "noren.models",
+    "Knowledge": "noren.schema.knowledge",
     "LEDiversity": "noren.models",
     "Mondrian": "noren.methods.mondrian",
     "NorenError": "noren.errors",
     "PSensitiveKAnonymity": "noren.models",
     "Policy": "noren.policy.policy",
     "PolicyError": "noren.errors",
+    "QSCloseness": "noren.models",
+    "QSDiversity": "noren.models",
     "QueryError": "noren.errors",
     "Rating": "noren.methods.rating",
     "RecursiveCLDiversity": "noren.models",
@@ -104,6 +112,7 @@ _HOMES = {
     "SecretError": "noren.errors",
     "SemanticDesign": "noren.designs.semantic.design",
     "SemanticDiversity": "noren.models",
+    "Suppress": "noren.methods.suppress",
     "Sweep": "noren.methods.sweep",
     "TCloseness": "noren.models",
     "TauLDiversity": "noren.models",
@@ -115,6 +124,7 @@ _HOMES = {
     "open_release": "noren.release.release",
     "plain": "noren.schema.attribute",
     "quasi_identifier": "noren.schema.attribute",
+    "quasi_sensitive": "noren.schema.attribute",
     "sensitive": "noren.schema.attribute",
     "sensitive_quasi_identifier": "noren.schema.attribute",
     "verify": "noren.pipeline.verify",
@@ -142,12 +152,15 @@ __all__ = [
     "Hilbert",
     "Incognito",
     "KAnonymity",
+    "Knowledge",
     "LEDiversity",
     "Mondrian",
     "NorenError",
     "PSensitiveKAnonymity",
     "Policy",
     "PolicyError",
+    "QSCloseness",
+    "QSDiversity",
     "QueryError",
     "Rating",
     "RecursiveCLDiversity",
@@ -158,6 +171,7 @@ __all__ = [
     "SecretError",
     "SemanticDesign",
     "SemanticDiversity",
+    "Suppress",
     "Sweep",
     "TCloseness",
     "TauLDiversity",
@@ -169,6 +183,7 @@ __all__ = [
     "open_release",
     "plain",
     "quasi_identifier",
+    "quasi_sensitive",
     "sensitive",
     "sensitive_quasi_identifier",
     "verify",

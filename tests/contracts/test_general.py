@@ -20,10 +20,22 @@ from noren.pipeline.anonymize import run
 N = 360
 SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
 PALETTE = {"tree": {"warm": ["amber", "coral"], "pale": ["beige", "fawn"], "dark": ["denim", "ebony"]}}
+PAINTS = nr.Knowledge.from_pairs(
+    (paint, sign)
+    for paint, signs in {
+        "lead": ("gloss", "smell", "weight"),
+        "chalk": ("matt", "dust"),
+        "oil": ("gloss", "smell"),
+        "lime": ("matt", "dust", "smell"),
+        "wax": ("gloss", "weight"),
+    }.items()
+    for sign in signs
+)
+"""What links the signs that 'suppress' protects beside the shade."""
 
 
 def table(n: int = N) -> pa.Table:
-    """People with a name, two columns that find them, a harmless one, and a secret shade."""
+    """People with a name, two columns that find them, a harmless one, a secret shade, and signs of a paint."""
     rng = np.random.default_rng(5)
     return pa.table(
         {
@@ -32,6 +44,7 @@ def table(n: int = N) -> pa.Table:
             "town": rng.choice(["13021", "13022", "13145", "24011", "24990"], n).tolist(),
             "note": [f"n{i % 7}" for i in range(n)],
             "shade": rng.choice(SHADES, n, p=[0.2, 0.2, 0.2, 0.15, 0.15, 0.1]).tolist(),
+            "signs": [";".join(PAINTS.terms[c] for c in np.flatnonzero(rng.random(5) < 0.4)) for _ in range(n)],
         }
     )
 
@@ -67,6 +80,13 @@ GENERAL = [name for name, kind in METHODS.items() if issubclass(kind, RecodingMe
 def policy(model: str, parameters: dict[str, Any], method: str | dict[str, Any], **more: Any) -> nr.Policy:
     on = {} if model == "k-anonymity" else {"on": "shade"}
     shade = {"role": "plain"} if model == "k-anonymity" else {"role": "sensitive", "hierarchy": PALETTE}
+    require = [{"model": model, **on, **parameters}]
+    signs: dict[str, Any] = {"role": "identifier"}
+    options = {"name": method} if isinstance(method, str) else method
+    if options["name"] == "suppress":
+        options = {"nodes": 500} | options
+        signs = {"role": "quasi-sensitive", "separator": ";", "knowledge": PAINTS}
+        require.append({"model": "qs-diversity", "on": "signs", "c": 1.0, "l": 2})
     return nr.Policy(
         attributes={
             "who": "identifier",
@@ -74,9 +94,10 @@ def policy(model: str, parameters: dict[str, Any], method: str | dict[str, Any],
             "town": {"role": "quasi-identifier", "hierarchy": {"prefix": [3, 2]}},
             "note": "plain",
             "shade": shade,
+            "signs": signs,
         },
-        require=[{"model": model, **on, **parameters}],
-        method=method,
+        require=require,
+        method=options,
         **more,
     )
 
@@ -104,17 +125,19 @@ def test_every_entry_has_a_case():
 
 @pytest.mark.parametrize(("method", "model"), SERVED)
 def test_a_requirement_that_a_method_serves_ends_in_verdicts_that_hold(method, model, tmp_path):
-    outcome = run(table(), policy(model, CASES[model].attainable, method), to=tmp_path / "release")
+    rules = policy(model, CASES[model].attainable, method)
+    outcome = run(table(), rules, to=tmp_path / "release")
     assert all(verdict.holds is True and verdict.breaches == 0 for verdict in outcome.facts.verdicts)
     opened = nr.open_release(tmp_path / "release")
     assert opened.records == N
-    assert [entry.holds for entry in opened.verdicts] == [True]
-    again = nr.verify(opened, original=table())
+    assert [entry.holds for entry in opened.verdicts] == [True] * len(rules.require)
+    again = nr.verify(opened, rules if method == "suppress" else None, original=table())
     assert all(verdict.holds is True for verdict in again)
     assert {verdict.model for verdict in again} >= {model, "truth-in-set"}
     stated = sorted(opened.frame()["note"].to_list())
     assert stated == sorted(table()["note"].to_pylist()), "a harmless column passes as it is"
     assert "who" not in opened.columns
+    assert ("signs" in opened.columns) == (method == "suppress")
 
 
 @pytest.mark.parametrize("method", GENERAL)
@@ -204,7 +227,7 @@ def test_suppression_drops_no_more_than_it_may_and_tells(method, tmp_path):
     opened = nr.open_release(tmp_path / "release")
     assert opened.records + opened.manifest.suppressed == N
     assert opened.manifest.suppressed == outcome.facts.suppressed
-    assert all(verdict.holds is True for verdict in nr.verify(opened, original=table()))
+    assert all(verdict.holds is True for verdict in nr.verify(opened, rules, original=table()))
 
 
 def test_memoised_randomness_is_for_decoys():

@@ -59,6 +59,11 @@ CLASS_ONLY: dict[str, dict[str, Any]] = {
     "p-sensitive-k-anonymity": {"p": 2, "k": 3},
 }
 """Models of classes, which decoys cannot meet: see test_general.py."""
+TERMS_ONLY: dict[str, dict[str, Any]] = {
+    "qs-diversity": {"c": 1.0, "l": 3, "unlinked": "prior"},
+    "qs-closeness": {"t": 0.4, "distance": "emd"},
+}
+"""Models of sets of terms, which no other column has: see test_suppress.py and test_term_models.py."""
 MODEL_CASES = {
     "distinct-l-diversity": ModelCase({"l": 3}, {"l": 7}, {"eta": 2}),
     "frequency-l-diversity": ModelCase({"l": 3}, {"l": 7}, {"eta": 2}),
@@ -78,11 +83,12 @@ METHOD_CASES: dict[str, dict[str, Any]] = {
     "anatomy": {"suppression": 0.1},
     "rating": {"suppression": 0.1},
     "auto": {"objective": "ncp", "among": ["mondrian"]},
+    "suppress": {"k": 4, "generalise": {"name": "mondrian", "strict": False}, "balance": {"terms": 0.1}, "nodes": 9},
 }
 SET_MODELS = [name for name, kind in MODELS.items() if "set" in kind.forms]
 SET_ONLY = [name for name in SET_MODELS if "value" not in MODELS[name].forms]
 DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DesignMethod)]
-ATTAINABLE = {name: case.attainable for name, case in MODEL_CASES.items()} | CLASS_ONLY
+ATTAINABLE = {name: case.attainable for name, case in MODEL_CASES.items()} | CLASS_ONLY | TERMS_ONLY
 
 
 def policy(model: str, parameters: dict[str, Any], method: dict[str, Any] | None = None, **more: Any) -> nr.Policy:

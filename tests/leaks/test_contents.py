@@ -82,7 +82,7 @@ def test_a_release_is_two_files_and_parquet_carries_no_remarks(way, tmp_path, mo
 
 def column(name: str, role: str, values: list[str], **more: object) -> dict:
     entry = {"name": name, "role": role, "form": "value", "kind": "string", "values": values}
-    unused = dict.fromkeys(("edges", "hierarchy", "design", "distance", "nodes", "groups"))
+    unused = dict.fromkeys(("edges", "hierarchy", "design", "distance", "nodes", "groups", "knowledge"))
     return entry | {"domain_source": "data"} | unused | more
 
 
@@ -212,8 +212,8 @@ def test_a_figure_that_tells_about_the_exact_distribution_is_left_out(tmp_path):
 def test_a_release_in_memory_drags_nothing_of_the_original_along(tmp_path):
     data, policy = holder(tmp_path, memoised=True)
     release = nr.anonymize(data, policy)
-    assert vars(release).keys() == {"manifest", "path", "tables", "_store"}
-    assert release.tables == {}
+    assert vars(release).keys() == {"manifest", "path", "tables", "knowledge", "_store"}
+    assert release.tables == release.knowledge == {}
     kept = pickle.dumps(release)
     secret = (tmp_path / "deep-secret.key").read_text().split()[1]
     for value in [*people()["full name"].to_pylist(), *WARDS, str(tmp_path), secret, "very-private-original"]:

@@ -113,7 +113,7 @@ def test_the_manifest_tells_nothing_of_settings_and_notes(method, tmp_path, monk
 def test_a_release_in_memory_drags_nothing_of_the_original_along(method, tmp_path):
     data, policy = holder(tmp_path / "holder", method, 0.0)
     release = nr.anonymize(data, policy)
-    assert vars(release).keys() == {"manifest", "path", "tables", "_store"}
+    assert vars(release).keys() == {"manifest", "path", "tables", "knowledge", "_store"}
     kept = pickle.dumps(release)
     for value in [*table()["full name"].to_pylist(), *WARDS, str(tmp_path), "very-private-original"]:
         assert value.encode() not in kept

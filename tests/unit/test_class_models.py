@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from noren.cells import GroupCells, GroupTable, NodeCells, OpenCells, SetCells, ValueCells
+from noren.cells import GroupCells, GroupTable, NodeCells, OpenCells, SetCells, TermCells, ValueCells
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     MODELS,
@@ -27,6 +27,8 @@ from noren.models import (
     Model,
     PSensitiveKAnonymity,
     PublishedColumn,
+    QSCloseness,
+    QSDiversity,
     RecursiveCLDiversity,
     SemanticDiversity,
     TauLDiversity,
@@ -35,6 +37,7 @@ from noren.models import (
 )
 from noren.models import classes as room
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 
@@ -138,10 +141,20 @@ def test_a_class_that_is_too_small_fails_although_its_values_are_mixed() -> None
     assert "smallest class has 2 records (k = 3)" in verdict.statement
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("expanded-k", "semantic-diversity")])
+@pytest.mark.parametrize("name", [name for name, kind in MODELS.items() if "value" in kind.forms])
 def test_no_records_prove_nothing(name: str) -> None:
     model = next(m for m in [*(case[0] for case in BY_HAND), *(case[0] for case in RELATIVE)] if m.model == name)
     verdict = judged(model)
+    assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
+
+
+@pytest.mark.parametrize("model", [QSDiversity(on="x", c=1, l=2), QSCloseness(on="x", t=0.5)])
+@pytest.mark.parametrize("batches", [0, 1])
+def test_no_terms_of_nobody_prove_nothing(model: Model, batches: int) -> None:
+    knowledge = Knowledge.from_sets([[0], [0, 1]], terms=["p", "q"])
+    column = PublishedColumn("x", "terms", 2, role=Role.QUASI_SENSITIVE, terms=knowledge.terms, knowledge=knowledge)
+    none = {"where": ValueCells(4, np.zeros(0, np.uint8)), "x": TermCells(2, np.zeros(1, int), np.zeros(0, np.int32))}
+    verdict = seen(model, [WHERE, column], *[none] * batches)
     assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
 
 

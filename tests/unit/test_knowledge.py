@@ -37,6 +37,24 @@ def test_a_matrix_says_the_same(tmp_path: Path) -> None:
     assert held(Knowledge.read_csv(write(tmp_path, text))) == held(Knowledge.read_csv(write(tmp_path, PAIRS)))
 
 
+def test_two_columns_of_yes_and_no_are_a_matrix_unless_their_header_says_term(tmp_path: Path) -> None:
+    assert held(Knowledge.read_csv(write(tmp_path, "disease,cough\nFlu,1\nAcne,no\n"))) == {
+        "Flu": {"cough"},
+        "Acne": set(),
+    }
+    assert held(Knowledge.read_csv(write(tmp_path, "disease,Term\nFlu,1\nAcne,no\n"))) == {"Flu": {"1"}, "Acne": {"no"}}
+    assert held(Knowledge.read_csv(write(tmp_path, "disease,cough\nFlu,1\nAcne,2\n"))) == {"Flu": {"1"}, "Acne": {"2"}}
+
+
+def test_quoted_lines_and_odd_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "knowledge.csv"
+    path.write_bytes('label,term\r\n"Flu, ""A""","dry\ncough"\r\nCold\u2028x,\x85y\x1cz\r\n'.encode())
+    assert held(Knowledge.read_csv(path)) == {'Flu, "A"': {"dry\ncough"}, "Cold\u2028x": {"y\x1cz"}}
+    path.write_text('label,term\nFlu,"' + "x" * 200_000 + '"\n')
+    with pytest.raises(KnowledgeError, match="line 2 cannot be read as CSV"):
+        Knowledge.read_csv(path)
+
+
 def test_a_third_column_weighs_the_label(tmp_path: Path) -> None:
     knowledge = Knowledge.read_csv(write(tmp_path, "Label,Term,Weight\nFlu,cough,1\nCold,cough,4\nFlu,fever,1.0\n"))
     assert knowledge.label_weights.tolist() == [1, 4]
@@ -51,8 +69,9 @@ def test_a_third_column_weighs_the_label(tmp_path: Path) -> None:
         ("label,term,weight\nFlu,cough,much\n", "line 2: weight 'much' is not a positive number"),
         ("label,term,weight\nFlu,cough,0\n", "line 2: weight '0' is not"),
         ("label,term,weight\nFlu,cough,1\nFlu,fever,2\n", "label 'Flu' has two weights, 1 and 2"),
-        ("disease,cough\nFlu,maybe\n", "line 2, column 'cough': 'maybe' is neither 1 nor 0"),
+        ("disease,cough,fever\nFlu,maybe,1\n", "line 2, column 'cough': 'maybe' is neither 1 nor 0"),
         ("disease,cough\nFlu,1\nFlu,0\n", "label 'Flu' has two lines"),
+        ("disease,cough\nFlu,no\nCold,0\n", "no label of the knowledge table has a term"),
         ("disease,cough,cough\nFlu,1,0\n", "term 'cough' has two columns"),
     ],
 )

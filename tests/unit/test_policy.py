@@ -251,8 +251,8 @@ REQUIRE = '[[require]]\nmodel = "frequency-l-diversity"\non = "a"\nl = 2\n'
         ),
         (
             f'[attributes]\na = {{ role = "quasi-sensitive" }}\n{REQUIRE}',
-            "attributes.a.role",
-            "cannot protect a quasi-sensitive column",
+            "attributes.a",
+            "a quasi-sensitive column needs knowledge",
         ),
     ],
 )

@@ -16,7 +16,7 @@ from noren.methods.mondrian import Mondrian
 from noren.pipeline.anonymize import profile_source, quiet, run
 from noren.pipeline.domains import listed_nodes, same_nodes, subdomain
 from noren.pipeline.recoding import RecodedDraft, gather
-from noren.pipeline.verify import dropping
+from noren.policy.reading import dropping
 from noren.policy.resolve import resolve
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of

@@ -110,7 +110,7 @@ MANIFEST_KEYS = {
 }  # fmt: skip
 COLUMN_KEYS = {
     "name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design", "distance",
-    "nodes", "groups",
+    "nodes", "groups", "knowledge",
 }  # fmt: skip
 VERDICT_KEYS = {"model", "column", "required", "achieved", "holds", "basis"}
 

@@ -17,8 +17,9 @@ ASSUMES = "decoys drawn by the published design, independently for every record 
 class Estimate:
     """Estimated counts of a cross tabulation.
 
-    `frame` has one row per cell: the columns asked for, then count, std_error, low, high. From general values and
-    groups low and high are hard bounds, and std_error is null: nothing there is random by design.
+    `frame` has one row per cell: the columns asked for, then count, std_error, low, high. From general values, groups
+    and terms low and high are hard bounds, and std_error is null: nothing there is random by design. Rows by terms
+    overlap, because a record may have several.
     """
 
     by: tuple[str, ...]
@@ -42,7 +43,7 @@ class Estimate:
             self.by,
             kind=kind,  # type: ignore[arg-type]
             title=heading,
-            subtitle=f"{self.estimator}, {self.error_bars}, {self.records:,} records",
+            subtitle=f"{self.estimator}, {self.error_bars}, {self.records:,} records{self._overlap}",
             order=self.order,
         )
 
@@ -50,6 +51,10 @@ class Estimate:
     def error_bars(self) -> str:
         """What low and high are."""
         return "hard bounds" if self.diagnostics.get("bounds") == "hard" else f"{self.level:.0%} intervals"
+
+    @property
+    def _overlap(self) -> str:
+        return "; a record counts for each of its terms" if self.diagnostics.get("overlap") else ""
 
     def save_plot(self, path: str | Path, kind: str = "auto") -> None:
         """Write the chart as .html (opens without network), .png or .svg."""
@@ -61,7 +66,7 @@ class Estimate:
         """Everything as plain data, for JSON."""
         return {
             "by": list(self.by),
-            "where": {name: list(value) if isinstance(value, set) else value for name, value in self.where.items()},
+            "where": {name: _plain(value) for name, value in self.where.items()},
             "estimator": self.estimator,
             "level": self.level,
             "population": self.population,
@@ -70,6 +75,13 @@ class Estimate:
             "diagnostics": dict(self.diagnostics),
             "cells": self.frame.to_dicts(),
         }
+
+
+def _plain(condition: Any) -> Any:
+    """A condition as JSON has it."""
+    if isinstance(condition, Mapping):
+        return {mode: _plain(values) for mode, values in condition.items()}
+    return sorted(condition, key=str) if isinstance(condition, set | frozenset) else condition
 
 
 @dataclass(frozen=True)

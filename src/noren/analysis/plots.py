@@ -28,6 +28,7 @@ GROUPS = 6  # colours a reader still tells apart
 GROUPED_BARS = 48
 LABELLED_CELLS = 150
 MANY_CELLS = 5_000
+SHARED = 3  # bars from which one line stands for the upper bound that all of them have
 
 # Okabe and Ito's palette without yellow (too pale on white), dark enough to print
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C510A")
@@ -183,7 +184,10 @@ class _Axes:
 
 
 def _bars(data: pl.DataFrame, axes: _Axes) -> list[Any]:
-    """Horizontal bars, so that long labels stay readable, with a whisker from low to high."""
+    """Horizontal bars, so that long labels stay readable, with a whisker from low to high.
+
+    Where high is the same for every bar it is drawn once, as a line that no bar passes.
+    """
     import altair as alt
 
     rows = axes.values(0)
@@ -228,12 +232,36 @@ def _bars(data: pl.DataFrame, axes: _Axes) -> list[Any]:
         "size": _between(thick * 0.45, 2, 7),
         "orient": "vertical",
     }
-    return [
-        bars.encode(x=length, tooltip=_tooltip(axes)),
-        whiskers.mark_rule(color=INK, strokeWidth=1.1).encode(x="low:Q", x2="high:Q"),
-        whiskers.mark_tick(**end).encode(x="low:Q"),
-        whiskers.mark_tick(**end).encode(x="high:Q"),
-    ]
+    drawn = bars.encode(x=length, tooltip=_tooltip(axes))
+    low = whiskers.mark_tick(**end).encode(x="low:Q")
+    if (most := _ceiling(data, axes)) is not None:
+        return [
+            *_under_ceiling(whiskers, most),
+            drawn,
+            whiskers.mark_rule(color=INK).encode(x="low:Q", x2="count:Q"),
+            low,
+        ]
+    rule = whiskers.mark_rule(color=INK, strokeWidth=1.1).encode(x="low:Q", x2="high:Q")
+    return [drawn, rule, low, whiskers.mark_tick(**end).encode(x="high:Q")]
+
+
+def _ceiling(data: pl.DataFrame, axes: _Axes) -> float | None:
+    """What every bar may reach, where that is the same for all, as for terms that anybody may have lost."""
+    highs = data["high"].unique()
+    if len(axes.by) > 1 or data.height < SHARED or len(highs) > 1 or highs[0] is None:
+        return None
+    return float(highs[0])
+
+
+def _under_ceiling(whiskers: Any, most: float) -> list[Any]:
+    """One line at what all bars may reach, and faint rules up to it: a whisker on every bar would hide the bars."""
+    import altair as alt
+
+    once = alt.Chart(alt.InlineData(values=[{}]))
+    line = once.mark_rule(color=SOFT, strokeDash=[5, 3]).encode(x=alt.datum(most))
+    text = once.mark_text(text=f"at most {most:,.0f}", color=SOFT, align="right", baseline="bottom", dy=-4)
+    label = text.encode(x=alt.datum(most), y=alt.value(0))
+    return [whiskers.mark_rule(color=RULE, strokeWidth=1.1).encode(x="count:Q", x2="high:Q"), line, label]
 
 
 def _heatmap(data: pl.DataFrame, axes: _Axes) -> list[Any]:

@@ -2,22 +2,30 @@
 
 `"job"` asks for a column, `"zip@2"` for level 2 of its hierarchy (0 is the value itself), `"age/10"` for intervals of
 width 10. A condition names a column and the values that count; a label of a higher hierarchy level stands for all
-values under it.
+values under it. On a column of terms a list asks for records with at least one of them, `{"all": [...]}` for records
+with all of them, `{"any": [...], "all": [...]}` for both at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells import TermCells
 from noren.errors import QueryError
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.hierarchy import exact, span, value_text
 from noren.schema.meaning import Meaning
+
+MODES = ("any", "all")
+"""How several terms of one condition are meant."""
+COMPARED = 20_000
+"""Most values among which near matches of a misspelt one are looked for."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,11 @@ def _width(text: str, meaning: Meaning, argument: str, domain: Domain) -> Groupi
 
 def allowed_values(meaning: Meaning, wanted: object, domain: Domain) -> NDArray[np.bool_]:
     """Which base values a condition admits."""
+    if isinstance(wanted, Mapping):
+        raise QueryError(
+            f"{meaning.name!r} holds one value a record, so its condition is a value or a list of values.",
+            hint=f"{' and '.join(map(repr, MODES))} are for columns that hold sets of terms.",
+        )
     values: Sequence[object] = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
     if not values:
         raise QueryError(f"the condition on {meaning.name!r} admits no value.", hint="Name at least one.")
@@ -121,7 +134,63 @@ def allowed_values(meaning: Meaning, wanted: object, domain: Domain) -> NDArray[
             for level in hierarchy.levels[1:]:
                 under |= np.array([node == label for node in level])
         if not under.any():
-            known = ", ".join(domain.values[:12]) + (", ..." if len(domain) > 12 else "")
-            raise QueryError(f"{meaning.name!r} has no value {label!r}.", hint=f"It has {known}.")
+            raise QueryError(f"{meaning.name!r} has no value {label!r}.", hint=_nearest(label, domain))
         out |= under
     return out
+
+
+def _nearest(label: str, domain: Domain) -> str:
+    """A hint that names the values most like one that does not exist, or the first few."""
+    near = get_close_matches(label, domain.values) if len(domain) <= COMPARED else []
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    return f"It has {', '.join(domain.values[:12])}{', ...' if len(domain) > 12 else ''}."
+
+
+# ---------------------------------------------------------------------- columns of terms
+
+
+@dataclass(frozen=True)
+class TermCondition:
+    """What is asked of a record's terms: one of `some`, all of `every`, or both; None asks nothing."""
+
+    some: NDArray[np.bool_] | None
+    every: NDArray[np.bool_] | None
+
+    def met(self, cells: TermCells) -> NDArray[np.bool_]:
+        """Which records meet it with the terms they have. More terms never unmeet it."""
+        out = np.ones(len(cells), bool)
+        if self.some is not None:
+            out &= cells.has(self.some)
+        if self.every is not None:
+            out &= cells.has(self.every, every=True)
+        return out
+
+
+def wanted_terms(meaning: Meaning, wanted: object, domain: Domain) -> TermCondition:
+    """A condition on a column of terms."""
+    modes = wanted if isinstance(wanted, Mapping) else {"any": wanted}
+    if not modes or any(mode not in MODES for mode in modes):
+        raise QueryError(
+            f"the condition on the terms of {meaning.name!r} is not a list, 'any' or 'all'.",
+            hint=f'For example {{{meaning.name!r}: {{"all": {list(domain.values[:2])!r}}}}}.',
+        )
+    masks = {mode: allowed_values(meaning, values, domain) for mode, values in modes.items()}
+    return TermCondition(masks.get("any"), masks.get("all"))
+
+
+def listed_terms(asked: Sequence[tuple[str, str]], terms: Sequence[str]) -> str | None:
+    """The column of terms that is asked for term by term, if one is. `asked`: every column and its mark."""
+    named = [(column, mark) for column, mark in asked if column in terms]
+    if not named:
+        return None
+    column, mark = named[0]
+    if mark:
+        raise QueryError(f"the terms of {column!r} have neither levels nor intervals.", hint=f"Ask for {column!r}.")
+    if len(asked) > 1:
+        other = next(name for name, _ in asked if name != column)
+        raise QueryError(
+            f"a record may have several terms of {column!r}, so it is not tabulated beside other columns.",
+            hint=f"Ask for {other!r} with a condition on the terms: where={{{column!r}: [...]}}.",
+        )
+    return column

@@ -9,8 +9,9 @@ import numpy as np
 from noren.cells.general import GroupCells, GroupTable, NodeCells
 from noren.cells.open import OpenCells
 from noren.cells.sets import SetCells, ValueCells
+from noren.cells.terms import TermCells
 
-Cells = SetCells | ValueCells | OpenCells | NodeCells | GroupCells
+Cells = SetCells | ValueCells | OpenCells | NodeCells | GroupCells | TermCells
 CellBatch = Mapping[str, Cells]
 """A run of records: the same number of cells for every published column."""
 
@@ -40,6 +41,7 @@ __all__ = [
     "NodeCells",
     "OpenCells",
     "SetCells",
+    "TermCells",
     "ValueCells",
     "batch_length",
     "concat",

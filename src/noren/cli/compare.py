@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,19 @@ COLUMNS = (
     "dropped",
     "s",
 )
+TERM_COLUMNS = (
+    "method",
+    "mean group",
+    "smallest",
+    "ncp",
+    "term cost",
+    "terms lost",
+    "mean rise",
+    "max rise",
+    "query error",
+    "dropped",
+    "s",
+)
 
 
 @click.command(epilog="Example: noren compare patients.csv policy.toml --plot compare.png")
@@ -32,7 +46,7 @@ COLUMNS = (
 @click.option("--only", multiple=True, help="A method to try, for example mondrian. Repeatable; default: all.")
 @click.option("--suppression", type=click.FloatRange(0, 1, max_open=True), help="Share of records that may be dropped.")
 @click.option("--classify", metavar="COLUMN", help="Also measure how well a column can be learned from each release.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Write a risk-loss chart: .html, .png or .svg.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart of risk and loss: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.pass_context
 def compare(
@@ -46,6 +60,8 @@ def compare(
     as_json: bool,
 ) -> None:
     """Try the methods that can meet POLICY on DATA and show risk and loss of each. Nothing is published.
+
+    With quasi-sensitive columns: the trade-off between left-out terms and general quasi-identifiers, over k.
 
     Exit code 1 if no method meets the requirements.
     """
@@ -65,6 +81,26 @@ def compare(
     if as_json:
         echo_json({"candidates": [candidate.figures() for candidate in found], "plot": str(plot) if plot else None})
         ctx.exit(0 if good else 1)
+    if good:
+        first = _show_curve(good) if good[0].terms is not None else _show_candidates(good)
+        if classify is not None:
+            _show_classification(classify, good)
+        click.echo("Every candidate was verified. Figures rest on the original: keep them with the holder.")
+    for candidate in found:
+        if candidate.failure:
+            click.echo(f"{candidate.title}: {candidate.failure}")
+    if good:
+        which = "the first" if first is good[0] else f"{first.title} (least query error)"
+        click.echo(f"\nTo adopt {which}, write into {policy}:\n\n{first.snippet}")
+    else:
+        click.echo("No method meets the requirements.")
+    if plot is not None and good:
+        click.echo(f"\nWritten: {plot}")
+    ctx.exit(0 if good else 1)
+
+
+def _show_candidates(good: Sequence[Candidate]) -> Candidate:
+    """Risk and loss side by side. Returns the one to adopt."""
     rows = []
     for candidate in good:
         losses = candidate.losses or {}
@@ -80,21 +116,60 @@ def compare(
                 f"{candidate.seconds:.2f}",
             ]
         )
-    if good:
-        table("Candidates that meet every requirement, least query error first", COLUMNS, rows, COLUMNS[1:])
-        if classify is not None:
-            _show_classification(classify, good)
-        click.echo("Every candidate was verified. Figures rest on the original: keep them with the holder.")
-    for candidate in found:
-        if candidate.failure:
-            click.echo(f"{candidate.title}: {candidate.failure}")
-    if good:
-        click.echo(f"\nTo adopt the first, write into {policy}:\n\n{good[0].snippet}")
-    else:
-        click.echo("No method meets the requirements.")
-    if plot is not None and good:
-        click.echo(f"\nWritten: {plot}")
-    ctx.exit(0 if good else 1)
+    table("Candidates that meet every requirement, least query error first", COLUMNS, rows, COLUMNS[1:])
+    return good[0]
+
+
+def _show_curve(good: Sequence[Candidate]) -> Candidate:
+    """The trade-off between left-out terms and general quasi-identifiers. Returns the one to adopt."""
+    from noren.methods.candidates import SECONDS_PER_GROUP
+
+    rows = []
+    for candidate in good:
+        losses, terms = candidate.losses or {}, candidate.terms
+        assert terms is not None
+        names = ("ncp_loss", "term_cost_loss", "term_share_loss", "belief_rise_mean_loss", "belief_rise_max_loss")
+        ncp, cost, share, mean, most = (losses[name] for name in names)
+        rows.append(
+            [
+                candidate.title + (" (the policy's)" if terms.own else ""),
+                f"{terms.average_group:.1f}",
+                f"{candidate.smallest_class:g}",
+                f"{ncp:.3f}",
+                f"{cost:.4f}",
+                f"{share:.1%}",
+                f"{mean:.3f}",
+                f"{most:.3f}",
+                _number(candidate.query_loss),
+                candidate.suppressed,
+                f"{candidate.seconds:.2f}",
+            ]
+        )
+    title = "Candidates that meet every requirement, least generalisation first"
+    table(title, TERM_COLUMNS, rows, TERM_COLUMNS[1:])
+    terms = good[0].terms
+    assert terms is not None
+    if terms.before:
+        mean, most = (terms.before[f"belief_rise_{name}_loss"] for name in ("mean", "max"))
+        click.echo(f"Published as it is, the table would raise beliefs by {mean:.3f} on average, {most:.3f} at most.")
+    asked = next(iter(terms.queries.values()), None)
+    if asked is not None:
+        text = f"Query error: {asked.answered:,} counts with a condition on one quasi-identifier and one on terms"
+        click.echo(f"{text}; {asked.empty:,} that nobody meets were left out.")
+    if any(c.terms is not None and c.terms.seconds_per_group == SECONDS_PER_GROUP for c in good):
+        click.echo(
+            f"Candidates search {SECONDS_PER_GROUP:g} s per group at most, the policy's method as it says itself."
+        )
+    return min(good, key=lambda candidate: _comparable(candidate.query_loss))
+
+
+def _number(figure: float) -> str:
+    return "-" if isnan(figure) else f"{figure:.3f}"
+
+
+def _comparable(figure: float) -> float:
+    """Not a number sorts last."""
+    return float("inf") if isnan(figure) else figure
 
 
 def _show_classification(target: str, candidates: Sequence[Candidate]) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isinf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren.cli.render import VERDICT_COLUMNS, echo_json, seconds_line, stages, table, verdict_rows
 from noren.errors import DataError
+
+if TYPE_CHECKING:
+    from noren.methods.base import Suppressed
 
 
 @click.command(epilog="Example: noren init patients.csv > policy.toml")
@@ -93,6 +98,7 @@ def anonymize(
                 "verdicts": [vars(verdict) for verdict in facts.verdicts],
                 "notes": list(facts.notes),
                 "seconds": dict(facts.seconds),
+                **({"terms": [_left_out(part) for part in facts.terms]} if facts.terms else {}),
             }
         )
         return
@@ -108,6 +114,8 @@ def anonymize(
     if facts.losses:
         measured = [[name.replace("_", " "), f"{figure:,.4g}"] for name, figure in facts.losses.items()]
         table("What it cost (scores: more is better, losses: less)", ("measure", "found"), measured, ("found",))
+    if facts.terms:
+        _show_left_out(facts.terms)
     table("Verified", VERDICT_COLUMNS, verdict_rows(facts.verdicts), ("asked", "found"))
     click.echo(f"Time: {seconds_line(facts.seconds)}")
     if report is not None:
@@ -137,6 +145,38 @@ def secret(file: Path, as_json: bool) -> None:
 def epsilon_of(design: Any) -> float | None:
     """Local differential privacy of one set, or None where p = 1 bounds nothing."""
     return None if design.p == 1 else float(design.epsilon)
+
+
+def _left_out(part: Suppressed) -> dict[str, Any]:
+    """What the search for the cheapest removals found, in all and group by group."""
+    names = ("records", "cost", "lower_bound", "optimal", "searched")
+    return {
+        "columns": list(part.columns),
+        "search": part.search,
+        "groups": len(part.cost),
+        "searched": int(part.searched.sum()),
+        "proven": int((part.searched & part.optimal).sum()),
+        "mean_cost": part.mean_cost,
+        "gap": part.gap,
+        "removed": part.removed,
+        "entries": part.entries,
+        "nodes": part.nodes,
+        "seconds": part.seconds,
+        "by_group": {name: getattr(part, name).tolist() for name in names},
+    }
+
+
+def _show_left_out(parts: Sequence[Suppressed]) -> None:
+    """One line per knowledge table."""
+    numbers = ("groups", "searched", "proven optimal", "mean cost", "gap", "terms left out", "of all", "s")
+    rows = []
+    for part in parts:
+        found = _left_out(part)
+        gap = "not known" if isinf(part.gap) else f"{part.gap:.1%}"
+        counts = [f"{found[name]:,}" for name in ("groups", "searched", "proven")]
+        more = [f"{part.mean_cost:.4f}", gap, f"{part.removed:,}", f"{part.entries:,}", f"{part.seconds:.2f}"]
+        rows.append([", ".join(part.columns), part.search, *counts, *more])
+    table("Left-out terms", ("columns", "search", *numbers), rows, numbers)
 
 
 def _shown(number: float | None) -> str:

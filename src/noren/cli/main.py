@@ -66,6 +66,7 @@ COMMANDS = {
     "anonymize": ("holder", "Make a verified release from a table and a policy."),
     "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
     "verify": ("auditor", "Check a release against its own claims or a policy."),
+    "audit": ("audit", "Attack a release: what an adversary learns about people."),
     "estimate": ("recipient", "Estimate a cross tabulation from a release."),
     "count": ("recipient", "Estimate how many records meet conditions."),
     "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),

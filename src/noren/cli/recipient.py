@@ -20,12 +20,21 @@ ESTIMATORS = [
     "spread",
 ]
 DEFAULT = "likelihood, or linear for shuffled records"
+WHERE = (
+    "Condition column=value,value (one of them). On a column of terms: signs=cough,fever (has one of them) or "
+    "signs@all=cough,fever (has all of them). Repeatable; conditions on different columns all hold."
+)
 
 
 @click.command(epilog="Example: noren estimate release --by job,disease --where zip=13*** --plot jobs.png")
 @click.argument("release", type=click.Path(path_type=Path))
-@click.option("--by", multiple=True, required=True, help="Columns: job,disease; levels: zip@2; intervals: age/10.")
-@click.option("--where", multiple=True, help="Condition column=value,value. Repeatable.")
+@click.option(
+    "--by",
+    multiple=True,
+    required=True,
+    help="Columns: job,disease; levels: zip@2; intervals: age/10; a column of terms alone: one row per term.",
+)
+@click.option("--where", multiple=True, help=WHERE)
 @click.option("--estimator", type=click.Choice(ESTIMATORS), show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Intervals for the population the table was sampled from.")
@@ -47,12 +56,21 @@ def estimate(
     rows: int,
     as_json: bool,
 ) -> None:
-    """Estimate how many records of the original fall into each cell of a cross tabulation of RELEASE."""
+    """Estimate how many records of the original fall into each cell of a cross tabulation of RELEASE.
+
+    Terms may have been left out of a release: the count is then of records that publish what is asked, and high is
+    the number of records that could meet it.
+    """
     from noren.release.release import open_release
 
     opened = open_release(release)
     result = opened.estimate(
-        split_by(by), parse_where(where), estimator, level=level, population=population, progress=_iterations(as_json)
+        split_by(by),
+        parse_where(where, opened.columns),
+        estimator,
+        level=level,
+        population=population,
+        progress=_iterations(as_json),
     )
     if plot is not None:
         result.save_plot(plot, kind)
@@ -76,7 +94,7 @@ def estimate(
 
 @click.command(epilog='Example: noren count release --where job=Lawyer --where "disease=J10 Influenza"')
 @click.argument("release", type=click.Path(path_type=Path))
-@click.option("--where", multiple=True, required=True, help="Condition column=value,value. Repeatable.")
+@click.option("--where", multiple=True, required=True, help=WHERE)
 @click.option("--estimator", type=click.Choice(ESTIMATORS), show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Interval for the population the table was sampled from.")
@@ -84,11 +102,14 @@ def estimate(
 def count(
     release: Path, where: tuple[str, ...], estimator: str | None, level: float, population: bool, as_json: bool
 ) -> None:
-    """Estimate how many records of RELEASE meet all conditions."""
+    """Estimate how many records of RELEASE meet all conditions.
+
+    Of a condition on terms the count is of records that publish what is asked, low and high are hard bounds.
+    """
     from noren.release.release import open_release
 
     opened = open_release(release)
-    result = opened.count(parse_where(where), estimator, level=level, population=population)
+    result = opened.count(parse_where(where, opened.columns), estimator, level=level, population=population)
     if as_json:
         echo_json(vars(result))
     else:

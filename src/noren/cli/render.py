@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import click
 
 from noren.errors import QueryError
 
-Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+Stage = Callable[[str, int | None], AbstractContextManager[Callable[..., None]]]
 
 
 def echo_json(data: Any) -> None:
@@ -33,9 +33,9 @@ def stages(quiet: bool) -> Stage:
     """A progress bar per stage on a terminal; silence in pipes and with --json."""
 
     @contextmanager
-    def show(name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    def show(name: str, total: int | None) -> Iterator[Callable[..., None]]:
         if quiet or not sys.stderr.isatty():
-            yield lambda done: None
+            yield lambda done, *, note="", total=None: None
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -43,7 +43,13 @@ def stages(quiet: bool) -> Stage:
         columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(name, total=total)
-            yield lambda done: progress.advance(task, done)
+
+            def advance(done: int, *, note: str = "", total: int | None = None) -> None:
+                if total is not None:
+                    progress.update(task, total=total)
+                progress.update(task, advance=done, description=note or name)
+
+            yield advance
 
     return show
 
@@ -82,16 +88,30 @@ def verdict_rows(verdicts: Sequence[Any]) -> list[list[str]]:
 VERDICT_COLUMNS = ("column", "requirement", "asked", "found", "verdict", "ground")
 
 
-def parse_where(conditions: Sequence[str]) -> dict[str, list[str]]:
-    """`job=Lawyer,Artist` several times into a mapping; a comma inside a value is written as a double comma."""
-    out: dict[str, list[str]] = {}
+def parse_where(conditions: Sequence[str], columns: Collection[str] = ()) -> dict[str, Any]:
+    """`job=Lawyer,Artist` several times into a mapping; a comma inside a value is written as a double comma.
+
+    `signs@all=cough,fever` asks for records with all of these terms, `signs@any=...` and `signs=...` for one of them;
+    a column whose own name ends that way wins.
+    """
+    out: dict[str, dict[str, list[str]]] = {}
     for condition in conditions:
         name, found, values = condition.partition("=")
+        name = name.strip()
         if not found or not name:
             raise QueryError(f"condition {condition!r} is not column=value.", hint="For example job=Lawyer,Artist.")
+        column, _, mode = name.rpartition("@")
+        if name in columns or column not in columns or mode not in ("any", "all"):
+            column, mode = name, ""
         parts = [part.replace("\0", ",") for part in values.replace(",,", "\0").split(",")]
-        out.setdefault(name.strip(), []).extend(part.strip() for part in parts)
-    return out
+        out.setdefault(column, {}).setdefault(mode, []).extend(part.strip() for part in parts)
+    return {name: modes[""] if [*modes] == [""] else _by_mode(modes) for name, modes in out.items()}
+
+
+def _by_mode(modes: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The terms of a condition by how they are meant; unmarked ones are alternatives, as everywhere."""
+    some = [*modes.get("", []), *modes.get("any", [])]
+    return ({"any": some} if some else {}) | ({"all": modes["all"]} if "all" in modes else {})
 
 
 def split_by(by: Sequence[str]) -> list[str]:

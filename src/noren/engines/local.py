@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import OpenCells
+from noren.cells import OpenCells, TermCells
 from noren.engines.encode import as_dictionary, encode_bins, encode_labels, label_counts
+from noren.engines.terms import encode_terms, present, term_counts
 from noren.errors import DataError
 from noren.io.source import Source
 from noren.schema.domain import Domain, bin_labels
@@ -54,6 +55,7 @@ class CodeBatch:
     open: Mapping[str, OpenCells]
     keys: Any
     records: int
+    terms: Mapping[str, TermCells] = field(default_factory=dict)
 
 
 class LocalEngine:
@@ -65,6 +67,7 @@ class LocalEngine:
         columns: Sequence[str],
         *,
         bins: Mapping[str, Sequence[float]],
+        terms: Sequence[str] = (),
         drop_missing: Sequence[str] = (),
         key: str | None = None,
         on_batch: Callable[[Any], None] | None = None,
@@ -83,7 +86,9 @@ class LocalEngine:
             for name in columns:
                 column = batch.column(name)
                 profile = profiles[name]
-                if name in domains:
+                if name in terms:
+                    _profile_terms(column, profile)
+                elif name in domains:
                     self._profile_bins(column, profile, domains[name], bin_counts[name])
                 elif not profile.is_open:
                     _profile_labels(column, profile)
@@ -104,14 +109,16 @@ class LocalEngine:
         domains: Mapping[str, Domain],
         *,
         open_columns: Sequence[str] = (),
+        terms: Mapping[str, Domain] | None = None,
         drop_missing: Sequence[str] = (),
         key: str | None = None,
         progress: Progress | None = None,
     ) -> Iterator[CodeBatch]:
-        """The records as codes into their domains, in batches."""
+        """The records as codes into their domains, in batches. Terms without a place in their domain are left out."""
         import pyarrow as pa
 
-        columns = [*domains, *open_columns]
+        sets = terms or {}
+        columns = list(dict.fromkeys([*domains, *open_columns, *sets]))
         for batch, lost in _batches(source, _with_key(columns, key), drop_missing):
             codes: dict[str, NDArray] = {}
             for name, domain in domains.items():
@@ -130,7 +137,8 @@ class LocalEngine:
                 if isinstance(column, pa.DictionaryArray):
                     column = column.dictionary_decode()
                 loose[name] = OpenCells(column)
-            yield CodeBatch(codes, loose, batch.column(key) if key is not None else None, batch.num_rows)
+            found = {name: encode_terms(batch.column(name), domain) for name, domain in sets.items()}
+            yield CodeBatch(codes, loose, batch.column(key) if key is not None else None, batch.num_rows, found)
             if progress is not None:
                 progress(batch.num_rows + lost)
 
@@ -158,6 +166,18 @@ def _profile_labels(column: Any, profile: ColumnProfile) -> None:
         known.clear()
 
 
+def _profile_terms(column: Any, profile: ColumnProfile) -> None:
+    labels, counts, missing = term_counts(column)
+    profile.missing += missing
+    for label, count in zip(labels, counts.tolist(), strict=True):
+        profile.counts[label] = profile.counts.get(label, 0) + count
+    if len(profile.counts) > OPEN_LIMIT:
+        raise DataError(
+            f"column {profile.name!r} has more than {OPEN_LIMIT:,} different terms.",
+            hint="Is it free text? Give the separator of its terms, or leave it out.",
+        )
+
+
 def _with_key(columns: Sequence[str], key: str | None) -> list[str]:
     return list(columns) if key is None or key in columns else [*columns, key]
 
@@ -169,7 +189,7 @@ def _batches(source: Source, columns: Sequence[str], drop_missing: Sequence[str]
     for batch in source.batches(columns):
         kept = batch
         for name in drop_missing:
-            present = as_dictionary(kept.column(name), name)[1] >= 0
-            if not present.all():
-                kept = kept.filter(pa.array(present))
+            there = present(kept.column(name), name)
+            if not there.all():
+                kept = kept.filter(pa.array(there))
         yield kept, batch.num_rows - kept.num_rows

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, Cells, OpenCells, SetCells, batch_length, concat, take
+from noren.cells import CellBatch, Cells, OpenCells, SetCells, TermCells, batch_length, concat, take
 from noren.engines.permute import bucket_numbers, permutation
 from noren.secret import Keystream
 
@@ -26,7 +26,7 @@ def record_bytes(batch: CellBatch) -> float:
     """Average size of a record of cells."""
     size = 0
     for cells in batch.values():
-        size += cells.data.nbytes
+        size += cells.nbytes if isinstance(cells, TermCells) else cells.data.nbytes
     return size / max(1, batch_length(batch))
 
 
@@ -105,6 +105,8 @@ def pack(batch: CellBatch) -> dict[str, Any]:
     for name, cells in batch.items():
         if isinstance(cells, OpenCells):
             out[name] = cells.data
+        elif isinstance(cells, TermCells):
+            out[name] = pa.LargeListArray.from_arrays(pa.array(cells.offsets), pa.array(cells.data))
         elif cells.data.ndim == 2:
             out[name] = pa.FixedSizeListArray.from_arrays(pa.array(cells.data.ravel()), cells.data.shape[1])
         else:
@@ -119,6 +121,9 @@ def unpack(batch: Any, like: CellBatch) -> dict[str, Cells]:
         column = batch.column(name)
         if isinstance(example, OpenCells):
             out[name] = OpenCells(column)
+        elif isinstance(example, TermCells):
+            offsets = column.offsets.to_numpy()
+            out[name] = TermCells(example.d, offsets - offsets[0], column.flatten().to_numpy(zero_copy_only=False))
         elif example.data.ndim == 2:
             flat = column.flatten().to_numpy(zero_copy_only=False)
             out[name] = SetCells(example.d, flat.reshape(-1, example.data.shape[1]))

@@ -15,6 +15,7 @@ from numba import njit
 from noren.kernels.mondrian_costs import RANKED, SET, TREE, cell_cost
 from noren.kernels.mondrian_slots import SLOTS, summarise, survey, tied_slots, value_slots
 from noren.kernels.requirements import class_holds
+from noren.kernels.term_rules import terms_hold
 
 SHORT = 256
 """Up to so many rows, histograms are counted afresh for every cut that is tried."""
@@ -24,12 +25,14 @@ LADDER = 1 << 20
 
 @njit(cache=True, nogil=True)
 def cut(rows, secrets, order, begins, kinds, at, prices, rules, widths, least, guarded, relaxed):
-    """Cut parts of a table as far as requirements permit. Marks, of n + 1 places, where a class ends.
+    """Cut parts of a table as far as requirements permit. Marks, of n + 1 places, where a class ends, with a number
+    that grows with every cut: a part is always cut before what comes out of it. Ends of given parts have 1.
 
     rows, secrets: codes of the quasi-identifiers and of the sensitive columns, one line per record; both and `order`
     are permuted so that every class lies in one piece. begins: where the parts begin, and the end. widths: domain
     sizes of the quasi-identifiers. least: smallest class that any requirement permits. guarded: whether a requirement
-    asks for more than that size. relaxed: whether records with equal values may part where nothing else helps.
+    asks for more than that size. relaxed: whether records with equal values may part where nothing else helps. Rules
+    about terms stand at the end of `rules`; they find the terms of a record by its number in `order`.
     """
     n, q = rows.shape
     parts = len(begins) - 1
@@ -52,9 +55,11 @@ def cut(rows, secrets, order, begins, kinds, at, prices, rules, widths, least, g
     costs, firsts, lasts = np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
     whole, side = np.zeros((secrets.shape[1], rules[5].shape[1])), np.zeros((secrets.shape[1], rules[5].shape[1]))
     ladder = np.empty(LADDER if guarded else 1)
-    ends = np.zeros(n + 1, np.bool_)
+    ends = np.zeros(n + 1, np.int64)
+    made = 1
     stack = np.empty((128, 2), np.int64)
     for part in range(parts):
+        ends[begins[part + 1]] = 1
         stack[0, 0], stack[0, 1] = begins[part], begins[part + 1]
         top = 1
         while top > 0:
@@ -95,13 +100,12 @@ def cut(rows, secrets, order, begins, kinds, at, prices, rules, widths, least, g
                         highs, words, low_ahead, high_ahead, word_ahead, low_behind, high_behind, word_behind,
                     )  # fmt: skip
                     c = _first_permitted(
-                        found, costs, firsts, lasts, before, guarded, secrets, start, stop, slots, s, rules, whole,
-                        side, ladder,
+                        found, costs, firsts, lasts, before, guarded, secrets, order, start, stop, slots, s, rules,
+                        whole, side, ladder,
                     )  # fmt: skip
                     if c >= 0:
                         best, chosen, first, last = costs[c], a, firsts[c], lasts[c]
             if chosen < 0:
-                ends[stop] = True
                 continue
             if tied:
                 tied_slots(rows, start, stop, chosen, widths, low, high, slots, before)
@@ -111,6 +115,8 @@ def cut(rows, secrets, order, begins, kinds, at, prices, rules, widths, least, g
                     present, slots, before,
                 )  # fmt: skip
             middle = _part(rows, secrets, order, slots, start, stop, first, last)
+            made += 1
+            ends[middle] = made
             small = 1 if middle - start > stop - middle else 0
             stack[top + 1 - small, 0], stack[top + 1 - small, 1] = start, middle
             stack[top + small, 0], stack[top + small, 1] = middle, stop
@@ -120,7 +126,7 @@ def cut(rows, secrets, order, begins, kinds, at, prices, rules, widths, least, g
 
 @njit(cache=True, nogil=True)
 def hold(rules, hists, n):
-    """All requirements on one class."""
+    """All requirements on one class, except those about terms."""
     return class_holds(rules[0], rules[1], rules[2], rules[3], rules[4], rules[5], rules[6], rules[7], hists, n)
 
 
@@ -189,20 +195,27 @@ def _price(found, firsts, lasts, costs, best, s, m, least, before, kinds, at, pr
 
 
 @njit(cache=True, nogil=True)
-def _first_permitted(found, costs, firsts, lasts, before, guarded, secrets, start, stop, slots, s, rules, whole, side,
-                     ladder):  # fmt: skip
+def _first_permitted(found, costs, firsts, lasts, before, guarded, secrets, order, start, stop, slots, s, rules, whole,
+                     side, ladder):  # fmt: skip
     """The cheapest cut whose sides meet all requirements, -1 for none."""
     columns, values = side.shape
     running = stop - start > SHORT and (s + 1) * columns * values <= len(ladder)
     climbed = False
+    linked = len(rules[8].of) > 0
     while found:
         c = 0
         for i in range(1, found):
             if costs[i] < costs[c]:
                 c = i
-        if not guarded:
+        if not guarded and not linked:
             return c
         u, v = firsts[c], lasts[c]
+        if not guarded:
+            if _terms_permit(rules[8], order, start, stop, slots, u, v):
+                return c
+            found -= 1
+            costs[c], firsts[c], lasts[c] = costs[found], firsts[found], lasts[found]
+            continue
         if running:
             if not climbed:
                 _climb(secrets, start, stop, slots, s, values, ladder)
@@ -218,11 +231,32 @@ def _first_permitted(found, costs, firsts, lasts, before, guarded, secrets, star
             for k in range(columns):
                 for value in range(values):
                     side[k, value] = whole[k, value] - side[k, value]
-            if hold(rules, side, stop - start - size):
+            if hold(rules, side, stop - start - size) and (
+                not linked or _terms_permit(rules[8], order, start, stop, slots, u, v)
+            ):
                 return c
         found -= 1
         costs[c], firsts[c], lasts[c] = costs[found], firsts[found], lasts[found]
     return -1
+
+
+@njit(cache=True, nogil=True)
+def _terms_permit(terms, order, start, stop, slots, u, v):
+    """Whether both sides of a cut meet the rules about terms: the smaller one first, which fails more often."""
+    inside = 0
+    for i in range(start, stop):
+        inside += u <= slots[i] < v
+    first = 2 * inside <= stop - start
+    for turn in range(2):
+        chosen = first if turn == 0 else not first
+        m = 0
+        for i in range(start, stop):
+            if (u <= slots[i] < v) == chosen:
+                terms.members[m] = order[i]
+                m += 1
+        if not terms_hold(terms, m):
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)

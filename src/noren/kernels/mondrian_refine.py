@@ -2,7 +2,8 @@
 
 Neighbours are found in as many sorted orders as there are columns, each with another column last: beside a record
 stand those that differ from it in that column alone. A record moves if the class it leaves and the class it joins
-meet every requirement afterwards. A class whose records all find a better place is dissolved.
+meet every requirement afterwards. A class whose records all find a better place is dissolved. Rules about terms find
+the terms of a record by its row.
 
 The members of class c are a list: head[c] is the first, links[r, 0] and links[r, 1] the records after and before r.
 low, high and word summarise a class as in `mondrian_slots`; loss[c] is what one of its records loses.
@@ -17,6 +18,7 @@ from numba import njit
 
 from noren.kernels.mondrian import hold
 from noren.kernels.mondrian_costs import NOTHING, SET, bit_of, cell_cost
+from noren.kernels.term_rules import terms_hold
 
 REACH = 4
 """How far from a record its neighbours are looked for, in every order and direction."""
@@ -41,7 +43,7 @@ def refine(rows, secrets, of, awake, kinds, at, prices, rules, widths, least, gu
     edges, once = np.empty((4, q), np.int32), np.empty((2, q), np.uint64)
     seen, touched = np.zeros(count, np.int64), np.zeros(count, np.bool_)
     hists = np.zeros((secrets.shape[1], rules[5].shape[1]))
-    limit = LARGEST if guarded else n + 1
+    limit = LARGEST if guarded or len(rules[8].of) else n + 1
     members = np.empty(DISSOLVED, np.int64)
     asked = 0
     for c in range(count):
@@ -55,7 +57,7 @@ def refine(rows, secrets, of, awake, kinds, at, prices, rules, widths, least, gu
                 _find_edges(rows, c, head, links, kinds, low, high, edges, once)
                 stale = False
             saving = _saving(rows, c, r, size[c], loss[c], kinds, at, prices, low, high, word, edges, once)
-            if saving > LEAST_GAIN and (not guarded or _spares(secrets, c, r, head, links, size[c], rules, hists)):
+            if saving > LEAST_GAIN and _spares(secrets, c, r, head, links, size[c], rules, guarded, hists):
                 asked += 1
                 d, _ = _target(
                     rows, secrets, c, r, saving - LEAST_GAIN, sorted_rows, place, of, head, links, size, kinds, at,
@@ -132,7 +134,7 @@ def drop(rows, secrets, of, count, kinds, at, prices, rules, least, guarded, pri
             gain = _saving(rows, c, r, size[c], loss[c], kinds, at, prices, low, high, word, edges, once)
             if gain <= price + LEAST_GAIN:
                 continue
-            if guarded and not _spares(secrets, c, r, head, links, size[c], rules, hists):
+            if not _spares(secrets, c, r, head, links, size[c], rules, guarded, hists):
                 continue
             _unlink(r, c, head, links, size)
             _cover(rows, c, head, links, size, kinds, at, prices, low, high, word, loss)
@@ -339,6 +341,10 @@ def _target(rows, secrets, c, r, bound, sorted_rows, place, of, head, links, siz
                 _add(secrets, r, 1, hists)
                 if not hold(rules, hists, size[d] + 1):
                     continue
+            if len(rules[8].of):
+                rules[8].members[0] = r
+                if not terms_hold(rules[8], _members(rules[8], d, head, links, -1, 1)):
+                    continue
             bound, found = harm, d
     return found, bound
 
@@ -353,11 +359,26 @@ def _touch(r, sorted_rows, place, of, touched):
 
 
 @njit(cache=True, nogil=True)
-def _spares(secrets, c, r, head, links, m, rules, hists):
+def _spares(secrets, c, r, head, links, m, rules, guarded, hists):
     """Whether class c of m records meets all requirements without r."""
-    _histogram(secrets, c, head, links, hists)
-    _add(secrets, r, -1, hists)
-    return hold(rules, hists, m - 1)
+    if guarded:
+        _histogram(secrets, c, head, links, hists)
+        _add(secrets, r, -1, hists)
+        if not hold(rules, hists, m - 1):
+            return False
+    return len(rules[8].of) == 0 or terms_hold(rules[8], _members(rules[8], c, head, links, r, 0))
+
+
+@njit(cache=True, nogil=True)
+def _members(terms, c, head, links, without, count):
+    """List class c, except one record, after the first `count` members; how many there are then."""
+    r = head[c]
+    while r >= 0:
+        if r != without:
+            terms.members[count] = r
+            count += 1
+        r = links[r, 0]
+    return count
 
 
 @njit(cache=True, nogil=True)

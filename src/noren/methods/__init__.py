@@ -10,6 +10,7 @@ from noren.methods.hilbert import Hilbert
 from noren.methods.incognito import Incognito
 from noren.methods.mondrian import Mondrian
 from noren.methods.rating import Rating
+from noren.methods.suppress import Suppress
 from noren.methods.sweep import Sweep
 from noren.methods.three_phase import ThreePhase
 
@@ -22,6 +23,7 @@ METHODS: dict[str, type[Method]] = {
     "three-phase": ThreePhase,
     "anatomy": Anatomy,
     "rating": Rating,
+    "suppress": Suppress,
     "auto": Auto,
 }
 
@@ -36,6 +38,7 @@ __all__ = [
     "Method",
     "Mondrian",
     "Rating",
+    "Suppress",
     "Sweep",
     "ThreePhase",
 ]

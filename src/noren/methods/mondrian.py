@@ -6,6 +6,9 @@ without order between two values of its list or one value against the rest, a co
 the rest. All requirements that methods understand survive merging classes, so a table that fails as a whole cannot be
 cut, and a cut whose sides hold never has to be taken back.
 
+Quasi-sensitive terms are published in full: where a requirement is about what they are linked to, classes stay so
+large that their terms together reveal little enough.
+
 Afterwards, records move to neighbouring classes where that lowers the loss and all requirements still hold, and the
 classes are cut again.
 
@@ -50,7 +53,7 @@ class Mondrian(RecodingMethod):
     )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
-        found = class_problems(self.name, roles, requirements, self.suppression)
+        found = class_problems(self.name, roles, requirements, self.suppression, terms=True)
         for column, weight in self.weights.items():
             where = f"method.weights.{column}"
             if roles.get(column) is not Role.QUASI_IDENTIFIER:
@@ -80,6 +83,10 @@ def unreachable(table: CodedTable, requirements: Sequence[Model]) -> tuple[str, 
     from noren.methods.requirements import compiled
 
     for model in requirements:
+        if model.about == "terms":
+            if (reason := _terms_shortfall(table, model)) is not None:
+                return reason
+            continue
         rules = compiled(table, [model])
         hists = np.zeros((max(1, len(rules.sensitive)), rules.reference.shape[1]))
         for j, name in enumerate(rules.sensitive):
@@ -110,3 +117,37 @@ def _shortfall(table: CodedTable, model: Model, given: Mapping[str, Any]) -> tup
             hint = f"Set l to at most {largest}." if largest > 1 else 'Use [method] name = "decoys".'
             return message, hint
     return f"{head}.", "Ask for less protection, or leave out the columns that cannot reach it."
+
+
+def _terms_shortfall(table: CodedTable, model: Model) -> tuple[str, str] | None:
+    """What the terms of all records together reveal, where that is more than a requirement permits."""
+    from noren.methods.linkages import linkages
+    from noren.methods.term_beliefs import measure_groups
+
+    everyone, whole = np.arange(table.n), np.array([0, table.n])
+    for found in linkages(table, [model]):
+        for rule, unlinked in found.rules:
+            cells, rank = found.cells, rule.l if rule.kind == "cl" else 1
+            measures = measure_groups(
+                everyone, whole, cells.offsets, cells.data, found.knowledge, found.alpha, l=rank, unlinked=unlinked
+            )
+            if rule.holds(measures).all():
+                continue
+            _, peak, tail, square, moved = measures[0].tolist()
+            records = f"{table.n} record{'s' if table.n != 1 else ''}"
+            where = " and ".join(repr(name) for name in found.names)
+            head = f"{model.model} on {where} does not hold even if all {records} form one class: "
+            other = 'or use [method] name = "suppress".'
+            if rule.kind == "cl":
+                said = f"the top label is believed with {peak:.4g}, those from rank {rank} on with {tail:.4g} together."
+                ask = f"Set c to at least {_up(peak / tail)}," if tail > 0 else "Lower l,"
+                return head + said, f"{ask} {other}"
+            distance = square**0.5 if rule.metric == "l2" else moved
+            said = f"their beliefs lie {distance:.4g} from the prior."
+            return head + said, f"Set t to at least {_up(distance)}, {other}"
+    return None
+
+
+def _up(number: float) -> str:
+    """Four digits after the point, rounded so that the bound is enough."""
+    return f"{np.ceil(number * 1e4 - 1e-6) / 1e4:g}"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,60 +13,99 @@ from noren.kernels.mondrian import cut
 from noren.kernels.mondrian_refine import drop, refine
 from noren.methods.base import CodedTable, RandomOrder
 from noren.methods.mondrian_space import space_of
-from noren.methods.requirements import Compiled, compiled
+from noren.methods.mondrian_terms import term_rules
+from noren.methods.requirements import Compiled, about_values, compiled
 from noren.models.base import Model
 
 if TYPE_CHECKING:
     from noren.methods.mondrian import Mondrian
 
 
-def classes_of(
-    table: CodedTable, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
-) -> tuple[NDArray[np.int64], int]:
-    """The class of every record (-1: dropped) and the number of classes. All records together meet the requirements.
+class Workbench:
+    """The records in the order in which the kernels have put them; every class lies in one piece.
 
     Records that look alike are told apart by a random order alone, so that their classes tell nothing of the input.
     """
-    rules = compiled(table, requirements)
-    space = space_of(table, method.weights)
-    least, guarded = smallest_class(rules)
-    secrets = np.zeros((table.n, max(1, len(rules.sensitive))), np.int32)
-    for j, name in enumerate(rules.sensitive):
-        secrets[:, j] = table.codes[name]
-    who = np.asarray(order(table.n), np.int64)
-    rows, secrets = space.rows[who], secrets[who]
+
+    def __init__(
+        self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder, weights: Mapping[str, float]
+    ) -> None:
+        self.rules = compiled(table, about_values(requirements))
+        self.terms = term_rules(table, requirements)
+        self.space = space_of(table, weights)
+        self.least, self.guarded = smallest_class(self.rules)
+        secrets = np.zeros((table.n, max(1, len(self.rules.sensitive))), np.int32)
+        for j, name in enumerate(self.rules.sensitive):
+            secrets[:, j] = table.codes[name]
+        self.who = np.asarray(order(table.n), np.int64)
+        self.rows, self.secrets = self.space.rows[self.who], secrets[self.who]
+
+    def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
+        """Cut the parts that begin there; the marks of `cut`."""
+        found = cut(  # type: ignore[call-arg]
+            self.rows, self.secrets, self.who, begins, *self.space.costs, (*self.rules.arguments, self.terms),
+            self.space.widths, self.least, self.guarded, relaxed,
+        )  # fmt: skip
+        return np.asarray(found)
+
+    def refine(self, of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """One round over the classes that are awake. Changes `of`; returns which classes are worth another."""
+        found = refine(  # type: ignore[call-arg]
+            self.rows, self.secrets, of, awake, *self.space.costs, self._rules_by_row(), self.space.widths, self.least,
+            self.guarded,
+        )  # fmt: skip
+        return np.asarray(found)
+
+    def drop(self, of: NDArray[np.int64], count: int, budget: int) -> None:
+        """Drop single records; their class becomes -1."""
+        drop(  # type: ignore[call-arg]
+            self.rows, self.secrets, of, count, *self.space.costs, self._rules_by_row(), self.least, self.guarded,
+            self.space.total, budget,
+        )  # fmt: skip
+
+    def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bring the records of every class together again, classes in ascending order; where each came from."""
+        together = np.argsort(of, kind="stable")
+        self.rows, self.secrets, self.who = self.rows[together], self.secrets[together], self.who[together]
+        return together
+
+    def _rules_by_row(self) -> tuple[Any, ...]:
+        terms = self.terms
+        if len(terms.of):
+            terms = terms._replace(profiles=terms.profiles[self.who])
+        return (*self.rules.arguments, terms)
+
+
+def classes_of(
+    table: CodedTable, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
+) -> tuple[NDArray[np.int64], int]:
+    """The class of every record (-1: dropped) and the number of classes. All records together meet the requirements."""
+    bench = Workbench(table, requirements, order, method.weights)
 
     def divide(begins: NDArray[np.int64]) -> NDArray[np.int64]:
-        ends = cut(  # type: ignore[call-arg]
-            rows, secrets, who, begins, *space.costs, rules.arguments, space.widths, least, guarded, not method.strict
-        )
-        return np.concatenate([[0], np.flatnonzero(ends)])
+        return np.concatenate([[0], np.flatnonzero(bench.divide(begins, not method.strict))])
 
     begins = divide(np.array([0, table.n]))
     awake = np.ones(table.n, bool)
     for _ in range(method.refinement):
-        of, count = _numbered(begins)
-        touched = refine(  # type: ignore[call-arg]
-            rows, secrets, of, awake[begins[:-1]], *space.costs, rules.arguments, space.widths, least, guarded
-        )
+        of, count = numbered(begins)
+        touched = bench.refine(of, awake[begins[:-1]])
         if not touched.any():
             break
-        together = np.argsort(of, kind="stable")
-        rows, secrets, who, awake = rows[together], secrets[together], who[together], touched[of[together]]
+        awake = touched[of[bench.arrange(of)]]
         sizes = np.bincount(of, minlength=count)
         begins = divide(np.concatenate([[0], np.cumsum(sizes[sizes > 0])]))
-    of, count = _numbered(begins)
+    of, count = numbered(begins)
     budget = int(method.suppression * table.n + 1e-9)
     if budget:
-        drop(  # type: ignore[call-arg]
-            rows, secrets, of, count, *space.costs, rules.arguments, least, guarded, space.total, budget
-        )
+        bench.drop(of, count, budget)
     classes = np.empty(table.n, np.int64)
-    classes[who] = of
+    classes[bench.who] = of
     return classes, count
 
 
-def _numbered(begins: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+def numbered(begins: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """The class of every row, given where the classes begin, and how many there are."""
     count = len(begins) - 1
     return np.repeat(np.arange(count), np.diff(begins)), count
 

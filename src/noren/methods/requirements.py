@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from noren.errors import PolicyError, Problem
 from noren.methods.base import CodedTable
 from noren.models.base import Model
+from noren.models.term_check import TermModel
 from noren.schema.roles import Role
 
 
@@ -159,25 +160,43 @@ SERVED = (
 """Models that `numbers_of` can put into numbers; a contract test runs each of them."""
 
 
+USE_FOR_TERMS = 'Use [method] name = "suppress" or "mondrian".'
+
+
 def understood(model: Model) -> bool:
     """Whether methods that form classes can meet the model."""
     return model.model in SERVED
 
 
+def about_values(requirements: Sequence[Model]) -> list[Model]:
+    """The requirements that `compiled` takes: all but those about terms."""
+    return [model for model in requirements if not isinstance(model, TermModel)]
+
+
 def class_problems(
-    name: str, roles: Mapping[str, Role], requirements: Sequence[Model], suppression: float
+    name: str, roles: Mapping[str, Role], requirements: Sequence[Model], suppression: float, *, terms: bool = False
 ) -> list[Problem]:
-    """What keeps a method that forms classes from serving a policy, before any data is seen."""
+    """What keeps a method that forms classes from serving a policy, before any data is seen.
+
+    terms: whether the method meets requirements about quasi-sensitive terms.
+    """
     found = []
     for number, model in enumerate(requirements, 1):
-        if not understood(model):
+        if isinstance(model, TermModel):
+            if not terms:
+                message = f"the method {name!r} does not look at terms and cannot meet {model.model}."
+                found.append(Problem(f"require[{number}].model", message, USE_FOR_TERMS))
+        elif not understood(model):
             message = f"the method {name!r} forms classes of records and cannot meet {model.model}."
             found.append(Problem(f"require[{number}].model", message, 'Use [method] name = "decoys".'))
         elif suppression and model.model in RELATIVE:
             message = f"{model.model} compares classes with the whole table, which dropping records changes."
             found.append(Problem("method.suppression", message, "Set suppression = 0."))
     for column, role in roles.items():
-        if role in (Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_SENSITIVE):
+        if role is Role.QUASI_SENSITIVE and not terms:
+            message = f"the method {name!r} cannot protect a column of role {role.value!r}."
+            found.append(Problem(f"attributes.{column}.role", message, USE_FOR_TERMS))
+        if role is Role.SENSITIVE_QUASI_IDENTIFIER:
             message = f"the method {name!r} cannot protect a column of role {role.value!r}."
             hint = 'Use [method] name = "decoys" or "rating", or make it a quasi-identifier or sensitive.'
             found.append(Problem(f"attributes.{column}.role", message, hint))

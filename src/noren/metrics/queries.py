@@ -57,12 +57,15 @@ def random_workload(
     queries: int = 1000,
     selectivity: float | None = None,
     seed: int = 0,
+    *,
+    intervals: bool = True,
 ) -> Workload:
     """Queries with `dimensions` conditions: the sensitive column (unless None) and others drawn at random.
 
     A condition on a column with a hierarchy is one of its nodes below the root, each equally likely. Without one it is
     an interval of an ordered column or a set of categories: of ceil(values * selectivity^(1/dimensions)) values, or
-    of a random number of values if no selectivity is given. Equal seeds give equal workloads.
+    of a random number of values if no selectivity is given. Without `intervals`, ordered columns are asked for sets of
+    values too. Equal seeds give equal workloads.
     """
     names = list(table.measured)
     if sensitive is not None:
@@ -80,7 +83,10 @@ def random_workload(
     place = np.argsort(np.argsort(rank, axis=1), axis=1)
     asked = {name: place[:, i] < dimensions for i, name in enumerate(names)}
     share = None if selectivity is None else selectivity ** (1 / dimensions)
-    chosen = {name: _predicates(table.columns[name], hierarchies.get(name), share, queries, random) for name in names}
+    chosen = {
+        name: _predicates(table.columns[name], hierarchies.get(name), share, queries, random, intervals)
+        for name in names
+    }
     return Workload(chosen, asked)
 
 
@@ -124,7 +130,12 @@ def workload_error(actual: NDArray[np.float64], estimated: NDArray[np.float64]) 
 
 
 def _predicates(
-    column: GeneralColumn, hierarchy: Hierarchy | None, share: float | None, queries: int, random: np.random.Generator
+    column: GeneralColumn,
+    hierarchy: Hierarchy | None,
+    share: float | None,
+    queries: int,
+    random: np.random.Generator,
+    intervals: bool,
 ) -> NDArray[np.bool_]:
     """(queries, values): the base values that a condition on the column asks for."""
     d = len(column.domain)
@@ -144,7 +155,7 @@ def _predicates(
         size = random.integers(1, max(2, d), queries)
     else:
         size = np.full(queries, min(d, ceil(d * share)))
-    if column.domain.is_ordered:
+    if intervals and column.domain.is_ordered:
         start = np.floor(random.random(queries) * (d - size + 1)).astype(np.int64)
         code = np.arange(d)
         return np.asarray((code >= start[:, None]) & (code < (start + size)[:, None]))

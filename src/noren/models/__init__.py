@@ -13,6 +13,8 @@ from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
 from noren.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
+from noren.models.qs_closeness import QSCloseness
+from noren.models.qs_diversity import QSDiversity
 from noren.models.recursive_cl_diversity import RecursiveCLDiversity
 from noren.models.semantic_diversity import SemanticDiversity
 from noren.models.t_closeness import TCloseness
@@ -33,6 +35,8 @@ MODELS: dict[str, type[Model]] = {
     "expanded-k": ExpandedK,
     "semantic-diversity": SemanticDiversity,
     "le-diversity": LEDiversity,
+    "qs-diversity": QSDiversity,
+    "qs-closeness": QSCloseness,
 }
 
 __all__ = [
@@ -51,6 +55,8 @@ __all__ = [
     "Overall",
     "PSensitiveKAnonymity",
     "PublishedColumn",
+    "QSCloseness",
+    "QSDiversity",
     "RecursiveCLDiversity",
     "SemanticDiversity",
     "TCloseness",

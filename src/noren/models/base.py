@@ -21,15 +21,16 @@ from noren.cells import CellBatch, Cells, GroupTable, SetCells
 from noren.designs.any import Design
 from noren.errors import ModelDoesNotApply
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.models.classes import Classes
 
-Form = Literal["value", "set", "open", "member", "node", "group"]
+Form = Literal["value", "set", "open", "member", "node", "group", "terms"]
 """A member is one value of a record's set, in a release of shuffled rows without set numbers. A node is a general
-value; a group is the number of a group whose values are listed beside the records."""
+value; a group is the number of a group whose values are listed beside the records; terms are a set of any size."""
 CLASS_FORMS: tuple[Form, ...] = ("value", "node", "group")
 """Forms of a sensitive column whose values are judged class by class."""
 FORM_WORDS: dict[Form, str] = {
@@ -39,6 +40,7 @@ FORM_WORDS: dict[Form, str] = {
     "member": "published as shuffled members",
     "node": "published as general values",
     "group": "published as groups of values",
+    "terms": "published as sets of terms",
 }
 Basis = Literal["the release alone", "the published design", "the original", "an estimate from the release"]
 
@@ -59,6 +61,12 @@ class PublishedColumn:
     """The general values of a generalised column; its d counts the base values under them."""
     groups: GroupTable | None = None
     """What the groups hold, where the column names groups; its d counts the base values in them."""
+    labels: tuple[str, ...] = ()
+    """What the d base values are called; for messages that name classes."""
+    terms: tuple[str, ...] = ()
+    """The d terms of a set-valued column."""
+    knowledge: Knowledge | None = None
+    """What links the terms to labels. Columns with one and the same knowledge are read together."""
 
 
 @dataclass(frozen=True)
@@ -121,10 +129,26 @@ class Verdict:
     records: int
     breaches: int
     statement: str
+    short: int = 0
+    """Classes or groups that fall short, where the model judges those."""
+    shortfalls: Sequence[Shortfall] = ()
+    """Some of them, the worst first, where they were asked for."""
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A class that falls short: what its records publish, how many they are, and what was found in it."""
+
+    keys: Mapping[str, str]
+    records: int
+    achieved: float
 
 
 class Check(ABC):
     """Accumulates evidence about one column and ends in a verdict."""
+
+    show: int = 0
+    """How many shortfalls the verdict is to name."""
 
     def __init__(self, column: str) -> None:
         self.column = column
@@ -165,8 +189,8 @@ class Model(BaseModel, ABC):
     """The field that a verdict compares with."""
     forms: ClassVar[tuple[Form, ...]]
     """The forms of a column that the model makes a statement about."""
-    about: ClassVar[Literal["columns", "classes"]] = "columns"
-    """Whether it protects the columns it names, or how records look alike in them."""
+    about: ClassVar[Literal["columns", "classes", "terms"]] = "columns"
+    """Whether it protects the columns it names, how records look alike in them, or what their terms are linked to."""
     coarsening_preserves: ClassVar[bool]
     """Whether two classes that satisfy the model, put together, satisfy it, the rest of the release being the same."""
 
@@ -203,6 +227,8 @@ class Model(BaseModel, ABC):
         hint = f"It is checked on {', and on '.join(hints)}."
         if classes and column.form in ("set", "member"):
             hint += ' Methods that form them are "sweep", "mondrian", "incognito" and "anatomy".'
+        if self.forms == ("terms",):
+            hint = "It is checked on columns of the role 'quasi-sensitive'."
         return ModelDoesNotApply(
             f"{self.model} makes no statement about column {column.name!r}, which is "
             f"{FORM_WORDS[column.form]}{because}.",

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noren.cells import CellBatch, Cells
 from noren.errors import ModelDoesNotApply
 from noren.models.base import CLASS_FORMS, Check, Evidence, Form, Model, PublishedColumn, Verdict
-from noren.models.classes import Classes, Histograms
+from noren.models.classes import Classes, Histograms, worst
 
 TOLERANCE = 1e-9
 
@@ -77,14 +77,14 @@ class ClassCheck(Check):
     def verdict(self) -> Verdict:
         model, table, d = self.model, self.classes.table(), self.published.d
         overall = table.shares(d, self.weights) if model.relative else np.zeros(0)
-        worst: list[float] = []
+        found = [np.zeros(0)]
         good = [np.zeros(0, bool)]
         for part in table.histograms(self.weights):
             figures, satisfied = model.judged(part, self.published, overall)
-            worst.append(float(figures.min() if model.higher_is_safer else figures.max()))
+            found.append(np.asarray(figures, np.float64))
             good.append(satisfied)
-        least = min if model.higher_is_safer else max
-        achieved = least(worst) if worst else 0.0
+        figures = np.concatenate(found)
+        achieved = float(figures.min() if model.higher_is_safer else figures.max()) if len(figures) else 0.0
         unlike = table.found != table.n
         fails = ~np.concatenate(good) | unlike
         breaches = int(np.maximum(table.n, table.found)[fails].sum()) + table.stray
@@ -102,4 +102,6 @@ class ClassCheck(Check):
             records=records,
             breaches=breaches,
             statement=statement,
+            short=int(fails.sum()),
+            shortfalls=worst(self.classes, figures, table.n, fails, self.show),
         )

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Cells, GroupCells, NodeCells, OpenCells, ValueCells
 from noren.errors import ModelDoesNotApply
-from noren.models.base import FORM_WORDS, Evidence, PublishedColumn
+from noren.models.base import FORM_WORDS, Evidence, PublishedColumn, Shortfall
+from noren.schema.domain import MISSING
 
 CHUNK = 1 << 20
 """Entries of histograms that are worked on at once."""
@@ -170,6 +171,10 @@ class Classes(ABC):
             self._table = self._made()
         return self._table
 
+    def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
+        """What the records of these classes publish, by column. After `table`."""
+        return [{} for _ in classes]
+
     @abstractmethod
     def _add(self, batch: CellBatch) -> None: ...
 
@@ -188,6 +193,20 @@ class AlikeClasses(Classes):
         self._parts: list[Any] = []
         self._pending = 0
         self._limit = PENDING
+        self._rows: Any = None
+        self._first: NDArray[np.int64] = np.zeros(0, np.int64)
+
+    def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
+        chosen = self._rows[self._first[classes].tolist()]
+        out: list[dict[str, str]] = [{} for _ in classes]
+        for i, part in enumerate(key_layout(self.keys)):
+            found = chosen[f"k{i}"].to_list()
+            for key in reversed(part):
+                for line, value in zip(out, found, strict=True):
+                    line[key.name] = _label(key, value)
+                if key.form != "open":
+                    found = [value // max(1, size_of(key)) for value in found]
+        return [{key.name: line[key.name] for key in self.keys} for line in out]
 
     def _add(self, batch: CellBatch) -> None:
         import polars as pl
@@ -223,6 +242,7 @@ class AlikeClasses(Classes):
         new = rows.select(new=changed)["new"].to_numpy().copy()
         new[0] = True
         first = np.flatnonzero(new)
+        self._rows, self._first = rows, first
         count = rows["count"].to_numpy()
         n = np.add.reduceat(count, first)
         starts = np.append(first, len(count))
@@ -247,7 +267,21 @@ class GroupClasses(Classes):
         known = table.sizes > 0
         stray = int(self._sizes[~known].sum())
         starts = np.append(table.bounds[:-1][known], len(table.group))
+        self._known = np.flatnonzero(known)
         return ClassTable(self.column, table.sizes[known], self._sizes[known], starts, table.value, table.count, stray)
+
+    def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
+        return [{self.column.name: f"group {number}"} for number in self._known[classes].tolist()]
+
+
+def worst(classes: Classes, figures: NDArray, records: NDArray, fails: NDArray, show: int) -> list[Shortfall]:
+    """The classes that fall short, largest number of records first, as many as are asked for."""
+    if not show:
+        return []
+    short = np.flatnonzero(fails)
+    short = short[np.argsort(-records[short], kind="stable")][:show]
+    names = classes.names(short)
+    return [Shortfall(keys, int(records[i]), float(figures[i])) for keys, i in zip(names, short.tolist(), strict=True)]
 
 
 def make_classes(evidence: Evidence, column: str | None, keys: tuple[str, ...]) -> Classes:
@@ -291,6 +325,37 @@ def codes_of(column: PublishedColumn, cells: Cells) -> NDArray[np.int64]:
     if len(codes) and (codes.min() < 0 or codes.max() >= size):
         raise ModelDoesNotApply(f"column {column.name!r} holds a code outside its {size} {column.form}s.")
     return codes
+
+
+def key_layout(keys: Sequence[PublishedColumn]) -> list[list[PublishedColumn]]:
+    """Which keys stand in each column of `key_columns`: one open one, or as many coded ones as fit one number."""
+    out: list[list[PublishedColumn]] = []
+    packed: list[PublishedColumn] = []
+    room = 1
+    for key in keys:
+        if key.form == "open":
+            out.append([key])
+            continue
+        size = max(1, size_of(key))
+        if packed and room * size < 1 << 62:
+            packed.append(key)
+            room *= size
+            continue
+        if packed:
+            out.append(packed)
+        packed, room = [key], size
+    return [*out, packed] if packed else out
+
+
+def _label(key: PublishedColumn, value: Any) -> str:
+    """What a published cell says, for people."""
+    if key.form == "open":
+        return MISSING if value is None else str(value)
+    code = value % max(1, size_of(key))
+    if key.form == "node":
+        assert key.nodes is not None
+        return key.nodes.labels[code]
+    return key.labels[code] if key.form == "value" and code < len(key.labels) else f"{key.form} {code}"
 
 
 def key_columns(keys: Sequence[PublishedColumn], batch: CellBatch) -> list[Any]:

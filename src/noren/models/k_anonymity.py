@@ -10,7 +10,7 @@ from pydantic import Field
 from noren.cells import CellBatch, Cells
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Form, Model, PublishedColumn, Verdict
-from noren.models.classes import Classes
+from noren.models.classes import Classes, worst
 
 
 class KAnonymity(Model):
@@ -23,7 +23,7 @@ class KAnonymity(Model):
     model: Literal["k-anonymity"] = "k-anonymity"
     parameter: ClassVar[str] = "k"
     forms: ClassVar[tuple[Form, ...]] = ("value", "open", "node", "group")
-    about: ClassVar[Literal["columns", "classes"]] = "classes"
+    about: ClassVar[Literal["columns", "classes", "terms"]] = "classes"
     coarsening_preserves: ClassVar[bool] = True
     on: tuple[str, ...] = Field(
         default=(), description="The columns that a person can be found by; by default all quasi-identifiers."
@@ -74,7 +74,8 @@ class ClassSizeCheck(Check):
         n = self.classes.table().n
         records = int(n.sum())
         achieved = int(n.min()) if records else 0
-        breaches = int(n[n < self.model.k].sum())
+        fails = n < self.model.k
+        breaches = int(n[fails].sum())
         return Verdict(
             model=self.model.model,
             column=self.column,
@@ -85,4 +86,6 @@ class ClassSizeCheck(Check):
             records=records,
             breaches=breaches,
             statement=f"every record looks like at least {max(0, achieved - 1)} others",
+            short=int(fails.sum()),
+            shortfalls=worst(self.classes, n, n, fails, self.show),
         )

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 from unicodedata import normalize
 
 from noren.cells import CellBatch, GroupTable, batch_length, concat
@@ -22,16 +22,18 @@ from noren.designs.any import Design
 from noren.engines.local import LocalEngine, TableProfile
 from noren.engines.shuffle import Shuffler
 from noren.errors import NorenError, PolicyError, Problem, SecretError
-from noren.io.source import Source, open_source
+from noren.io.source import Source
+from noren.methods.base import Suppressed, Watch
 from noren.models.base import Overall, Verdict
 from noren.pipeline.draft import make_manifest
 from noren.pipeline.drawing import DecoyDraft
 from noren.pipeline.keys import UniqueKeys
-from noren.pipeline.losses import losses_of
 from noren.pipeline.recoding import RecodedDraft, gather
-from noren.pipeline.verify import check_store, demand, dropping
+from noren.pipeline.verify import check_store, demand
 from noren.policy.policy import Policy
+from noren.policy.reading import dropping, open_table
 from noren.policy.resolve import ResolvedColumn, resolve
+from noren.release.knowledge import read_knowledge
 from noren.release.manifest import Manifest
 from noren.release.package import (
     FileFormat,
@@ -46,10 +48,18 @@ from noren.release.package import (
 from noren.release.release import Release
 from noren.release.store import MemoryStore, Store
 from noren.schema.domain import OTHER
+from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from noren.secret import Keystream, Ledger, RecordStream, Secret
 
-Stage = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+
+class Done(Protocol):
+    """Counts what is done of a stage; may say more about it, or tell how much there is."""
+
+    def __call__(self, done: int, *, note: str = "", total: int | None = None) -> None: ...
+
+
+Stage = Callable[[str, int | None], AbstractContextManager[Done]]
 """Announces a stage and its number of records; inside it, the callable counts records done."""
 Draft = DecoyDraft | RecodedDraft
 
@@ -69,7 +79,9 @@ class HolderFacts:
     suppressed: int = 0
     """Records that the method left out to protect the others."""
     losses: Mapping[str, float] = field(default_factory=dict)
-    """What generalisation cost, by metric; empty for decoys."""
+    """What generalisation and left-out terms cost, by metric; empty for decoys."""
+    terms: Sequence[Suppressed] = ()
+    """How good the suppression of terms is known to be, per knowledge table."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +122,28 @@ def run(
     policy = policy if isinstance(policy, Policy) else Policy.load(policy)
     if to is not None:
         refuse_existing(Path(to))
-    source = open_source(data, **policy.data.model_dump())
+    source = open_table(data, policy)
     return _Run(source, policy, stage or quiet, secret).publish(None if to is None else Path(to), file_format)
 
 
-def quiet(name: str, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+def quiet(name: str, total: int | None) -> AbstractContextManager[Done]:
     """A stage that nobody watches."""
-    return nullcontext(lambda done: None)
+
+    def nothing(done: int, *, note: str = "", total: int | None = None) -> None: ...
+
+    return nullcontext(nothing)
+
+
+def watched(progress: Done) -> Watch:
+    """What a method tells about its groups, as progress of its stage."""
+    seen = 0
+
+    def tell(done: int, groups: int, cost: float) -> None:
+        nonlocal seen
+        progress(max(0, done - seen), note=f"Terms, cost {cost:.4f}", total=groups)
+        seen = done
+
+    return tell
 
 
 def profile_source(
@@ -137,6 +164,7 @@ def profile_source(
             source,
             published,
             bins=bins,
+            terms=[n for n in published if policy.attributes[n].role is Role.QUASI_SENSITIVE],
             drop_missing=drop,
             key=key,
             on_batch=keys.add if keys is not None else None,
@@ -201,11 +229,12 @@ class _Run:
             for name, column in columns.items()
             if column.domain is not None and name in draft.designs
         }
+        overall |= draft.priors
         if target is None:
             store = MemoryStore(concat(list(self._shuffled(draft, None))))
-            verdicts = self._verify(store, draft, overall, draft.tables)
+            verdicts = self._verify(store, draft, overall, draft.tables, draft.knowledge)
             manifest = self._manifest(draft, verdicts)
-            release = Release(manifest, store, tables=draft.tables)
+            release = Release(manifest, store, tables=draft.tables, knowledge=draft.knowledge)
             draft.settle(verdicts)
         else:
             with aside(target) as work:
@@ -219,13 +248,14 @@ class _Run:
                 shutil.rmtree(buckets)
                 if rows != draft.rows:
                     raise NorenError(f"{rows} rows were written instead of {draft.rows}; nothing is published.")
-                write_tables(work, draft.entries, draft.tables, file_format)
+                write_tables(work, draft.entries, draft.tables, draft.knowledge, file_format)
                 tables = read_tables(work, draft.entries, data.suffix)
-                verdicts = self._verify(store_for(data), draft, overall, tables)
+                knowledge = read_knowledge(work, draft.entries, data.suffix)
+                verdicts = self._verify(store_for(data), draft, overall, tables, knowledge)
                 manifest = self._manifest(draft, verdicts)
                 write_descriptor(work, data, manifest)
                 draft.settle(verdicts)
-            release = Release(manifest, store_for(target / data.name), target, draft.tables)
+            release = Release(manifest, store_for(target / data.name), target, draft.tables, draft.knowledge)
         facts = HolderFacts(
             records=draft.records,
             dropped=profile.dropped,
@@ -236,7 +266,8 @@ class _Run:
             memoised=self.records_stream is not None,
             notes=(*self.notes, *draft.notes),
             seconds=self.seconds,
-            losses=losses_of(draft.view()) if isinstance(draft, RecodedDraft) else {},
+            losses=draft.losses() if isinstance(draft, RecodedDraft) else {},
+            terms=draft.recoding.suppressed if isinstance(draft, RecodedDraft) else (),
         )
         return Outcome(release, facts)
 
@@ -258,8 +289,9 @@ class _Run:
         if self.policy.method.layout == "general":
             with self.stage("Reading codes", profile.records) as progress:
                 gathered = gather(*common, progress)
-            with self.stage("Generalising", None):
-                draft = RecodedDraft(self.policy, self.source, columns, self.drop, gathered)
+            with self.stage("Generalising", None) as progress:
+                watch = watched(progress)
+                draft = RecodedDraft(self.policy, self.source, columns, self.drop, gathered, watch)
         else:
             ledger = None if self.secret_path is None else Ledger.open(self.secret_path)
             draft = DecoyDraft(*common, self.records_stream, ledger)
@@ -270,6 +302,11 @@ class _Run:
         for name, column in columns.items():
             if column.domain is None:
                 continue
+            if column.left_out:
+                self.notes.append(
+                    f"{name}: {column.left_out} terms that the knowledge table does not name are not published "
+                    "(counted once a record)"
+                )
             alike = len(column.domain) - len({normalize("NFC", value).strip() for value in column.domain.values})
             if name in self.policy.protected and alike:
                 self.notes.append(
@@ -308,11 +345,18 @@ class _Run:
                 progress(batch_length(shuffled))
 
     def _verify(
-        self, store: Store, draft: Draft, overall: Mapping[str, Overall], tables: Mapping[str, GroupTable]
+        self,
+        store: Store,
+        draft: Draft,
+        overall: Mapping[str, Overall],
+        tables: Mapping[str, GroupTable],
+        knowledge: Mapping[str, Knowledge],
     ) -> list[Verdict]:
         started = perf_counter()
         with self.stage("Verifying", draft.records) as progress:
-            verdicts = check_store(store, draft.entries, self.policy.require, overall, progress, tables=tables)
+            verdicts = check_store(
+                store, draft.entries, self.policy.require, overall, progress, tables=tables, knowledge=knowledge
+            )
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts

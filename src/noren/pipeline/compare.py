@@ -13,9 +13,8 @@ from time import perf_counter
 from typing import Any
 
 from noren.errors import NorenError, PolicyError, Problem, QueryError
-from noren.io.source import open_source
 from noren.methods.base import Method, RecodingMethod
-from noren.methods.candidates import all_candidates, title_of
+from noren.methods.candidates import all_candidates, term_candidates, title_of
 from noren.methods.decoys import Decoys
 from noren.methods.scoring import count_query_loss
 from noren.metrics.general import GeneralTable
@@ -23,10 +22,12 @@ from noren.models import FrequencyLDiversity, KAnonymity
 from noren.models.base import Model, Verdict
 from noren.pipeline.anonymize import Stage, profile_source, quiet
 from noren.pipeline.compare_decoys import DecoyTrial
+from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.pipeline.losses import losses_of
 from noren.pipeline.recoding import Gathered, RecodedDraft, gather
-from noren.pipeline.verify import check_store, dropping
+from noren.pipeline.verify import check_store
 from noren.policy.policy import Policy
+from noren.policy.reading import dropping, open_table
 from noren.policy.resolve import ResolvedColumn, resolve
 from noren.policy.toml import key, value
 from noren.release.store import MemoryStore
@@ -52,6 +53,8 @@ class Candidate:
     losses: dict[str, float] | None = None
     classification: dict[str, float] | None = None
     """Decision trees and rules for a target column, where one was asked for."""
+    terms: TermFigures | None = None
+    """What left-out terms cost and leave to believe, where the policy has quasi-sensitive columns."""
 
     @property
     def holds(self) -> bool:
@@ -60,7 +63,8 @@ class Candidate:
     @property
     def snippet(self) -> str:
         """What to write into the policy to adopt this candidate."""
-        fields = self.method.model_dump(mode="json", exclude_defaults=True) | {"name": self.method.name}
+        fields = self.method.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+        fields["name"] = self.method.name
         ordered = {"name": fields.pop("name"), **fields}
         return "\n".join(["[method]", *(f"{key(name)} = {value(item)}" for name, item in ordered.items())])
 
@@ -69,17 +73,22 @@ class Candidate:
         out: dict[str, Any] = {"method": self.title, "holds": self.holds, "seconds": self.seconds}
         if self.failure:
             return out | {"failure": self.failure}
-        return out | {
-            "records": self.records,
-            "suppressed": self.suppressed,
-            "smallest_class": self.smallest_class,
-            "worst_share": self.worst_share,
-            "query_loss": self.query_loss,
-            "losses": self.losses,
-            "classification": self.classification,
-            "verdicts": [vars(verdict) for verdict in self.verdicts],
-            "policy": self.snippet,
-        }
+        more = {} if self.terms is None else {"terms": self.terms.plain()}
+        return (
+            out
+            | more
+            | {
+                "records": self.records,
+                "suppressed": self.suppressed,
+                "smallest_class": self.smallest_class,
+                "worst_share": self.worst_share,
+                "query_loss": self.query_loss,
+                "losses": self.losses,
+                "classification": self.classification,
+                "verdicts": [vars(verdict) for verdict in self.verdicts],
+                "policy": self.snippet,
+            }
+        )
 
 
 def compare(
@@ -93,6 +102,9 @@ def compare(
 ) -> list[Candidate]:
     """Try every method that can serve the policy, best count-query error first, failures last.
 
+    With quasi-sensitive columns the candidates are the trade-off between left-out terms and general quasi-identifiers,
+    over the size of groups; least generalisation comes first.
+
     `classify` names a quasi-identifier or sensitive column: how well it can be predicted from a release is then
     measured too, by decision trees (needs scikit-learn) and by rules.
     """
@@ -100,10 +112,13 @@ def compare(
     stage = stage or quiet
     if suppression is None:
         suppression = getattr(policy.method, "suppression", 0.0)
-    everything: list[Method] = [Decoys(), *all_candidates(suppression)]
     own = policy.method
     if isinstance(own, RecodingMethod):
         own = own.model_copy(update={"suppression": suppression})
+    linked = any(attribute.role is Role.QUASI_SENSITIVE for attribute in policy.attributes.values())
+    everything: list[Method] = [Decoys(), *all_candidates(suppression)]
+    if linked:
+        everything = [*term_candidates(own, policy.require, suppression)]
     if own not in everything and own.name != "auto":
         everything.insert(0, own)
     methods = [method for method in everything if not among or method.name in among]
@@ -117,23 +132,27 @@ def compare(
             [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
             source=policy.source,
         )
-    source = open_source(data, **policy.data.model_dump())
+    source = open_table(data, policy)
     shape = served[-1][1]
     drop = dropping(shape, source.columns)
     profile = profile_source(shape, source, drop, stage)
     columns = resolve(shape, source.name, source.columns, profile)
-    if classify is not None and (classify not in columns or columns[classify].attribute.role is Role.PLAIN):
+    served = [(method, rules) for method, rules in served if _within(method, own, profile.records)]
+    if classify is not None and not _can_be_learned(columns.get(classify)):
         raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")
     with stage("Reading codes", profile.records) as progress:
         gathered = gather(shape, source, columns, profile.records, drop, progress)
+    measures = TermMeasures(gathered.table, policy.require, own) if linked else None
     found = []
     with stage("Comparing methods", len(served)) as progress:
         for method, rules in served:
             if isinstance(method, Decoys):
                 found.append(_drawn(method, rules, gathered))
             else:
-                found.append(_tried(method, rules, source, columns, drop, gathered, classify))
+                found.append(_tried(method, rules, source, columns, drop, gathered, classify, measures))
             progress(1)
+    if measures is not None:
+        return sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title))
     return sorted(found, key=lambda candidate: (not candidate.holds, candidate.query_loss, candidate.title))
 
 
@@ -143,6 +162,15 @@ def _with_method(policy: Policy, method: Method) -> Policy | None:
         return replace(policy, method=method)
     except PolicyError:
         return None
+
+
+def _within(method: Method, own: Method, records: int) -> bool:
+    """Whether there are enough records for one group. The policy's own method may find out by itself."""
+    return method == own or int(getattr(method, "k", 1)) <= records
+
+
+def _can_be_learned(column: ResolvedColumn | None) -> bool:
+    return column is not None and column.attribute.role not in (Role.PLAIN, Role.QUASI_SENSITIVE)
 
 
 def _drawn(method: Decoys, policy: Policy, gathered: Gathered) -> Candidate:
@@ -176,6 +204,7 @@ def _tried(
     drop: Sequence[str],
     gathered: Gathered,
     classify: str | None,
+    measures: TermMeasures | None,
 ) -> Candidate:
     started = perf_counter()
     title = title_of(method)
@@ -191,6 +220,10 @@ def _tried(
     view = draft.view()
     smallest = min((v.achieved for v in risk if v.model == "k-anonymity"), default=0.0)
     shares = [1 / v.achieved for v in risk if v.model == "frequency-l-diversity" and v.achieved > 0]
+    losses, terms = losses_of(view), None
+    if measures is not None:
+        more, terms = measures.of(draft, view)
+        losses |= more
     return Candidate(
         title,
         method,
@@ -200,9 +233,10 @@ def _tried(
         suppressed=draft.suppressed,
         smallest_class=smallest,
         worst_share=max(shares, default=0.0),
-        query_loss=count_query_loss(draft.table, view),
-        losses=losses_of(view),
+        query_loss=count_query_loss(draft.table, view) if terms is None else terms.query_loss,
+        losses=losses,
         classification=None if classify is None else _classified(view, classify),
+        terms=terms,
     )
 
 
@@ -236,15 +270,17 @@ def _judged(policy: Policy, draft: RecodedDraft) -> tuple[list[Verdict], list[Ve
         measures.append(KAnonymity(k=2))
     wanted = len(policy.require)
     models = [*policy.require, *measures]
-    verdicts = check_store(store, entries, models, {}, tables=draft.tables)
-    asked = sum(max(1, len(model.on)) if model.about == "columns" else 1 for model in models[:wanted])
+    verdicts = check_store(store, entries, models, draft.priors, tables=draft.tables, knowledge=draft.knowledge)
+    asked = sum(1 if model.about == "classes" else max(1, len(model.on)) for model in models[:wanted])
     return verdicts[:asked], verdicts[asked:]
 
 
 def chart(candidates: Sequence[Candidate]) -> Any:
-    """Risk against loss, one point per candidate that holds."""
+    """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""
     import altair as alt
 
+    if any(candidate.terms is not None for candidate in candidates):
+        return curve_chart(candidates)
     rows = [
         {"method": c.title, "error": c.query_loss, "share": c.worst_share, "smallest": c.smallest_class}
         for c in candidates

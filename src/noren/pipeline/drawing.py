@@ -13,11 +13,12 @@ from noren.engines.local import LocalEngine, Progress
 from noren.errors import PolicyError
 from noren.io.source import Source
 from noren.methods.base import ColumnFacts, Decision, DesignMethod
-from noren.models.base import Verdict
+from noren.models.base import Overall, Verdict
 from noren.pipeline.draft import check_heads, exploded, ledger_entries, published_entry, truth_holds
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn
 from noren.release.manifest import ColumnEntry
+from noren.schema.knowledge import Knowledge
 from noren.secret import Keystream, Ledger, RecordStream
 
 
@@ -45,6 +46,8 @@ class DecoyDraft:
         self.stream = stream
         self.ledger = ledger
         self.tables: dict[str, GroupTable] = {}
+        self.knowledge: dict[str, Knowledge] = {}
+        self.priors: dict[str, Overall] = {}
         decision = self._decide()
         self.designs = decision.designs
         self.notes = list(decision.notes)

@@ -12,30 +12,44 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, GroupCells, GroupTable, NodeCells, ValueCells
+from noren.cells import CellBatch, Cells, GroupCells, GroupTable, NodeCells, TermCells, ValueCells
 from noren.cells.sets import code_dtype
 from noren.designs.any import Design
 from noren.engines.local import LocalEngine, Progress
 from noren.engines.permute import permutation
 from noren.errors import DataError, PolicyError, RequirementNotMet
 from noren.io.source import Source
-from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, NodeColumn, Recoding, RecodingMethod
+from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, NodeColumn, Recoding, RecodingMethod, Watch
 from noren.methods.cover import automatic_hierarchy
 from noren.methods.scoring import view_of
 from noren.metrics.general import GeneralTable
 from noren.models import TCloseness
-from noren.models.base import Verdict
+from noren.models.base import Overall, Verdict
 from noren.pipeline.domains import Published, declared, forgotten, listed_nodes, same_nodes, subdomain
 from noren.pipeline.draft import general_entry
+from noren.pipeline.losses import losses_of, term_losses
+from noren.pipeline.terms import (
+    knowledge_numbers,
+    only_leaves_out,
+    priors,
+    publish_terms,
+    term_columns,
+    term_domains,
+)
 from noren.policy.policy import Policy
 from noren.policy.resolve import ResolvedColumn
 from noren.release.manifest import ColumnEntry
 from noren.schema.domain import Domain
+from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream
 
 ROWS_AT_ONCE = 1 << 18
+
+
+def unwatched(done: int, groups: int, cost: float) -> None:
+    """Nobody wants to know how far a method is."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +75,22 @@ def gather(
     domains: dict[str, Domain] = {}
     for name, attribute in policy.attributes.items():
         deciding = attribute.role is Role.QUASI_IDENTIFIER or attribute.role.needs_requirement
-        if deciding and name in columns:
+        if deciding and name in columns and attribute.role is not Role.QUASI_SENSITIVE:
             domain = columns[name].domain
             if domain is None:
                 raise DataError(f"column {name!r} has too many values for classes.", hint="Give bins, or leave it out.")
             domains[name] = domain
     codes = {name: np.empty(records, code_dtype(len(domain))) for name, domain in domains.items()}
+    sets = term_domains(columns)
+    parts: dict[str, list[TermCells]] = {name: [] for name in sets}
     start = 0
-    loose = [name for name in drop if name not in domains]
-    for batch in LocalEngine().encode(source, domains, open_columns=loose, drop_missing=drop, progress=progress):
+    loose = [name for name in drop if name not in domains and name not in sets]
+    engine = LocalEngine()
+    for batch in engine.encode(source, domains, open_columns=loose, terms=sets, drop_missing=drop, progress=progress):
         for name in domains:
             codes[name][start : start + batch.records] = batch.codes[name]
+        for name, cells in batch.terms.items():
+            parts[name].append(cells)
         start += batch.records
     if start != records:
         raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
@@ -86,7 +105,8 @@ def gather(
         if out[name].attribute.role.needs_requirement and name not in ranked:
             out[name], place = subdomain(out[name], out[name].counts > 0)
             codes[name] = place[codes[name]]
-    return Gathered(out, CodedTable(records, {name: _facts(out[name]) for name in domains}, codes))
+    terms = term_columns(columns, {name: TermCells.concat(found) for name, found in parts.items()})
+    return Gathered(out, CodedTable(records, {name: _facts(out[name]) for name in domains}, codes, terms))
 
 
 class RecodedDraft:
@@ -101,13 +121,16 @@ class RecodedDraft:
         read: Mapping[str, ResolvedColumn],
         drop: Sequence[str],
         gathered: Gathered,
+        watch: Watch = unwatched,
     ) -> None:
         self.policy = policy
         self.source = source
         self.drop = drop
+        self.watch = watch
         self.designs: dict[str, Design] = {}
         self.read = read
         self.columns, self.table = self._with_hierarchies(gathered)
+        self.priors: dict[str, Overall] = priors(self.table.terms)
         self.recoding = self._recode()
         self.notes = list(self.recoding.notes)
         self.keep = np.ones(self.table.n, bool) if self.recoding.keep is None else self.recoding.keep
@@ -117,6 +140,8 @@ class RecodedDraft:
         self.places = self._passing() if self.suppressed else {}
         self.recoded: dict[str, Cells] = {}
         self.tables: dict[str, GroupTable] = {}
+        self.knowledge: dict[str, Knowledge] = {}
+        self._numbers = knowledge_numbers(read.values())
         self.entries: tuple[ColumnEntry, ...] = tuple(map(self._entry, read))
 
     # ------------------------------------------------------------------ deciding
@@ -130,7 +155,7 @@ class RecodedDraft:
         """The columns, with an automatic hierarchy where the method needs one and the policy gives none."""
         columns, facts = dict(gathered.columns), dict(gathered.table.columns)
         for name, fact in facts.items():
-            if self._method.needs_hierarchies and fact.hierarchy is None and fact.role is Role.QUASI_IDENTIFIER:
+            if self._method.wants_hierarchies and fact.hierarchy is None and fact.role is Role.QUASI_IDENTIFIER:
                 columns[name] = replace(columns[name], hierarchy=automatic_hierarchy(fact))
                 facts[name] = _facts(columns[name])
         return columns, replace(gathered.table, columns=facts)
@@ -147,7 +172,8 @@ class RecodedDraft:
             raise PolicyError(error.problems, source=self.policy.source) from None
 
     def _decided(self, method: RecodingMethod) -> Recoding:
-        return method.recode(self.table, self.policy.require, lambda n: permutation(n, Keystream()))
+        order = lambda n: permutation(n, Keystream())  # noqa: E731
+        return method.recode_watched(self.table, self.policy.require, order, self.watch)
 
     def _loses_a_secret(self, recoding: Recoding) -> bool:
         """Whether a general value would stand for a secret that no published record has."""
@@ -162,7 +188,8 @@ class RecodedDraft:
 
     def _passing(self) -> dict[str, NDArray]:
         """New codes of columns that pass as they are, where suppression took the last records of a value."""
-        names = [name for name, column in self.read.items() if name not in self.table.codes and _from_data(column)]
+        decided = {*self.table.codes, *self.table.terms}
+        names = [name for name, column in self.read.items() if name not in decided and _from_data(column)]
         if not names:
             return {}
         domains = {name: _domain(self.read[name]) for name in names}
@@ -188,6 +215,9 @@ class RecodedDraft:
             )
         allowed = int(self._method.suppression * self.table.n + 1e-9)
         wrong = [name for name, column in recoding.columns.items() if not self._true(name, column)]
+        for name, cells in recoding.terms.items():
+            if not only_leaves_out(self.table.terms[name].cells, cells, self.keep):
+                wrong.append(name)
         if wrong or self.suppressed > allowed:
             what = (
                 f"the cells of {wrong[0]!r} do not cover the truth"
@@ -210,6 +240,8 @@ class RecodedDraft:
     # ------------------------------------------------------------------ publishing
 
     def _entry(self, name: str) -> ColumnEntry:
+        if name in self.table.terms:
+            return self._term_entry(name)
         if name not in self.table.codes:
             return general_entry(self.columns[name], "value")
         column, codes = self.columns[name], self.table.codes[name]
@@ -236,6 +268,13 @@ class RecodedDraft:
         assert column.domain is not None
         self.recoded[name] = ValueCells(len(column.domain), part.codes)
         return general_entry(column, "value")
+
+    def _term_entry(self, name: str) -> ColumnEntry:
+        column = self.table.terms[name]
+        cells = self.recoding.terms.get(name, column.cells)
+        part = publish_terms(self.columns[name], cells, self.keep, column.knowledge, self._numbers[name])
+        self.recoded[name], self.knowledge[name] = part.cells, part.knowledge
+        return part.entry
 
     def batches(self, progress: Progress, seconds: dict[str, float]) -> Iterator[CellBatch]:
         """The published records in the source's order."""
@@ -274,6 +313,12 @@ class RecodedDraft:
     def view(self) -> GeneralTable:
         """Truth beside publication, for the metrics. It never leaves the holder."""
         return view_of(self.table, self.recoding)
+
+    def losses(self) -> dict[str, float]:
+        """What generalisation and left-out terms cost."""
+        view = self.view()
+        more = term_losses(self.table.terms, self.recoding, self.priors, view, self.policy.require)
+        return losses_of(view) | more
 
     def settle(self, verdicts: Sequence[Verdict]) -> None:
         """Nothing to remember: no secret is involved."""

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from noren.cells import GroupTable, OpenCells, SetCells, batch_length
+from noren.cells import GroupTable, OpenCells, SetCells, TermCells, batch_length
 from noren.designs.decoys import DecoyDesign
 from noren.engines.local import LocalEngine
 from noren.errors import DataError, ReleaseError, RequirementNotMet
+from noren.methods.base import TermColumn
 from noren.models import MODELS, LEDiversity, SemanticDiversity
 from noren.models.base import Evidence, Model, Overall, PublishedColumn, Verdict
 from noren.models.t_closeness import TCloseness
+from noren.pipeline.terms import priors, true_terms
 from noren.policy.policy import Policy
+from noren.policy.reading import dropping, open_table
 from noren.policy.resolve import declared_meaning
 from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.release.store import Store
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
 Progress = Callable[[int], None]
@@ -35,9 +39,13 @@ def check_store(
     progress: Progress | None = None,
     meanings: Mapping[str, PublishedColumn] | None = None,
     tables: Mapping[str, GroupTable] | None = None,
+    knowledge: Mapping[str, Knowledge] | None = None,
 ) -> list[Verdict]:
     """One pass over the cells that the requirements name. `meanings` replaces what the manifest says of a column."""
-    published = {entry.name: entry.published for entry in columns} | dict(meanings or {})
+    published = {entry.name: entry.published for entry in columns}
+    for name, known in (knowledge or {}).items():
+        published[name] = replace(published[name], knowledge=known)
+    published |= dict(meanings or {})
     for name, table in (tables or {}).items():
         published[name] = replace(published[name], groups=table)
     evidence = Evidence(published, overall)
@@ -86,6 +94,8 @@ def verify(
     """
     requirements = list(policy.require if policy is not None else claimed(release))
     overall = _overall(release, requirements, policy, original)
+    truth = {} if original is None else true_terms(release, policy, original)
+    overall |= priors(truth)
     meanings = {} if policy is None else _declared(release, requirements, policy)
     seen = 0
 
@@ -96,7 +106,8 @@ def verify(
             progress(rows)
 
     store, columns = release._store, release.manifest.columns
-    verdicts = check_store(store, columns, requirements, overall, count, meanings, release.tables)
+    tables, knowledge = release.tables, release.knowledge
+    verdicts = check_store(store, columns, requirements, overall, count, meanings, tables, knowledge)
     if policy is not None:
         verdicts += _unwanted(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
@@ -106,7 +117,37 @@ def verify(
         )
     if original is not None:
         verdicts += _truth_verdicts(release, policy, original)
+        verdicts += [_term_verdict(release, column) for column in truth.values()]
     return verdicts
+
+
+def _term_verdict(release: Release, column: TermColumn) -> Verdict:
+    """No term is published more often than it is true. Which record had which is not known any more."""
+    entry = release.manifest.column(column.name)
+    shown = np.zeros(entry.d, np.int64)
+    for batch in release.batches([entry.name]):
+        cells = batch[entry.name]
+        assert isinstance(cells, TermCells)
+        shown += cells.counts()
+    place = [column.domain.index[value] for value in entry.values or ()]
+    over = np.maximum(shown - column.cells.counts()[place], 0)
+    records, people = len(column.cells), release.records + release.manifest.suppressed
+    text = "no term is published more often than it is true"
+    if over.any():
+        text = "some terms are published more often than they are true"
+    if records != people:
+        text = f"the original has {records} records, the release speaks of {people}"
+    return Verdict(
+        model="terms-are-true",
+        column=entry.name,
+        required=1.0,
+        achieved=float(1 - over.sum() / max(1, int(shown.sum()))),
+        holds=not over.any() and records == people,
+        basis="the original",
+        records=records,
+        breaches=int(over.sum()),
+        statement=text,
+    )
 
 
 def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, PublishedColumn]:
@@ -117,7 +158,8 @@ def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -
     out = {}
     for entry in release.manifest.columns:
         if entry.name in policy.attributes:
-            out[entry.name] = replace(entry.published, role=policy.attributes[entry.name].role)
+            known = policy.knowledge.get(entry.name, release.knowledge.get(entry.name))
+            out[entry.name] = replace(entry.published, role=policy.attributes[entry.name].role, knowledge=known)
         sets = entry.form in ("set", "member")
         if (entry.name in semantic and sets) or (entry.name in trees and entry.form != "open"):
             distances, tree = declared_meaning(policy, entry.name, entry.domain, entry.meaning.hierarchy)
@@ -215,8 +257,7 @@ def original_counts(
     """
     from noren.io.source import open_source
 
-    options = policy.data.model_dump() if policy is not None else {}
-    source = open_source(original, **options)
+    source = open_source(original) if policy is None else open_table(original, policy)
     domains = {name: release.manifest.column(name).domain for name in names}
     if strangers:
         domains = {name: _with_rest(domain) for name, domain in domains.items()}
@@ -241,15 +282,6 @@ def _with_rest(domain: Domain) -> Domain:
         return domain
     added = tuple(label for label in (OTHER, MISSING) if label not in domain.index)
     return Domain((*domain.values, *added), "string", "data")
-
-
-def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
-    """Published columns whose missing cells cost the record its place."""
-    return [
-        name
-        for name, attribute in policy.attributes.items()
-        if attribute.missing == "drop" and attribute.role is not Role.IDENTIFIER and name in columns
-    ]
 
 
 def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> list[Verdict]:

@@ -36,15 +36,31 @@ class Guess:
     options: str = ""
 
 
+LIST = Guess(Role.IDENTIFIER, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
+
+
+def list_columns(source: Source) -> list[str]:
+    """Columns that hold lists of texts."""
+    import pyarrow as pa
+
+    first = next(iter(source.batches(source.columns)), None)
+    checks = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    if first is None:
+        return []
+    return [name for name in source.columns if any(check(first.column(name).type) for check in checks)]
+
+
 def draft(source: Source) -> str:
     """The text of a policy for this table."""
-    profile = LocalEngine().profile(source, source.columns, bins={})
+    lists = list_columns(source)
+    profile = LocalEngine().profile(source, source.columns, bins={}, terms=lists)
     lines = [
         f"# Drafted from {source.name.rsplit('/', 1)[-1]}: {profile.records:,} records, {len(source.columns)} columns.",
         "# Every role is a guess: read each line, correct it, then run `noren anonymize`.",
         "#",
         "# Roles: identifier (dropped), quasi-identifier (others may know it; published as it is),",
         "#        sensitive (a secret), sensitive-quasi-identifier (both at once),",
+        "#        quasi-sensitive (terms that outside knowledge links to secrets; needs a knowledge table),",
         "#        plain (harmless, published as it is).",
         "",
         "[attributes]",
@@ -54,7 +70,7 @@ def draft(source: Source) -> str:
     width = max(len(key(name)) for name in source.columns)
     for name in source.columns:
         column = profile.columns[name]
-        guess = guess_role(name, column, profile.records)
+        guess = LIST if name in lists else guess_role(name, column, profile.records)
         text = f"{key(name):<{width}} = {{ role = {value(guess.role.value)}{guess.options} }}"
         lines.append(f"# {key(name)}: {describe(column)}; {guess.why}")
         lines.append(text)

@@ -16,9 +16,10 @@ from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.models import MODELS
 from noren.models.base import Model, columns_of
-from noren.policy.problems import closest, from_validation
-from noren.schema.attribute import Attribute, HierarchySpec
+from noren.policy.problems import closest, from_validation, knowledge_problems, member_problems
+from noren.schema.attribute import Attribute, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.knowledge import Knowledge, read_priors
 from noren.schema.roles import Role
 
 
@@ -61,6 +62,8 @@ class Policy:
     base: Path = field(default_factory=Path)
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False)
     """Hierarchies that are known without the data: files and trees."""
+    knowledge: Mapping[str, Knowledge] = field(default_factory=dict, init=False)
+    """What links the terms of every quasi-sensitive column; one object for columns that name the same file."""
 
     def __post_init__(self) -> None:
         reader = _Reader(self.source, self.base)
@@ -70,7 +73,9 @@ class Policy:
         data = reader.part("data", DataOptions, self.data)
         randomness = reader.part("randomness", RandomnessOptions, self.randomness)
         hierarchies = reader.hierarchies(attributes)
+        knowledge = reader.knowledge(attributes)
         reader.cross_check(attributes, require, method, randomness, hierarchies)
+        reader.problems += knowledge_problems(knowledge, require, method) + member_problems(attributes)
         reader.markers(attributes, data)
         if reader.problems:
             raise PolicyError(reader.problems, source=self.source)
@@ -81,6 +86,7 @@ class Policy:
             ("data", data),
             ("randomness", randomness),
             ("hierarchies", hierarchies),
+            ("knowledge", knowledge),
         ):
             object.__setattr__(self, name, value)
 
@@ -150,6 +156,7 @@ class _Reader:
         self.base = base
         self.problems: list[Problem] = []
         self.broken: set[str] = set()
+        self.method_read = True
 
     def attributes(self, raw: Any) -> dict[str, Attribute]:
         if not isinstance(raw, Mapping):
@@ -210,11 +217,13 @@ class _Reader:
         if not isinstance(name, str) or name not in METHODS:
             message = "missing." if name is None else f"unknown method {name!r}."
             self.problems.append(Problem("method.name", message, closest(str(name), METHODS)))
+            self.method_read = False
             return Decoys()
         try:
             return METHODS[name].model_validate(raw if isinstance(raw, Mapping) else {"name": raw})
         except ValidationError as error:
             self.problems += from_validation("method", error, METHODS[name])
+            self.method_read = False
             return Decoys()
 
     def part(self, name: str, kind: type[BaseModel], raw: Any) -> Any:
@@ -241,6 +250,24 @@ class _Reader:
                 self.problems.append(Problem(f"attributes.{name}.hierarchy", error.message, error.hint or ""))
         return out
 
+    def knowledge(self, attributes: Mapping[str, Attribute]) -> dict[str, Knowledge]:
+        out: dict[str, Knowledge] = {}
+        read: dict[tuple[Path, str | None], Knowledge] = {}
+        for name, attribute in attributes.items():
+            spec = attribute.knowledge
+            try:
+                if isinstance(spec, Knowledge):
+                    out[name] = spec
+                elif isinstance(spec, KnowledgeSpec):
+                    at = ((self.base / spec.csv).resolve(), spec.priors)
+                    if at not in read:
+                        found = Knowledge.read_csv(self.base / spec.csv)
+                        read[at] = found if spec.priors is None else read_priors(self.base / spec.priors, found)
+                    out[name] = read[at]
+            except NorenError as error:
+                self.problems.append(Problem(f"attributes.{name}.knowledge", error.message, error.hint or ""))
+        return out
+
     def markers(self, attributes: Mapping[str, Attribute], data: DataOptions) -> None:
         """A text that means "missing" is never read as a value: as a decoy it would hide nothing."""
         for name, attribute in attributes.items():
@@ -260,7 +287,10 @@ class _Reader:
     ) -> None:
         from noren.policy.problems import cross_problems
 
-        self.problems += cross_problems(attributes, require, method, self.broken)
+        found = cross_problems(attributes, require, method, self.broken)
+        if not self.method_read:  # what a method that was not asked for would say is of no use
+            found = [p for p in found if f"the method {method.name!r}" not in p.message]
+        self.problems += found
         for name, hierarchy in hierarchies.items():
             values = attributes[name].values
             absent = hierarchy.missing(values) if values is not None else []

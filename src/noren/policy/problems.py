@@ -12,12 +12,15 @@ from noren.errors import Problem
 from noren.methods.base import Method
 from noren.models import LEDiversity, SemanticDiversity, TCloseness
 from noren.models.base import Model
-from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, SemilatticeSpec
+from noren.models.term_check import TermModel
+from noren.schema.attribute import Attribute, HierarchySpec, KnowledgeSpec, MatrixSpec, SemilatticeSpec
+from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
 INNER: dict[str, tuple[type[BaseModel], ...]] = {
     "hierarchy": (HierarchySpec,),
     "distance": (MatrixSpec, SemilatticeSpec),
+    "knowledge": (KnowledgeSpec,),
 }
 """Keys of an attribute that may hold a table of their own; pydantic names the form it was read as after the key."""
 
@@ -102,7 +105,7 @@ def cross_problems(
         out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
     roles = {name: a.role for name, a in attributes.items()}
     unsure = {f"method.{part}.{name}" for part in ("parameters", "designs") for name in broken}
-    unsure |= {"method.form"} if broken else set()
+    unsure |= {"method.form", "method.name", "attributes"} if broken else set()
     out += [p for p in method.problems(roles, list(require.values())) if p.where not in unsure]
     return out
 
@@ -111,6 +114,8 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model, met
     role = attribute.role
     if model.about == "classes":
         return _class_problem(where, name, role, model)
+    if (model.about == "terms") != (role is Role.QUASI_SENSITIVE) and role is not Role.IDENTIFIER:
+        return [_term_problem(where, name, role, model)]
     if role is Role.IDENTIFIER:
         hint = "Identifiers are dropped; remove the requirement, or give the column another role."
         return [Problem(where, f"{name!r} is an identifier and is never published.", hint)]
@@ -137,6 +142,63 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model, met
     if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))
+    return out
+
+
+def _term_problem(where: str, name: str, role: Role, model: Model) -> Problem:
+    """Requirements on terms are for sets of terms, and the other way round."""
+    if model.about == "terms":
+        message = f"{model.model} is about terms that knowledge links to labels, and {name!r} has the role {role}."
+        return Problem(where, message, f"Give {name!r} the role 'quasi-sensitive' and a knowledge table.")
+    message = f"{name!r} holds sets of terms, about which {model.model} says nothing."
+    return Problem(where, message, 'Use model = "qs-diversity" or "qs-closeness".')
+
+
+def member_problems(attributes: Mapping[str, Attribute]) -> list[Problem]:
+    """A yes/no column belongs to one set of terms, and stands under its name alone."""
+    out = []
+    owner: dict[str, str] = {}
+    for name, attribute in attributes.items():
+        for column in attribute.columns or ():
+            where = f"attributes.{name}.columns"
+            if column in attributes:
+                what = "the set itself" if column == name else "a column of its own under [attributes]"
+                hint = "A set has another name than its columns, and they are named in the set alone."
+                out.append(Problem(where, f"names {column!r}, which is {what}.", hint))
+            elif column in owner:
+                message = f"names {column!r}, which belongs to the set {owner[column]!r} already."
+                out.append(Problem(where, message, "A column belongs to one set."))
+            owner.setdefault(column, name)
+    return out
+
+
+def knowledge_problems(
+    knowledge: Mapping[str, Knowledge], require: Mapping[int, Model], method: Method
+) -> list[Problem]:
+    """What an adversary could put together, and requirements that the labels are too few for."""
+    out = []
+    asked: dict[int, tuple[str, Any]] = {}
+    for number, model in require.items():
+        for name in model.on if isinstance(model, TermModel) and method.name == "suppress" else ():
+            if name in knowledge:
+                first, wanted = asked.setdefault(id(knowledge[name]), (name, model.parameters()))
+                if first != name and wanted != model.parameters():
+                    message = f"{first!r} and {name!r} share a knowledge table, so 'suppress' asks the same of both."
+                    hint = 'Name both in one requirement, or use "mondrian".'
+                    out.append(Problem(f"require[{number}].on", message, hint))
+    firsts = [n for i, n in enumerate(knowledge) if all(knowledge[n] is not knowledge[m] for m in list(knowledge)[:i])]
+    for i, name in enumerate(firsts):
+        for other in firsts[:i]:
+            shared = len(set(knowledge[name].labels) & set(knowledge[other].labels))
+            if shared:
+                message = f"its table and that of {other!r} share {shared} labels, so both columns can be combined."
+                hint = "Write both tables into one file and name it for both columns: they are then linked together."
+                out.append(Problem(f"attributes.{name}.knowledge", message, hint))
+    for number, model in require.items():
+        for name in model.on:
+            if isinstance(model, TermModel) and name in knowledge and model.tail_from > len(knowledge[name].labels):
+                message = f"l = {model.tail_from} exceeds the {len(knowledge[name].labels)} labels of {name!r}."
+                out.append(Problem(f"require[{number}].l", message, "Lower it, or give a knowledge table with more."))
     return out
 
 

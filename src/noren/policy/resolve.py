@@ -21,6 +21,7 @@ from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, Semilat
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
 from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
 LONGEST_RANGE = 10_000
@@ -40,6 +41,10 @@ class ResolvedColumn:
     """Distances between the values, where a requirement needs them."""
     rare: int = 0
     """How many listed values fewer than five records share."""
+    knowledge: Knowledge | None = None
+    """What links the terms of a set-valued column; its domain begins with the terms of the knowledge."""
+    left_out: int = 0
+    """Unknown terms that are not published, counted once a record."""
 
 
 def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list[Problem]:
@@ -82,6 +87,8 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
     attribute = policy.attributes[name]
     where = f"attributes.{name}"
     problems = _cell_problems(where, name, attribute, profile)
+    if attribute.role is Role.QUASI_SENSITIVE:
+        return resolve_terms(policy.knowledge[name], attribute, profile, problems)
     if profile.is_open:
         if name in policy.protected:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to hide one among the others."
@@ -115,6 +122,25 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
             hint = 'Use bins or rare = "refuse", or distance = "equal" in the requirement.'
             problems.append(Problem(f"{where}.rare", message, hint))
     return ResolvedColumn(name, attribute, domain, counts, hierarchy, distances, rare), problems
+
+
+def resolve_terms(
+    knowledge: Knowledge, attribute: Attribute, profile: ColumnProfile, problems: list[Problem]
+) -> tuple[ResolvedColumn, list[Problem]]:
+    """A set-valued column: the terms of the knowledge, and behind them the unknown ones that are to be published."""
+    known = set(knowledge.terms)
+    unknown = {term: count for term, count in profile.counts.items() if term not in known}
+    if unknown and attribute.unknown == "reject":
+        message = f"the knowledge table does not name {named(unknown)}."
+        hint = 'Add them to it, or set unknown = "drop" (never published) or "keep" (published, linked to nothing).'
+        problems.append(Problem(f"attributes.{profile.name}.knowledge", message, hint))
+    kept = sorted(unknown) if attribute.unknown == "keep" else []
+    values = (*knowledge.terms, *kept)
+    domain = Domain(values, "string", "data" if kept else "policy")
+    counts = np.array([profile.counts.get(term, 0) for term in values], np.int64)
+    lost = 0 if kept else sum(unknown.values())
+    name = profile.name
+    return ResolvedColumn(name, attribute, domain, counts, knowledge=knowledge, left_out=lost), problems
 
 
 def _cell_problems(where: str, name: str, attribute: Attribute, profile: ColumnProfile) -> list[Problem]:

@@ -6,8 +6,10 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from noren.errors import PolicyError, Problem
 from noren.schema.attribute import Attribute
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.knowledge import Knowledge
 
 if TYPE_CHECKING:
     from noren.policy.policy import Policy
@@ -53,7 +55,13 @@ def tree_of(hierarchy: Hierarchy) -> dict[str, Any]:
 
 
 def attribute_text(attribute: Attribute) -> str:
-    fields = attribute.model_dump(mode="json", exclude_defaults=True, exclude={"hierarchy"})
+    fields = attribute.model_dump(mode="json", exclude_defaults=True, exclude={"hierarchy", "knowledge"})
+    if isinstance(attribute.knowledge, Knowledge):
+        raise PolicyError([Problem("attributes", "a knowledge table given as an object has no place in a file.",
+                                   "Write it to a CSV of label,term and name that file.")])  # fmt: skip
+    if attribute.knowledge is not None:
+        told = attribute.knowledge.model_dump(mode="json", exclude_none=True)
+        fields["knowledge"] = told if len(told) > 1 else told["csv"]
     spec = attribute.hierarchy
     if isinstance(spec, Hierarchy):
         fields["hierarchy"] = {"tree": tree_of(spec)}

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis
 from noren.analysis.estimate import ASSUMES
-from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
-from noren.cells import Cells, GroupCells, NodeCells, OpenCells, SetCells, ValueCells
+from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
+from noren.cells import Cells, GroupCells, NodeCells, OpenCells, SetCells, TermCells, ValueCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 from noren.release.manifest import ColumnEntry
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from noren.analysis.coarse import CoarseAxis
     from noren.analysis.estimators import Tabulation
     from noren.release.release import Release
+    from noren.release.term_answers import AskedTerms
 
 CELL_LIMIT = 20_000_000
 """Largest cross tabulation that is worked out at once."""
@@ -55,6 +56,8 @@ class Question:
     cells: Mapping[str, Cells]
     domains: Mapping[str, Domain]
     rows: int
+    terms: AskedTerms | None = None
+    """Conditions on columns of terms, and the column that is asked for term by term."""
 
 
 def answer(
@@ -97,25 +100,43 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
     parsed = [(text, *parse_by(text, meanings)) for text in by]
     if len({meaning.name for _, meaning, _, _ in parsed}) != len(parsed):
         raise QueryError("a column is asked for twice.", hint="Name every column once, at one level.")
+    sets = [entry.name for entry in release.manifest.columns if entry.form == "terms"]
+    listed = listed_terms([(meaning.name, mark) for _, meaning, mark, _ in parsed], sets)
     needed = list(dict.fromkeys([m.name for _, m, _, _ in parsed] + [find(n, meanings).name for n in where]))
     cells = release.cells(needed)
     domains: dict[str, Domain] = {}
     for name in needed:
         cells[name], domains[name] = _closed(release.manifest.column(name), cells[name])
-    keep = np.ones(release.rows, bool)
+    keep, sure = np.ones(release.rows, bool), np.ones(release.rows, bool)
     allowed: dict[str, NDArray[np.bool_]] = {}
     for name, wanted in where.items():
-        admitted = allowed_values(meanings[name], wanted, domains[name])
         column = cells[name]
+        if isinstance(column, TermCells):
+            sure &= wanted_terms(meanings[name], wanted, domains[name]).met(column)
+            continue
+        admitted = allowed_values(meanings[name], wanted, domains[name])
         if isinstance(column, ValueCells) and name not in release.designs:
             keep &= admitted[column.data]
         else:
             allowed[name] = admitted
+    asked = _asked_terms(cells, sure, listed)
     if not keep.all():
         rows = np.flatnonzero(keep)
         cells = {name: column.take(rows) for name, column in cells.items()}
+        asked = None if asked is None else asked.take(rows)
     shown = [grouping(text, m, mark, argument, domains[m.name]) for text, m, mark, argument in parsed]
-    return Question(shown, allowed, cells, domains, int(keep.sum()))
+    return Question(shown, allowed, cells, domains, int(keep.sum()), asked)
+
+
+def _asked_terms(cells: Mapping[str, Cells], sure: NDArray[np.bool_], listed: str | None) -> AskedTerms | None:
+    """What is asked about terms, if anything is."""
+    from noren.release.term_answers import AskedTerms
+
+    if not any(isinstance(column, TermCells) for column in cells.values()):
+        return None
+    column = None if listed is None else cells[listed]
+    assert column is None or isinstance(column, TermCells)
+    return AskedTerms(sure, column)
 
 
 def _closed(entry: ColumnEntry, cells: Cells) -> tuple[Cells, Domain]:
@@ -223,13 +244,13 @@ def _scaled(table: Tabulation, factor: float) -> Tabulation:
     return replace(table, **{name: getattr(table, name) * factor for name in ("counts", "std_error", "low", "high")})
 
 
-# ---------------------------------------------------------------------- general values and groups
+# ---------------------------------------------------------------------- general values, groups and terms
 
 
 def _general(
     release: Release, question: Question, estimator: str, population: bool, progress: Progress | None
 ) -> Answer:
-    """Estimates from general values and groups, with hard bounds instead of intervals."""
+    """Estimates from general values, groups and terms, with hard bounds instead of intervals."""
     from noren.analysis.coarse import tabulate_coarse
 
     if population:
@@ -238,16 +259,26 @@ def _general(
             hint="Leave out population; low and high are then hard bounds for the original table.",
         )
     hidden = dict(question.allowed)
-    axes = [_coarse(release, question, group, hidden.pop(group.column, None)) for group in question.shown]
+    axes = [
+        _coarse(release, question, group, hidden.pop(group.column, None))
+        for group in question.shown
+        if not isinstance(question.cells[group.column], TermCells)
+    ]
     for name, admitted in hidden.items():
         only = Grouping(name, name, (name,), np.zeros(len(admitted), np.int64))
         axes.append(_coarse(release, question, only, admitted))
-    if not axes:
+    if not axes and question.terms is None:
         exact = _exact(question, question.rows, 1.0)
         high = exact.high + release.manifest.suppressed
         return replace(exact, high=high, std_error=np.full(1, np.nan), assumes="no general value is involved")
     _limit(float(np.prod([float(axis.n_groups) for axis in axes])))
-    table = tabulate_coarse(axes, estimator, suppressed=release.manifest.suppressed, progress=progress)
+    left = release.manifest.suppressed
+    if question.terms is None:
+        table = tabulate_coarse(axes, estimator, suppressed=left, progress=progress)
+    else:
+        from noren.release.term_answers import tabulate_terms
+
+        table = tabulate_terms(axes, question.terms, estimator, suppressed=left, progress=progress)
     unknown = np.full_like(table.counts, np.nan)
     found = table.diagnostics | {"iterations": table.iterations, "bounds": "hard"}
     parts = (table.counts, unknown, table.least, table.most, question.rows, table.estimator, 1.0, table.assumes)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import Cells, GroupCells, NodeCells, OpenCells, SetCells, ValueCells
+from noren.cells import Cells, GroupCells, NodeCells, OpenCells, SetCells, TermCells, ValueCells
 from noren.engines.encode import as_dictionary
 from noren.errors import ReleaseError
 from noren.release.manifest import ColumnEntry
@@ -33,6 +33,9 @@ def to_arrow(entry: ColumnEntry, cells: Cells) -> Any:
     if isinstance(cells, GroupCells):
         return pa.array(np.asarray(cells.data), pa.int64())
     values = pa.array(entry.domain.typed(), arrow_type(entry))
+    if isinstance(cells, TermCells):
+        flat = pa.DictionaryArray.from_arrays(pa.array(cells.data), values)
+        return pa.ListArray.from_arrays(pa.array(cells.offsets, pa.int32()), flat)
     if isinstance(cells, ValueCells):
         if entry.kind == "string" and MISSING in entry.domain.index:
             missing = cells.data == entry.domain.index[MISSING]
@@ -48,15 +51,18 @@ def to_arrow(entry: ColumnEntry, cells: Cells) -> Any:
     return pa.ListArray.from_arrays(pa.array(offsets), flat)
 
 
-def to_json_text(entry: ColumnEntry, cells: SetCells) -> Any:
+def to_json_text(entry: ColumnEntry, cells: SetCells | TermCells) -> Any:
     """The sets as JSON arrays, for CSV."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    assert entry.design is not None
     texts = pa.array([json.dumps(value, ensure_ascii=False) for value in entry.domain.typed()], pa.string())
-    flat = texts.take(pa.array(cells.codes(entry.design.eta).ravel()))
-    offsets = np.arange(len(cells) + 1, dtype=np.int32) * entry.design.eta
+    if isinstance(cells, TermCells):
+        flat, offsets = texts.take(pa.array(cells.data)), cells.offsets.astype(np.int32)
+    else:
+        assert entry.design is not None
+        flat = texts.take(pa.array(cells.codes(entry.design.eta).ravel()))
+        offsets = np.arange(len(cells) + 1, dtype=np.int32) * entry.design.eta
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), flat), ", ")
     return pc.binary_join_element_wise(pa.scalar("["), joined, pa.scalar("]"), "")
 
@@ -76,6 +82,8 @@ def from_arrow(entry: ColumnEntry, column: Any) -> Cells:
         return NodeCells(len(labels), _positions(entry, column, labels, -1))
     if entry.form == "group":
         return GroupCells(entry.groups or 0, _group_ids(entry, column))
+    if entry.form == "terms":
+        return _terms(entry, column)
     assert entry.design is not None
     eta = entry.design.eta
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
@@ -92,6 +100,29 @@ def from_arrow(entry: ColumnEntry, column: Any) -> Cells:
             hint="Ask for the release again.",
         )
     return SetCells.from_codes(entry.d, flat)
+
+
+def _terms(entry: ColumnEntry, column: Any) -> TermCells:
+    """Sets of terms in domain order, of any size."""
+    import pyarrow as pa
+
+    damaged = ReleaseError(
+        f"column {entry.name!r} has a cell that is not a set of terms in domain order.",
+        hint="Ask for the release again.",
+    )
+    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or column.null_count:
+        raise damaged
+    offsets = column.offsets.to_numpy().astype(np.int64)
+    flat = column.flatten()
+    if flat.null_count:
+        raise damaged
+    codes = _codes(entry, flat).astype(np.int32) if len(flat) else np.zeros(0, np.int32)
+    cells = TermCells(entry.d, offsets - offsets[0], codes)
+    first = np.zeros(len(codes) + 1, bool)
+    first[cells.offsets] = True
+    if not (first[1:-1] | (np.diff(codes) > 0)).all():
+        raise damaged
+    return cells
 
 
 def _group_ids(entry: ColumnEntry, column: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def read_groups(path: Path, entry: ColumnEntry) -> GroupTable:
 
     damaged = ReleaseError(f"{path}: not the groups of {entry.name!r}.", hint="Ask for the release again.")
     try:
-        columns = _columns(path)
+        columns = read_columns(path, COLUMNS)
         cells = from_arrow(value_entry(entry), columns["value"])
         group, count = as_integers(columns["group"]), as_integers(columns["count"])
         assert isinstance(cells, ValueCells)
@@ -56,18 +57,23 @@ def read_groups(path: Path, entry: ColumnEntry) -> GroupTable:
     return table
 
 
-def _columns(path: Path) -> dict[str, Any]:
+def read_columns(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Those of the named columns that a side table has."""
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        read = pq.read_table(path, columns=list(COLUMNS))
-        return {name: read.column(name).combine_chunks() for name in COLUMNS}
+        have = pq.read_schema(path).names
+        wanted = [name for name in names if name in have]
+        read = pq.read_table(path, columns=wanted)
+        return {name: read.column(name).combine_chunks() for name in wanted}
     import pyarrow as pa
 
     from noren.io.csv import CsvSource
 
-    batches = list(CsvSource(path, separator=",", encoding="utf-8").batches(list(COLUMNS)))
-    return {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in COLUMNS}
+    source = CsvSource(path, separator=",", encoding="utf-8")
+    wanted = [name for name in names if name in source.columns]
+    batches = list(source.batches(wanted))
+    return {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in wanted}
 
 
 def _joined(column: Any) -> Any:

@@ -51,6 +51,9 @@ class ColumnEntry(BaseModel):
     groups: int | None = Field(
         default=None, ge=1, le=MOST_GROUPS, description="Number of groups whose ids stand in the column."
     )
+    knowledge: int | None = Field(
+        default=None, ge=1, le=1000, description="Number of the knowledge table that links the terms of the column."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> ColumnEntry:
@@ -62,6 +65,8 @@ class ColumnEntry(BaseModel):
             raise ValueError("a column has a design exactly if it publishes sets or their members")
         if (self.groups is not None) != (self.form == "group"):
             raise ValueError("a column has groups exactly if it publishes their ids")
+        if (self.knowledge is not None) != (self.form == "terms") or (self.form == "terms" and self.kind != "string"):
+            raise ValueError("a column has a knowledge table exactly if it publishes terms")
         if self.form != "node" and self.nodes is not None:
             raise ValueError("only a generalised column has general values")
         if self.form == "node" and (self.nodes is None) == (self.hierarchy is None):
@@ -116,7 +121,17 @@ class ColumnEntry(BaseModel):
         hierarchy = self.meaning.hierarchy
         nodes = self.catalogue if self.form == "node" else None
         return PublishedColumn(
-            self.name, self.form, self.d, self.design, ordered, self.distances, hierarchy, self.role, nodes
+            self.name,
+            self.form,
+            self.d,
+            self.design,
+            ordered,
+            self.distances,
+            hierarchy,
+            self.role,
+            nodes,
+            labels=self.values or (),
+            terms=(self.values or ()) if self.form == "terms" else (),
         )
 
     @property
@@ -169,7 +184,7 @@ class Manifest(BaseModel):
         if len({entry.name for entry in self.columns}) != len(self.columns):
             raise ValueError("two columns have one name")
         forms = [entry.form for entry in self.columns if entry.design is not None]
-        general = any(entry.form in ("node", "group") for entry in self.columns)
+        general = any(entry.form in ("node", "group", "terms") for entry in self.columns)
         fits = {
             "sets": "member" not in forms and not general,
             "records": forms == ["member"] and not general,
@@ -177,6 +192,9 @@ class Manifest(BaseModel):
         }
         if not fits[self.layout]:
             raise ValueError("the layout does not fit the columns")
+        tables = {entry.knowledge for entry in self.columns if entry.knowledge is not None}
+        if tables != set(range(1, len(tables) + 1)):
+            raise ValueError("the knowledge tables are not numbered from 1 on")
         return self
 
     def column(self, name: str) -> ColumnEntry:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +22,10 @@ from pydantic import ValidationError
 from noren.cells import CellBatch, GroupTable
 from noren.errors import ReleaseError
 from noren.release.groups import COLUMNS, read_groups, write_groups
+from noren.release.knowledge import knowledge_path, numbered, read_knowledge, write_knowledge
 from noren.release.manifest import ColumnEntry, Manifest
 from noren.release.store import CsvStore, ParquetStore, Store, write_data
+from noren.schema.knowledge import Knowledge
 
 DESCRIPTOR = "datapackage.json"
 FileFormat = Literal["parquet", "csv"]
@@ -89,11 +91,16 @@ def store_for(path: Path) -> Store:
 
 
 def write_tables(
-    directory: Path, columns: Iterable[ColumnEntry], tables: Mapping[str, GroupTable], file_format: str
+    directory: Path,
+    columns: Sequence[ColumnEntry],
+    tables: Mapping[str, GroupTable],
+    knowledge: Mapping[str, Knowledge],
+    file_format: str,
 ) -> None:
-    """Write the group table of every column that has one."""
+    """Write the group table of every column that has one, and all knowledge tables."""
     for number, entry in grouped(columns):
         write_groups(directory / f"groups-{number}.{file_format}", entry, tables[entry.name])
+    write_knowledge(directory, columns, knowledge, f".{file_format}")
 
 
 def read_tables(directory: Path, columns: Iterable[ColumnEntry], suffix: str) -> dict[str, GroupTable]:
@@ -122,6 +129,11 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
         fields = [{"name": name, "type": kind} for name, kind in zip(COLUMNS, kinds, strict=True)]
         path = directory / f"groups-{number}{data.suffix}"
         described = {"title": f"Which values of {entry.name} each group holds"}
+        resources.append(_resource(path.stem, path, {"fields": fields}) | described)
+    for number, entries in numbered(manifest.columns).items():
+        path = knowledge_path(directory, number, data.suffix)
+        fields = [{"name": "label", "type": "string"}, {"name": "term", "type": "string"}]
+        described = {"title": f"What links the terms of {', '.join(entry.name for entry in entries)} to labels"}
         resources.append(_resource(path.stem, path, {"fields": fields}) | described)
     package = {
         "profile": "data-package",
@@ -161,13 +173,17 @@ def _field(entry: ColumnEntry) -> dict[str, Any]:
     elif entry.form == "group":
         field["type"] = "integer"
         field["description"] = "A group; its own table tells which values it holds."
+    elif entry.form == "terms":
+        field["type"] = "array"
+        field["description"] = "A set of terms; terms may have been left out to protect people."
+        field["arrayItem"] = {"type": "string"}
     else:
         field["type"] = "any" if entry.form == "open" else entry.kind
     return field
 
 
-def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable]]:
-    """The manifest, data file and group tables of a release directory, after all checks."""
+def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable], dict[str, Knowledge]]:
+    """The manifest, data file, group and knowledge tables of a release directory, after all checks."""
     descriptor = directory / DESCRIPTOR
     if not directory.is_dir() or not descriptor.is_file():
         raise ReleaseError(
@@ -188,13 +204,14 @@ def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable]
     data = directory / name
     try:
         manifest = Manifest.model_validate(block)
-        numbered = grouped(manifest.columns)
-        names = [name, *(f"groups-{number}{data.suffix}" for number, _ in numbered)]
+        names = [name, *(f"groups-{number}{data.suffix}" for number, _ in grouped(manifest.columns))]
+        names += [knowledge_path(directory, n, data.suffix).name for n in numbered(manifest.columns)]
         if [path for path, _, _ in files] != names:
             raise _tampered(descriptor, "it names a data file that no release has")
         for path, size, digest in files:
             _check_file(directory, path, size, digest)
-        return manifest, data, read_tables(directory, manifest.columns, data.suffix)
+        tables = read_tables(directory, manifest.columns, data.suffix)
+        return manifest, data, tables, read_knowledge(directory, manifest.columns, data.suffix)
     except ValidationError as error:
         if block.get("format") != 1:
             raise ReleaseError(

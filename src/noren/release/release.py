@@ -25,6 +25,7 @@ from noren.release.package import (
     write_tables,
 )
 from noren.release.store import Store
+from noren.schema.knowledge import Knowledge
 from noren.schema.meaning import Meaning
 
 if TYPE_CHECKING:
@@ -44,15 +45,18 @@ class Release:
         store: Store,
         path: Path | None = None,
         tables: Mapping[str, GroupTable] | None = None,
+        knowledge: Mapping[str, Knowledge] | None = None,
     ) -> None:
         self.manifest = manifest
         self.path = path
         self.tables = dict(tables or {})
         """What the groups of every taken-apart column hold."""
+        self.knowledge = dict(knowledge or {})
+        """What links the terms of every set-valued column to labels."""
         self._store = store
 
     def __repr__(self) -> str:
-        kinds = {"set": "sets", "node": "general", "group": "groups"}
+        kinds = {"set": "sets", "node": "general", "group": "groups", "terms": "terms"}
         held = {word: [c.name for c in self.manifest.columns if c.form == form] for form, word in kinds.items()}
         hidden = [f"{word}: {', '.join(names)}" for word, names in held.items() if names] or ["sets: none"]
         return f"<Release of {self.records:,} records: {', '.join(self.columns)}; {'; '.join(hidden)}>"
@@ -105,7 +109,7 @@ class Release:
         return cells
 
     def frame(self) -> pl.DataFrame:
-        """The published table; a decoy cell is a list in domain order."""
+        """The published table; a decoy cell and a set of terms are lists in domain order."""
         import polars as pl
         import pyarrow as pa
 
@@ -129,6 +133,11 @@ class Release:
         """
         if self.manifest.layout == "records":
             raise QueryError("this release has one row per possible value already.", hint="Use frame().")
+        if terms := [entry.name for entry in self.manifest.columns if entry.form == "terms"]:
+            raise QueryError(
+                "this release has sets of terms, all of which a record has, and no sets of possible values to expand.",
+                hint=f"frame().explode({terms[0]!r}) has one row per record and term.",
+            )
         if self.manifest.layout == "general":
             raise QueryError("this release has general values and no sets to expand.", hint="Use frame().")
         rows = self.records
@@ -153,7 +162,7 @@ class Release:
             data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
             if rows != self.rows:
                 raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
-            write_tables(work, self.manifest.columns, self.tables, file_format)
+            write_tables(work, self.manifest.columns, self.tables, self.knowledge, file_format)
             write_descriptor(work, data, self.manifest)
         return target
 
@@ -176,6 +185,11 @@ class Release:
         the population it was sampled from. A column that is itself called count, std_error, low or high gets a
         trailing underscore in the answer. The estimator is `likelihood` unless another is named (`linear` for a
         release of shuffled records, which does not say which rows belong together).
+
+        On a column of terms a condition asks for at least one of them (`{"signs": ["cough", "fever"]}`) or for all
+        (`{"signs": {"all": ["cough", "fever"]}}`). Terms may have been left out of any record, so the count is of the
+        records that publish what is asked, low bounds those alone, and high counts every record that the other
+        conditions leave. `by="signs"` gives one row per term; a record counts in the row of each of its terms.
         """
         import polars as pl
 
@@ -221,7 +235,10 @@ class Release:
         level: float = 0.95,
         population: bool = False,
     ) -> Count:
-        """How many records meet all conditions, with an interval."""
+        """How many records meet all conditions, with an interval.
+
+        Conditions are as in `estimate`: values, hierarchy nodes, terms (`{"signs": {"all": ["cough", "fever"]}}`).
+        """
         if not where:
             raise QueryError("count needs a condition.", hint='For example count({"job": ["Lawyer"]}).')
         result = answer(self, (), where, estimator, level, population, None)
@@ -247,5 +264,5 @@ def _free(name: str, taken: Container[str]) -> str:
 
 def open_release(path: str | Path) -> Release:
     """Open a release directory: checksums are compared, and a damaged or incomplete one is refused."""
-    manifest, data, tables = read_package(Path(path))
-    return Release(manifest, store_for(data), Path(path), tables)
+    manifest, data, tables, knowledge = read_package(Path(path))
+    return Release(manifest, store_for(data), Path(path), tables, knowledge)

@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from noren.cells import CellBatch, Cells, SetCells, concat, take
+from noren.cells import CellBatch, Cells, SetCells, TermCells, concat, take
 from noren.errors import ReleaseError
 from noren.release.convert import from_arrow, to_arrow, to_json_text
 from noren.release.manifest import ColumnEntry
 
 MOST_ROWS = 1 << 16
 VALUES_AT_ONCE = 1 << 23
+TERMS = 32
+"""Terms of a record that a batch has room for."""
 
 
 def rows_at_once(columns: Sequence[ColumnEntry]) -> int:
     """Rows of a batch, fewer for wide tables, so that memory depends neither on length nor on width."""
-    values = sum(entry.design.eta if entry.design is not None else 1 for entry in columns)
+    values = sum(TERMS if e.form == "terms" else e.design.eta if e.design is not None else 1 for e in columns)
     return max(1024, min(MOST_ROWS, VALUES_AT_ONCE // values))
 
 
@@ -50,7 +52,11 @@ class ParquetStore:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        lists = [f"{entry.name}.list.element" for entry in columns if entry.form == "set" and entry.kind == "string"]
+        lists = [
+            f"{entry.name}.list.element"
+            for entry in columns
+            if entry.form in ("set", "terms") and entry.kind == "string"
+        ]
         texts = [e.name for e in columns if e.form == "node" or (e.form in ("value", "member") and e.kind == "string")]
         names = [entry.name for entry in columns]
         try:
@@ -83,7 +89,7 @@ class CsvStore:
 
     def _column(self, entry: ColumnEntry, batch: Any) -> Any:
         column = batch.column(entry.name)
-        if entry.form != "set":
+        if entry.form not in ("set", "terms"):
             return column
         import polars as pl
 
@@ -154,7 +160,7 @@ def _write_csv(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[Cel
             arrays = {}
             for entry in columns:
                 cells = batch[entry.name]
-                convert = to_json_text if isinstance(cells, SetCells) else to_arrow
+                convert = to_json_text if isinstance(cells, SetCells | TermCells) else to_arrow
                 arrays[entry.name] = convert(entry, cells)  # type: ignore[arg-type]
             table = pa.table(arrays)
             if writer is None:

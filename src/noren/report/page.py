@@ -17,6 +17,7 @@ from noren.analysis.estimate import Estimate
 from noren.designs.any import Design
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import mean_true_probability, worst_confidence
+from noren.methods.base import Suppressed
 from noren.pipeline.anonymize import HolderFacts, Outcome
 from noren.release.package import DESCRIPTOR, checksum
 
@@ -56,6 +57,7 @@ def holder_report(outcome: Outcome, estimate: Estimate | None = None) -> str:
         _verdicts(facts),
         "<h2>What an adversary still learns</h2>",
         _adversary(facts) if facts.designs else _classes(facts),
+        *(["<h2>What was left out</h2>", _left_out(facts)] if facts.terms else []),
         "<h2>What is not protected</h2>",
         _limits(facts, outcome),
     ]
@@ -122,6 +124,11 @@ def _columns(facts: HolderFacts, outcome: Outcome) -> str:
         form = "as it is" if design is None else f"a set of {design.eta} of {design.d} values"
         if entry.form == "node":
             form = "as general values"
+        if entry.form == "terms":
+            form = "as a set of terms, some left out"
+            left = [part for part in facts.terms if entry.name in part.columns]
+            if not any(part.removed for part in left):
+                form = "as a set of terms, in full"
         if entry.form == "group":
             form = f"as the numbers of {entry.groups:,} groups; a second table lists each group's values"
         if entry.form == "member" and design is not None:
@@ -188,9 +195,62 @@ def _classes(facts: HolderFacts) -> str:
         "The bound is for someone who knows nothing else: who knows how the method works, or that some values of the "
         "class are impossible for the person, can rule records out.</p>"
     )
+    if "belief_rise_max_loss" in facts.losses:
+        mean, most = (facts.losses[f"belief_rise_{name}_loss"] for name in ("mean", "max"))
+        text += (
+            "<p>Whoever also has the knowledge table links the published terms to labels. The belief in the label that "
+            f"gains most rises by {mean:.3f} for the average record and by {most:.3f} at most, compared with what was "
+            "believed before.</p>"
+        )
     rows = [[name.replace("_", " "), f"{figure:,.4g}"] for name, figure in facts.losses.items()]
     cost = "<p>What it cost; scores are better when large, losses when small.</p>"
     return text + cost + _table(("Measure", "Found"), rows, (1,))
+
+
+def _left_out(facts: HolderFacts) -> str:
+    """Which terms are not published, and how sure it is that no cheaper choice exists."""
+    words = (
+        "<p>Terms that a knowledge table links to labels were left out where a group would otherwise have revealed too "
+        "much. Leaving a term out costs more the fewer terms its record has left: a group's cost is 0 if it keeps all "
+        "terms and 1 if it loses all.</p>"
+    )
+    texts = [_left_out_words(part) for part in facts.terms]
+    header = ("Columns", "Search", "Groups", "Searched", "Proven", "Mean cost", "Gap", "Left out", "Of terms")
+    rows = [
+        [
+            ", ".join(part.columns),
+            part.search,
+            f"{len(part.cost):,}",
+            f"{int(part.searched.sum()):,}",
+            f"{int((part.searched & part.optimal).sum()):,}",
+            f"{part.mean_cost:.4f}",
+            "not known" if isinf(part.gap) else f"{part.gap:.1%}",
+            f"{part.removed:,}",
+            f"{part.entries:,}",
+        ]
+        for part in facts.terms
+    ]
+    return words + "".join(texts) + _table(header, rows, range(2, 9))
+
+
+def _left_out_words(part: Suppressed) -> str:
+    names, groups, searched = escape(", ".join(part.columns)), len(part.cost), int(part.searched.sum())
+    proven = int((part.searched & part.optimal).sum())
+    if not searched:
+        return (
+            f"<p>{names}: all {groups:,} groups met the requirement with all their terms, so nothing was left out.</p>"
+        )
+    share = part.removed / part.entries if part.entries else 0.0
+    text = (
+        f"<p>{names}: {groups - searched:,} of {groups:,} groups met the requirement with all their terms. The other "
+        f"{searched:,} lost {part.removed:,} of all {part.entries:,} terms together ({share:.1%}). "
+    )
+    if proven == searched:
+        return f"{text}For each of them it is proven that no cheaper removal would do.</p>"
+    text += f"For {proven:,} of them it is proven that no cheaper removal would do; the others ran out of time. "
+    if isinf(part.gap):
+        return f"{text}How far from the cheapest they are is not known.</p>"
+    return f"{text}The mean cost of all groups is at most {part.gap:.1%} above the least possible.</p>"
 
 
 def _limits(facts: HolderFacts, outcome: Outcome) -> str:
@@ -211,6 +271,11 @@ def _limits(facts: HolderFacts, outcome: Outcome) -> str:
             "People who are in two releases: their classes can be intersected.",
             "What an adversary infers from knowing the method itself (minimality attacks).",
         ]
+    if facts.terms:
+        items.append(
+            "Terms as an adversary would link them with another knowledge table than the one the policy gives: what "
+            "that table does not know, nobody here has counted."
+        )
     items += [escape(note) for note in facts.notes]
     return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
 

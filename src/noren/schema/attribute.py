@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, InstanceOf, Tag, field_validator, model_validator
 
 from noren.schema.hierarchy import Hierarchy, value_text
+from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
 
@@ -46,6 +47,21 @@ class SemilatticeSpec(BaseModel):
     semilattice: str = Field(description="CSV file of child,parent pairs, one per line.")
 
 
+class KnowledgeSpec(BaseModel):
+    """Outside knowledge that is read from files."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    csv: str = Field(description="CSV file of label,term pairs (also weight, prior), or a matrix of labels and terms.")
+    priors: str | None = Field(
+        default=None, description="CSV file of label,prior: how likely each label is before any release."
+    )
+
+
+def _knowledge_form(given: Any) -> str:
+    return "Knowledge" if isinstance(given, Knowledge) else "KnowledgeSpec"
+
+
 def _hierarchy_form(given: Any) -> str:
     return "Hierarchy" if isinstance(given, Hierarchy) else "HierarchySpec"
 
@@ -66,6 +82,12 @@ AnyDistance = Annotated[
     | Annotated[SemilatticeSpec, Tag("SemilatticeSpec")],
     Discriminator(_distance_form),
 ]
+AnyKnowledge = Annotated[
+    Annotated[InstanceOf[Knowledge], Tag("Knowledge")] | Annotated[KnowledgeSpec, Tag("KnowledgeSpec")],
+    Discriminator(_knowledge_form),
+]
+VALUE_OPTIONS = ("values", "bins", "hierarchy")
+TERM_OPTIONS = ("separator", "columns", "knowledge")
 
 
 class Attribute(BaseModel):
@@ -84,6 +106,20 @@ class Attribute(BaseModel):
         default="category", description="Missing cells: a category of their own, drop the record, or refuse."
     )
 
+    knowledge: AnyKnowledge | None = Field(
+        default=None, description="Which terms belong to which secret label: a CSV file of label,term pairs."
+    )
+    separator: str | None = Field(
+        default=None, min_length=1, description="What stands between the terms of a cell, for example ';'."
+    )
+    columns: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="Yes/no columns that together are the set: a column name is a term."
+    )
+    unknown: Literal["reject", "drop", "keep"] = Field(
+        default="reject",
+        description="Terms that the knowledge does not name: refuse the table, leave them out, or publish them.",
+    )
+
     @field_validator("values", mode="before")
     @classmethod
     def _texts(cls, value: Any) -> Any:
@@ -95,6 +131,29 @@ class Attribute(BaseModel):
     @classmethod
     def _file(cls, value: Any) -> Any:
         return HierarchySpec(csv=value) if isinstance(value, str) else value
+
+    @field_validator("knowledge", mode="before")
+    @classmethod
+    def _knowledge_file(cls, value: Any) -> Any:
+        return KnowledgeSpec(csv=value) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _set_valued(self) -> Attribute:
+        terms = self.role is Role.QUASI_SENSITIVE
+        strange = [name for name in (VALUE_OPTIONS if terms else TERM_OPTIONS) if getattr(self, name) is not None]
+        if terms and strange:
+            raise ValueError(f"a quasi-sensitive column holds sets of terms and has no {strange[0]}")
+        if not terms and (strange or self.unknown != "reject"):
+            raise ValueError(f"{(*strange, 'unknown')[0]} is for columns of the role 'quasi-sensitive'")
+        if terms and (self.min_count > 1 or self.distance != "equal"):
+            raise ValueError("a quasi-sensitive column has neither min_count nor distance")
+        if terms and self.knowledge is None:
+            raise ValueError('a quasi-sensitive column needs knowledge, for example knowledge = "diseases.csv"')
+        if self.columns is not None and self.separator is not None:
+            raise ValueError("give separator or columns, not both")
+        if self.columns is not None and len(set(self.columns)) != len(self.columns):
+            raise ValueError("columns names a column twice")
+        return self
 
     @model_validator(mode="after")
     def _consistent(self) -> Attribute:
@@ -132,6 +191,11 @@ def sensitive(**options: Any) -> Attribute:
 def sensitive_quasi_identifier(**options: Any) -> Attribute:
     """A column that both finds people and is a secret."""
     return Attribute(role=Role.SENSITIVE_QUASI_IDENTIFIER, **options)
+
+
+def quasi_sensitive(**options: Any) -> Attribute:
+    """Sets of harmless terms that outside knowledge links to secrets."""
+    return Attribute(role=Role.QUASI_SENSITIVE, **options)
 
 
 def plain(**options: Any) -> Attribute:

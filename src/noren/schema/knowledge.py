@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 
-PAIR_HEADERS = (["label", "term"], ["label", "term", "weight"])
+EXTRAS = ("weight", "prior")
+"""Further columns of a table of pairs, each the same in all lines of a label."""
 YES = frozenset({"1", "yes", "true"})
 NO = frozenset({"0", "no", "false", ""})
 
@@ -50,7 +52,11 @@ class Knowledge:
     def __post_init__(self) -> None:
         if not self.labels:
             raise KnowledgeError("the knowledge table has no labels.", hint="Give at least one label with its terms.")
+        if not self.terms:
+            raise KnowledgeError("no label of the knowledge table has a term.", hint="Write label,term pairs.")
         for what, names in (("label", self.labels), ("term", self.terms)):
+            if not all(name == name.strip() != "" for name in names):
+                raise KnowledgeError(f"a {what} is empty or has spaces around it.", hint=f"Name every {what}.")
             if len(set(names)) != len(names):
                 doubled = next(name for i, name in enumerate(names) if name in names[:i])
                 raise KnowledgeError(f"{what} {doubled!r} is listed twice.", hint=f"Name every {what} once.")
@@ -148,13 +154,13 @@ class Knowledge:
     def read_csv(cls, path: Path) -> Knowledge:
         """A CSV with a header, in one of two layouts.
 
-        Pairs: `label,term`, or `label,term,weight` with the same weight in every line of a label. An empty term
-        names a label without terms. Matrix: the first column holds the labels, every other column is a term, and the
-        cells say 1/0 (or yes/no, true/false).
+        Pairs: `label,term`, or any two columns in this order; further columns `weight` and `prior` hold the same
+        number in every line of a label. An empty term names a label without terms. Matrix: the first column holds
+        the labels, every other column is a term, and the cells say 1/0 (or yes/no, true/false).
         """
         header, rows, lines = _read(path)
-        if [name.lower() for name in header] in PAIR_HEADERS:
-            return _from_pair_rows(path, rows, lines)
+        if _is_pairs(header, rows):
+            return _from_pair_rows(path, [name.lower() for name in header], rows, lines)
         if len(set(header)) != len(header):
             doubled = next(term for i, term in enumerate(header) if term in header[:i])
             raise KnowledgeError(f"{path}: term {doubled!r} has two columns.", hint="A matrix has one column per term.")
@@ -186,25 +192,49 @@ def _per_label(
     return np.array([given.get(label, default) for label in labels], np.float64)
 
 
-def _from_pair_rows(path: Path, rows: list[list[str]], lines: list[int]) -> Knowledge:
-    weights: dict[str, float] = {}
+def _from_pair_rows(path: Path, header: list[str], rows: list[list[str]], lines: list[int]) -> Knowledge:
+    extras = {name: _numbers(path, name, place, rows, lines) for place, name in enumerate(header) if place >= 2}
+    pairs = [(row[0], row[1]) for row in rows]
+    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"))
+
+
+def _is_pairs(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether the lines are pairs: by their header, or two columns of which the second says more than yes and no."""
+    if len(header) == 2:
+        return header[1].lower() == "term" or any(row[1].lower() not in YES | NO for row in rows)
+    return 2 < len(header) <= 4 and {name.lower() for name in header[2:]} <= set(EXTRAS)
+
+
+def _numbers(path: Path, what: str, place: int, rows: list[list[str]], lines: list[int]) -> dict[str, float]:
+    """The weight or the prior of every label."""
+    out: dict[str, float] = {}
     for row, line in zip(rows, lines, strict=True):
-        if len(row) < 3:
-            break
         try:
-            weight = float(row[2])
+            number = float(row[place])
         except ValueError:
-            weight = np.nan
-        if not 0 < weight < np.inf:
+            number = np.nan
+        if not (0 < number < np.inf or (what == "prior" and number == 0)):
             raise KnowledgeError(
-                f"{path}: line {line}: weight {row[2]!r} is not a positive number.", hint="For example 1 or 0.25."
+                f"{path}: line {line}: {what} {row[place]!r} is not a positive number.", hint="For example 1 or 0.25."
             )
-        if weights.setdefault(row[0], weight) != weight:
+        if out.setdefault(row[0], number) != number:
             raise KnowledgeError(
-                f"{path}: line {line}: label {row[0]!r} has two weights, {weights[row[0]]:g} and {weight:g}.",
-                hint="A weight belongs to the label: write the same one in all its lines.",
+                f"{path}: line {line}: label {row[0]!r} has two {what}s, {out[row[0]]:g} and {number:g}.",
+                hint=f"A {what} belongs to the label: write the same one in all its lines.",
             )
-    return Knowledge.from_pairs([(row[0], row[1]) for row in rows], weights=weights or None)
+    return out
+
+
+def read_priors(path: Path, knowledge: Knowledge) -> Knowledge:
+    """The knowledge with priors from a CSV of label,prior. Labels that are not listed have prior 0."""
+    header, rows, lines = _read(path)
+    if len(header) != 2:
+        raise KnowledgeError(f"{path}: a table of priors has two columns.", hint="Write label,prior.")
+    if len({row[0] for row in rows}) != len(rows):
+        raise KnowledgeError(f"{path}: a label has two lines.", hint="Write every label once.")
+    given = _numbers(path, "prior", 1, rows, lines)
+    held = dict.fromkeys(knowledge.labels)
+    return replace(knowledge, priors=_per_label("prior", given, held, 0.0))
 
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
@@ -217,8 +247,12 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
     except UnicodeDecodeError as error:
         raise KnowledgeError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
     separator = max(",;\t|", key=text.split("\n", 1)[0].count)
-    reader = csv.reader(text.splitlines(), delimiter=separator)
-    table = [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
+    reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
+    try:
+        table = [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
+    except csv.Error:
+        message = f"{path}: line {reader.line_num} cannot be read as CSV."
+        raise KnowledgeError(message, hint="Is a quotation mark left open?") from None
     if len(table) < 2:
         raise KnowledgeError(f"{path}: no lines below the header.", hint="Write label,term and below it the pairs.")
     header = table[0][0]

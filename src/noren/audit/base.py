@@ -1,0 +1,149 @@
+"""What all attacks have in common: the adversary's knowledge stated, a measure of success, a baseline, scenarios.
+
+An attack is a small frozen object whose fields are its options. It runs on a case (a release, and at the holder's also
+the original and its policy) and returns one result per target. What rests on the original is for the holder alone.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from noren.errors import QueryError
+from noren.pipeline.anonymize import Stage, quiet
+from noren.policy.policy import Policy
+from noren.release.release import Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+HOLDER_ONLY = "rests on the original: for the holder only"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What an attack may look at. Without the original it is what an outsider has."""
+
+    release: Release
+    policy: Policy | None = None
+    original: Any = None
+    stage: Stage = quiet
+
+    def __post_init__(self) -> None:
+        if self.original is not None and self.policy is None:
+            raise QueryError(
+                "how the original is written is not known.", hint="Give the policy that the release was made with."
+            )
+        if not self.release.records:
+            raise QueryError("the release has no records, so there is nobody to attack.")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One table that the adversary might have had, and what the attack finds in it."""
+
+    name: str
+    title: str
+    by: Literal["person", "row"]
+    """Lines of the frame: the original's people in their order, or the published rows, which are nobody's."""
+    summary: Mapping[str, float]
+    frame: pl.DataFrame
+    holder_only: bool
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Confidence bounds of the figures that are simulated."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures without the lines."""
+        plain: dict[str, Any] = {"name": self.name, "title": self.title, "by": self.by, "lines": self.frame.height}
+        plain |= {"holder_only": self.holder_only, "summary": dict(self.summary)}
+        return plain | ({"bounds": dict(self.bounds)} if self.bounds else {})
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """What one attack gains about one target."""
+
+    attack: str
+    target: tuple[str, ...]
+    """The columns whose secrets are attacked."""
+    adversary: str
+    success: str
+    baseline: Mapping[str, float]
+    """The same figures before anything is published."""
+    scenarios: tuple[Scenario, ...]
+    titles: Mapping[str, str]
+    """What the figures are called, those that a reader should see first."""
+    measure: str
+    """The column of the frames that is drawn as a distribution."""
+    shares: tuple[str, ...]
+    """Figures between 0 and 1 that are drawn as bars."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the attack rests on: sizes, parameters, where the prior is from."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holder_only(self) -> bool:
+        return any(scenario.holder_only for scenario in self.scenarios)
+
+    def scenario(self, name: str) -> Scenario:
+        for found in self.scenarios:
+            if found.name == name:
+                return found
+        raise QueryError(f"no scenario {name!r}.", hint=f"There are {', '.join(s.name for s in self.scenarios)}.")
+
+    @property
+    def shown(self) -> tuple[Scenario, ...]:
+        """The scenarios that are compared: people where the original is known, else published rows."""
+        people = tuple(scenario for scenario in self.scenarios if scenario.by == "person")
+        return people or self.scenarios
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "attack": self.attack,
+            "target": list(self.target),
+            "adversary": self.adversary,
+            "success": self.success,
+            "holder_only": self.holder_only,
+            "facts": dict(self.facts),
+            "baseline": dict(self.baseline),
+            "scenarios": [scenario.to_dict() for scenario in self.scenarios],
+            "notes": list(self.notes),
+        }
+
+    def records(self) -> pl.DataFrame:
+        """All lines of all scenarios, one below the other."""
+        import polars as pl
+
+        parts = []
+        for found in self.scenarios:
+            head = {"attack": self.attack, "target": "+".join(self.target), "scenario": found.name, "by": found.by}
+            marks = [pl.lit(text).alias(name) for name, text in head.items()]
+            parts.append(found.frame.select(*marks, pl.lit(found.holder_only).alias("holder_only"), pl.all()))
+        return pl.concat(parts, how="diagonal")
+
+    def chart(self) -> Any:
+        """The distribution of the measure and the shares, every scenario beside the others."""
+        from noren.audit.chart import chart
+
+        return chart(self)
+
+
+class Attack(BaseModel, ABC):
+    """A way to learn from a release what it should not tell. Fields are options, with help and range."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    adversary: ClassVar[str]
+    """What the adversary knows."""
+    success: ClassVar[str]
+    """What is measured."""
+
+    name: str
+
+    @abstractmethod
+    def run(self, case: Case) -> list[AttackResult]:
+        """One result for every target. Raises where there is nothing to attack."""

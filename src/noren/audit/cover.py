@@ -1,0 +1,155 @@
+"""Finding people in a table of general values: the groups whose published quasi-identifiers cover a person's own.
+
+Groups may overlap, so several can cover one person; the person's record is then one of all their records, each as
+likely as the others. People are handled by distinct quasi-identifiers, and those by distinct sets of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.schema.nodes import Nodes
+
+PEOPLE_AT_ONCE = 1 << 16
+RECORDS_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Some people, and for each the set of records that could be theirs: order[bounds[s]:bounds[s + 1]]."""
+
+    people: NDArray[np.int64]
+    of: NDArray[np.int64]
+    """The set of each of these people."""
+    groups: NDArray[np.int64]
+    """How many groups every set is made of."""
+    order: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+
+
+def exact_nodes(d: int) -> Nodes:
+    """Base values as nodes of their own; their labels are not needed."""
+    return Nodes(d, ("",) * d, np.arange(d + 1), np.arange(d), np.arange(1, d + 1))
+
+
+def sorted_groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows with equal keys together: distinct keys, the rows group by group, and where each group begins.
+
+    keys: (rows, columns). Without columns all rows form one group.
+    """
+    if not keys.shape[1]:
+        return keys[:1], np.arange(len(keys)), np.array([0, len(keys)])
+    order = np.lexsort(keys.T[::-1])
+    ranked = keys[order]
+    first = np.concatenate(([True], (ranked[1:] != ranked[:-1]).any(axis=1)))
+    begins = np.flatnonzero(first)
+    return ranked[begins], order.astype(np.int64), np.append(begins, len(keys)).astype(np.int64)
+
+
+def numbered_sets(offsets: NDArray[np.int64], data: NDArray) -> NDArray[np.int64]:
+    """One number for equal lists data[offsets[i]:offsets[i + 1]], from 0 on; read element by element, all at once."""
+    sizes = np.diff(offsets)
+    out = np.zeros(len(sizes), np.int64)
+    width, taken = int(data.max(initial=0)) + 1, 1
+    for place in range(int(sizes.max(initial=0))):
+        longer = np.flatnonzero(sizes > place)
+        key = out[longer] * width + data[offsets[longer] + place]
+        distinct, number = np.unique(key, return_inverse=True)
+        out[longer] = taken + number.reshape(-1)
+        taken += len(distinct)
+    return np.unique(out, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+class Finder:
+    """A table as an adversary searches it: one node per record and quasi-identifier."""
+
+    def __init__(self, nodes: Sequence[Nodes], data: Sequence[NDArray], rows: int) -> None:
+        columns = [part.astype(np.int64) for part in data]
+        stacked = np.stack(columns, axis=1) if columns else np.empty((rows, 0), np.int64)
+        distinct = [len(np.unique(column)) for column in columns]
+        # the most selective column first: then few blocks of neighbouring groups can hold a person
+        self.columns = sorted(range(len(columns)), key=lambda c: -distinct[c])
+        keys, self.order, self.bounds = sorted_groups(stacked[:, self.columns])
+        shift = np.concatenate(([0], np.cumsum([len(nodes[c]) for c in self.columns]))).astype(np.int64)
+        self.base = np.concatenate(([0], np.cumsum([nodes[c].d for c in self.columns]))).astype(np.int64)
+        self.nodes = keys + shift[:-1] if self.columns else keys
+        runs, self.starts, self.stops, begun = [np.zeros(1, np.int64)], [], [], 0
+        for c, first in zip(self.columns, self.base[:-1].tolist(), strict=True):
+            runs.append(nodes[c].bounds[1:] + begun)
+            self.starts.append(nodes[c].starts + first)
+            self.stops.append(nodes[c].stops + first)
+            begun += len(nodes[c].starts)
+        self.runs = np.concatenate(runs).astype(np.int64)
+
+    def candidates(self, codes: Sequence[NDArray], people: int) -> Iterator[Candidates]:
+        """All people that some group covers, some at a time. codes: base values by column, -1 for unknown ones."""
+        if not self.columns:
+            everyone = np.arange(people)
+            yield Candidates(everyone, np.zeros(people, np.int64), np.ones(1, np.int64), self.order, self.bounds)
+            return
+        stacked = np.stack([codes[c].astype(np.int64) for c in self.columns], axis=1)
+        keys, order, bounds = sorted_groups(stacked)
+        keys = np.where(keys < 0, -1, keys + self.base[:-1])
+        for begin in range(0, len(keys), PEOPLE_AT_ONCE):
+            end = min(len(keys), begin + PEOPLE_AT_ONCE)
+            yield from self._some(keys[begin:end], order, bounds[begin : end + 1])
+
+    def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Candidates]:
+        from noren.kernels.linking_attack import covering_pairs
+
+        starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
+        who, group = covering_pairs(self.nodes, self.runs, starts, stops, int(self.base[-1]), keys)
+        together = np.lexsort((group, who))
+        who, group = who[together], group[together]
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(who, minlength=len(keys))))).astype(np.int64)
+        covered = np.flatnonzero(np.diff(offsets))
+        if not len(covered):
+            return
+        lists = _taken(offsets, covered)
+        number = numbered_sets(lists, group[_ranges(offsets[covered], offsets[covered + 1])])
+        example = np.unique(number, return_index=True)[1]
+        whole = covered[example]
+        sizes = np.diff(self.bounds)
+        weight = np.add.reduceat(sizes[group], offsets[covered])[example]
+        by_set = np.argsort(number, kind="stable")
+        set_bounds = np.concatenate(([0], np.cumsum(np.bincount(number)))).astype(np.int64)
+        for low, high in _portions(weight):
+            chosen = group[_ranges(offsets[whole[low:high]], offsets[whole[low:high] + 1])]
+            rows = covered[by_set[set_bounds[low] : set_bounds[high]]]
+            of = np.repeat(np.arange(high - low), np.diff(set_bounds[low : high + 1]))
+            people = order[_ranges(bounds[rows], bounds[rows + 1])]
+            yield Candidates(
+                people,
+                np.repeat(of, bounds[rows + 1] - bounds[rows]),
+                offsets[whole[low:high] + 1] - offsets[whole[low:high]],
+                self.order[_ranges(self.bounds[chosen], self.bounds[chosen + 1])],
+                np.concatenate(([0], np.cumsum(weight[low:high]))).astype(np.int64),
+            )
+
+
+def _portions(weight: NDArray) -> Iterator[tuple[int, int]]:
+    """Runs of sets that together hold not many more records than may be looked at at once."""
+    reach = np.concatenate(([0], np.cumsum(weight)))
+    low = 0
+    while low < len(weight):
+        high = int(np.searchsorted(reach, reach[low] + RECORDS_AT_ONCE, side="right")) - 1
+        high = max(low + 1, high)
+        yield low, high
+        low = high
+
+
+def _taken(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
+    """Offsets of some lists alone."""
+    return np.concatenate(([0], np.cumsum(offsets[rows + 1] - offsets[rows]))).astype(np.int64)
+
+
+def _ranges(starts: NDArray, stops: NDArray) -> NDArray[np.int64]:
+    """starts[0], starts[0] + 1, ... stops[0] - 1, starts[1], ..."""
+    sizes = stops - starts
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) - np.repeat(ends - sizes - starts, sizes)

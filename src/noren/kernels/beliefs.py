@@ -1,0 +1,111 @@
+"""What an adversary with a knowledge table believes about the records of a group, for the independent verification.
+
+Deliberately plain, and apart from `linkage` and the searches: K(t) is the intersection of the bit rows of a record's
+terms, beliefs are summed in a dense array, and the largest are found by sorting. A code below 0 is an unknown term.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+COLUMNS = 9
+LINKED, PEAK, TAIL, SQUARE, MOVED, SQUARE_LINKED, MOVED_LINKED, RISE, MASS = range(COLUMNS)
+
+
+@njit(cache=True, nogil=True)
+def linked_labels(own, bits, out):
+    """The labels that have all terms of one record, ascending into `out`; how many. Not for records without terms."""
+    for j in range(own.size):
+        if own[j] < 0:
+            return 0
+    found = 0
+    for word in range(bits.shape[1]):
+        common = bits[own[0], word]
+        for j in range(1, own.size):
+            common &= bits[own[j], word]
+        label = word * 64
+        while common:
+            if common & np.uint64(1):
+                out[found] = label
+                found += 1
+            common >>= np.uint64(1)
+            label += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def mean_beliefs(offsets, codes, bits, weights):
+    """The mean belief in every label over all records; a record that is linked to nothing believes nothing."""
+    labels = weights.size
+    n = offsets.size - 1
+    out = np.zeros(labels)
+    room = np.empty(labels, np.int64)
+    everywhere = 0
+    for r in range(n):
+        own = codes[offsets[r] : offsets[r + 1]]
+        if own.size == 0:
+            everywhere += 1
+            continue
+        found = linked_labels(own, bits, room)
+        total = 0.0
+        for i in range(found):
+            total += weights[room[i]]
+        for i in range(found):
+            out[room[i]] += weights[room[i]] / total
+    return (out + everywhere * weights / weights.sum()) / max(1, n)
+
+
+@njit(cache=True, nogil=True)
+def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l):  # noqa: E741
+    """One line per group order[bounds[g]:bounds[g + 1]], columns as named above.
+
+    The columns "linked" count linked records alone, renormalised. With `prior` an unlinked record believes alpha.
+    """
+    labels = weights.size
+    groups = bounds.size - 1
+    out = np.zeros((groups, COLUMNS))
+    belief = np.zeros(labels)
+    linked_only = np.zeros(labels)
+    room = np.empty(labels, np.int64)
+    whole = weights.sum()
+    rest_alpha = max(0.0, 1.0 - alpha.sum())
+    for g in range(groups):
+        belief[:] = 0.0
+        linked = 0
+        size = bounds[g + 1] - bounds[g]
+        everywhere = 0
+        for k in range(bounds[g], bounds[g + 1]):
+            r = order[k]
+            own = codes[offsets[r] : offsets[r + 1]]
+            if own.size == 0:
+                everywhere += 1
+                linked += 1
+                continue
+            found = linked_labels(own, bits, room)
+            total = 0.0
+            for i in range(found):
+                total += weights[room[i]]
+            for i in range(found):
+                belief[room[i]] += weights[room[i]] / total
+            linked += found > 0
+        for label in range(labels):
+            belief[label] += everywhere * weights[label] / whole
+            linked_only[label] = belief[label] / max(1, linked)
+            if prior:
+                belief[label] += (size - linked) * alpha[label]
+            belief[label] /= max(1, size)
+        positive = np.sort(belief[belief > 0])[::-1]
+        out[g, LINKED] = linked
+        out[g, PEAK] = positive[0] if positive.size else 0.0
+        out[g, TAIL] = positive[l - 1 :].sum()
+        out[g, MASS] = belief.sum()
+        out[g, SQUARE] = ((belief - alpha) ** 2).sum()
+        out[g, MOVED] = (np.abs(belief - alpha).sum() + abs(max(0.0, 1 - belief.sum()) - rest_alpha)) / 2
+        if linked:
+            out[g, SQUARE_LINKED] = ((linked_only - alpha) ** 2).sum()
+            out[g, MOVED_LINKED] = (np.abs(linked_only - alpha).sum() + rest_alpha) / 2
+        out[g, RISE] = (belief - alpha).max()
+    return out

@@ -1,0 +1,37 @@
+"""QS (c, l)-diversity (paper 001, definition 3): the labels that a group's terms are linked to stay diverse."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from noren.models.term_check import Beliefs, Judged, TermModel
+
+
+class QSDiversity(TermModel):
+    """In every group p1 <= c (p_l + p_{l+1} + ...), beliefs in labels sorted from the largest.
+
+    Nobody who has the knowledge table and finds a person's group believes in one label with more than c / (c + 1).
+    That bound is weak: with c = 1 a belief may rise from nothing to one half. QS t-closeness bounds the rise itself.
+    """
+
+    model: Literal["qs-diversity"] = "qs-diversity"
+    parameter: ClassVar[str] = "c"
+    c: float = Field(
+        gt=0, allow_inf_nan=False, description="The top label is believed at most c times the l-th and later together."
+    )
+    l: int = Field(ge=2, description="Rank from which labels count as the less likely ones.")  # noqa: E741
+
+    @property
+    def tail_from(self) -> int:
+        return self.l
+
+    def judged(self, found: Beliefs) -> Judged:
+        return found.ratio, found.peak <= self.c * found.tail + found.rounding
+
+    def says(self, achieved: float, found: Beliefs) -> str:
+        return (
+            f"no group believes in a label with more than {found.highest:.4g} (bound {self.c / (self.c + 1):.4g}); "
+            f"the top label has at most {achieved:.4g} times the labels from rank {self.l} on"
+        )

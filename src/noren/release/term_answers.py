@@ -1,0 +1,113 @@
+"""Counts of records by the terms they publish, with bounds that hold whatever terms were left out.
+
+A record publishes some of its terms, never one that it has not. So a condition that more terms cannot unmeet is surely
+met by the records whose published terms meet it, and may be met by any other: nothing says how many terms a record
+lost. The estimate counts the sure records alone, `least` bounds those, `most` counts everybody the other conditions
+leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.analysis.coarse import CoarseAxis, CoarseTable, tabulate_coarse
+from noren.cells import TermCells
+
+LEFT_OUT = "a term that a record does not publish is one it does not have"
+OVERLAP = "a record counts for each of its terms, so the rows overlap"
+BOUNDS = "low and high are hard bounds"
+
+
+@dataclass(frozen=True)
+class AskedTerms:
+    """What a question asks about terms: the records that surely meet its conditions, and a column term by term."""
+
+    sure: NDArray[np.bool_]
+    listed: TermCells | None = None
+
+    def take(self, rows: NDArray[np.int64]) -> AskedTerms:
+        return AskedTerms(self.sure[rows], None if self.listed is None else self.listed.take(rows))
+
+
+def tabulate_terms(
+    axes: Sequence[CoarseAxis],
+    asked: AskedTerms,
+    estimator: str,
+    *,
+    suppressed: int = 0,
+    progress: Callable[[int, float], None] | None = None,
+) -> CoarseTable:
+    """Count the records that surely meet the conditions on terms, one dimension per axis.
+
+    A column asked for term by term adds a dimension in front. Each of its rows is what a condition on that term alone
+    gives.
+    """
+    everybody = _tabulated(axes, np.arange(len(asked.sure)), "spread", None)
+    if asked.listed is None:
+        found = _tabulated(axes, np.flatnonzero(asked.sure), estimator, progress)
+        made = replace(found, most=everybody.most + suppressed)
+    elif axes and asked.listed.d:
+        made = _stacked([_tabulated(axes, rows, estimator, progress) for rows in _rows_by_term(asked)], len(axes))
+        made = replace(made, most=np.broadcast_to(everybody.most + suppressed, made.counts.shape))
+    else:
+        counts = asked.listed.keep(asked.sure[asked.listed.owner]).counts().astype(np.float64)
+        made = replace(
+            everybody, counts=counts, least=counts, most=np.full_like(counts, everybody.most[0] + suppressed)
+        )
+    facts = made.diagnostics | {"records": len(asked.sure)} | ({"overlap": True} if asked.listed is not None else {})
+    return replace(made, assumes=_assumes(made.assumes, asked), diagnostics=facts)
+
+
+def _tabulated(
+    axes: Sequence[CoarseAxis],
+    rows: NDArray[np.int64],
+    estimator: str,
+    progress: Callable[[int, float], None] | None,
+) -> CoarseTable:
+    """The table of some records; without axes their number, which is known."""
+    if not axes:
+        number = np.full(1, float(len(rows)))
+        return CoarseTable(number, number, number, "published terms", 0, "", {})
+    taken = [replace(axis, data=axis.data[rows]) for axis in axes]
+    return tabulate_coarse(taken, estimator, progress=progress)
+
+
+def _rows_by_term(asked: AskedTerms) -> Iterator[NDArray[np.int64]]:
+    """The sure records that publish a term, for every term."""
+    cells = asked.listed
+    assert cells is not None
+    entries = np.flatnonzero(asked.sure[cells.owner])
+    entries = entries[np.argsort(cells.data[entries], kind="stable")]
+    edges = np.searchsorted(cells.data[entries], np.arange(cells.d + 1))
+    rows = cells.owner[entries]
+    return (rows[start:stop] for start, stop in pairwise(edges))
+
+
+def _stacked(tables: Sequence[CoarseTable], axes: int) -> CoarseTable:
+    """Tables of single terms on top of each other."""
+    arrays: dict[str, Any] = {
+        name: np.array([getattr(table, name) for table in tables]).reshape(len(tables), *[1] * axes)
+        for name in ("counts", "least")
+    }
+    facts = [table.diagnostics for table in tables]
+    diagnostics = {
+        "converged": all(fact.get("converged", True) for fact in facts),
+        "moved_into_bounds": max(fact["moved_into_bounds"] for fact in facts),
+    }
+    longest = max(tables, key=lambda table: len(table.assumes))
+    iterations = max(table.iterations for table in tables)
+    return replace(longest, iterations=iterations, diagnostics=diagnostics, **arrays)
+
+
+def _assumes(coarse: str, asked: AskedTerms) -> str:
+    """What the counts rest on: what general values rest on, and that nothing was left out."""
+    given = coarse.removesuffix(BOUNDS).rstrip("; ")
+    parts = [LEFT_OUT, *([OVERLAP] if asked.listed is not None else [])]
+    parts += [given] if given and not given.startswith("nothing") else []
+    return "; ".join([*parts, BOUNDS])

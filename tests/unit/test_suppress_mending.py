@@ -1,0 +1,112 @@
+"""Groups that no removal can mend, whatever formed them: merged or dropped, and the figures stay those of the release."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import noren as nr
+from noren.pipeline.anonymize import Outcome, run
+from tests.oracles.term_search import cost
+from tests.oracles.terms import Demand, World, groups
+from tests.unit.term_world import check, known
+
+N = 150
+WORLD = World(
+    {"Flu": frozenset("ab"), "Cold": frozenset("a"), "Pox": frozenset("bc")},
+    priors={"Flu": Fraction(6, 10), "Cold": Fraction(3, 10), "Pox": Fraction(1, 10)},
+)
+PHASES = ("mondrian", "incognito", "hilbert", "three-phase", "sweep")
+
+
+def table(seed: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    signs = [("a", "b", "c", "", "ab")[i] for i in rng.choice(5, N, p=[0.3, 0.2, 0.2, 0.2, 0.1])]
+    return pa.table(
+        {
+            "row": range(N),
+            "age": rng.integers(20, 60, N).tolist(),
+            "town": rng.choice(["13021", "13022", "13145", "24011", "24990"], N).tolist(),
+            "ill": rng.choice(list("wxyz"), N).tolist(),
+            "signs": pa.array([list(word) for word in signs], pa.list_(pa.string())),
+        }
+    )
+
+
+def made(original: pa.Table, tree: bool = False, t: float = 0.3, **method: Any) -> Outcome:
+    town = {"role": "quasi-identifier"} | ({"hierarchy": {"prefix": [3, 2]}} if tree else {})
+    policy = nr.Policy(
+        attributes={
+            "row": "plain",
+            "age": "quasi-identifier",
+            "town": town,
+            "ill": "sensitive",
+            "signs": {"role": "quasi-sensitive", "knowledge": known(WORLD)},
+        },
+        require=[nr.FrequencyLDiversity(on="ill", l=2), nr.QSCloseness(on="signs", t=t)],
+        method={"name": "suppress", "nodes": 300, "k": 3} | method,
+    )
+    return run(original, policy)
+
+
+def inspected(outcome: Outcome, original: pa.Table, t: Fraction = Fraction(3, 10)) -> None:
+    """Safe and true, and the figures are those of the published records."""
+    assert all(verdict.holds is True for verdict in outcome.facts.verdicts)
+    rows = check(outcome.release, original, Demand("l2", t=t), WORLD)
+    found = groups(rows, ["age", "town"])
+    assert min(map(len, found)) >= 3
+    (figures,) = outcome.facts.terms
+    assert len(rows) + outcome.facts.suppressed == N
+    assert (figures.records.sum(), len(figures.cost)) == (len(rows), len(found))
+    wanted = []
+    for group in found:
+        sizes = [len(row["signs_true"]) for row in group]  # type: ignore[arg-type]
+        left = [len(row["signs"]) for row in group]  # type: ignore[arg-type]
+        wanted.append((len(group), cost(sizes, [a - b for a, b in zip(sizes, left, strict=True)])))
+    told = sorted(zip(figures.records.tolist(), figures.cost.tolist(), strict=True))
+    assert [size for size, _ in told] == [size for size, _ in sorted(wanted)]
+    assert [spent for _, spent in told] == pytest.approx([spent for _, spent in sorted(wanted)])
+    assert (figures.lower_bound <= figures.cost + 1e-12).all()
+    assert figures.entries - figures.removed == sum(len(row["signs"]) for row in rows)
+
+
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.parametrize("phase", PHASES)
+def test_merged_groups(phase: str, tree: bool) -> None:
+    original = table(0)
+    outcome = made(original, tree, generalise=phase)
+    inspected(outcome, original)
+    assert outcome.facts.suppressed == 0
+    assert any("merged" in note for note in outcome.facts.notes)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("phase", PHASES)
+def test_dropped_groups(phase: str, seed: int) -> None:
+    original = table(seed)
+    outcome = made(original, generalise=phase, infeasible="drop", suppression=0.3)
+    inspected(outcome, original)
+    assert 0 < outcome.facts.suppressed <= 0.3 * N
+    assert outcome.release.manifest.suppressed == outcome.facts.suppressed
+
+
+def test_what_the_first_phase_dropped_does_not_come_back() -> None:
+    original = table(1)
+    first = made(original, generalise="incognito", suppression=0.3, t=2)
+    assert first.facts.suppressed > 0, "the first phase drops some on its own"
+    assert not any("reveal too much" in note for note in first.facts.notes)
+    for how in ("drop", "merge"):
+        outcome = made(original, generalise="incognito", infeasible=how, suppression=0.3)
+        inspected(outcome, original)
+        gone = [set(range(N)) - set(one.release.frame()["row"].to_list()) for one in (first, outcome)]
+        assert gone[0] <= gone[1] if how == "drop" else gone[0] == gone[1]
+
+
+@pytest.mark.parametrize("t", [0.6, 0.25, 0.2])
+def test_the_stricter_the_more_is_merged(t: float) -> None:
+    original = table(2)
+    inspected(made(original, generalise="hilbert", t=t), original, Fraction(str(t)))
