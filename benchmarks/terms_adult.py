@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from term_search import records, synthetic
 
 import noren as nr
 from noren.pipeline.anonymize import Outcome, run
 from noren.schema.knowledge import Knowledge
+from term_search import records, synthetic
 
 QUASI = ("age", "education-num", "workclass", "marital-status", "occupation", "race", "sex", "native-country")
 ASKED: dict[str, dict[str, Any]] = {
@@ -52,7 +52,8 @@ def report(title: str, outcome: Outcome, seconds: float) -> None:
     print(
         f"{title:<26} {seconds:7.1f} s  groups {losses['classes']:6.0f}  size {losses['average_class_size_loss']:7.2f}"
         f"  ncp {losses['ncp_loss']:.4f}  term cost {losses['term_cost_loss']:.4f}"
-        f"  terms lost {losses['term_share_loss']:.3f}  proven {proven:.1%}  gap {gap:.1%}  found {verdict.achieved:.4g}",
+        f"  terms lost {losses['term_share_loss']:.3f}  proven {proven:.1%}  gap {gap:.1%}"
+        f"  found {verdict.achieved:.4g}",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""Groups that no removal can mend, whatever formed them: merged or dropped, and the figures stay those of the release."""
+"""Groups that no removal can mend, whatever formed them: merged or dropped; the figures stay those of the release."""
 
 from __future__ import annotations
 

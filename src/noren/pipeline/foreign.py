@@ -1,7 +1,7 @@
 """Tables that were anonymised elsewhere: read as they are, so that the same checks judge them.
 
-Every quasi-identifier is taken as the texts that stand there, whatever notation another tool used: records look alike if
-their texts are equal, and missing cells equal each other. A sensitive column is read as values, or as nodes of the
+Every quasi-identifier is taken as the texts that stand there, whatever notation another tool used: records look alike
+if their texts are equal, and missing cells equal each other. A sensitive column is read as values, or as nodes of the
 hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are not part of any class.
 """
 
@@ -153,7 +153,7 @@ def _nodes(
         message = f"misses {len(absent)} values of {name!r}: {what}." if absent else f"has no place for {what}."
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message, "Add a line for each value.")])
     texts, positions = as_dictionary(column, name)
-    numbers = np.array([place[text] if text in place else 0 for text in texts.to_pylist()], np.int64)
+    numbers = np.array([place.get(text, 0) for text in texts.to_pylist()], np.int64)
     entry = ColumnEntry(
         name=name,
         role=role,
