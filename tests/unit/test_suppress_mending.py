@@ -78,32 +78,33 @@ def inspected(outcome: Outcome, original: pa.Table, t: Fraction = Fraction(3, 10
 @pytest.mark.parametrize("phase", PHASES)
 def test_merged_groups(phase: str, tree: bool) -> None:
     original = table(0)
-    outcome = made(original, tree, generalise=phase)
-    inspected(outcome, original)
+    outcome = made(original, tree, t=0.2, generalise=phase)
+    inspected(outcome, original, Fraction(2, 10))
     assert outcome.facts.suppressed == 0
-    assert any("merged" in note for note in outcome.facts.notes)
+    assert phase == "incognito" or any("merged" in note for note in outcome.facts.notes)
 
 
 @pytest.mark.parametrize("seed", [1, 3])
 @pytest.mark.parametrize("phase", PHASES)
 def test_dropped_groups(phase: str, seed: int) -> None:
     original = table(seed)
-    outcome = made(original, generalise=phase, infeasible="drop", suppression=0.3)
-    inspected(outcome, original)
-    assert 0 < outcome.facts.suppressed <= 0.3 * N
+    outcome = made(original, t=0.25, generalise=phase, infeasible="drop", suppression=0.8)
+    inspected(outcome, original, Fraction(1, 4))
+    assert phase == "incognito" or outcome.facts.suppressed > 0
     assert outcome.release.manifest.suppressed == outcome.facts.suppressed
 
 
 def test_what_the_first_phase_dropped_does_not_come_back() -> None:
     original = table(1)
-    first = made(original, generalise="incognito", suppression=0.3, t=2)
+    first = made(original, generalise="incognito", suppression=0.5, t=2)
     assert first.facts.suppressed > 0, "the first phase drops some on its own"
     assert not any("reveal too much" in note for note in first.facts.notes)
     for how in ("drop", "merge"):
-        outcome = made(original, generalise="incognito", infeasible=how, suppression=0.3)
-        inspected(outcome, original)
+        outcome = made(original, generalise="incognito", infeasible=how, suppression=0.5, t=0.22)
+        inspected(outcome, original, Fraction(22, 100))
+        assert any("reveal too much" in note for note in outcome.facts.notes)
         gone = [set(range(N)) - set(one.release.frame()["row"].to_list()) for one in (first, outcome)]
-        assert gone[0] <= gone[1] if how == "drop" else gone[0] == gone[1]
+        assert gone[0] < gone[1] if how == "drop" else gone[0] == gone[1]
 
 
 @pytest.mark.parametrize("t", [0.6, 0.25, 0.2])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noren.cells import GroupTable
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, RandomOrder, Recoding, RecodingMethod
+from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
 from noren.schema.roles import Role
 
@@ -43,6 +44,7 @@ class Anatomy(RecodingMethod):
             if role in (Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_SENSITIVE):
                 message = f"the method 'anatomy' cannot protect a column of role {role.value!r}."
                 hint = 'Use [method] name = "rating" or "decoys", or make it sensitive.'
+                hint = USE_FOR_TERMS if role is Role.QUASI_SENSITIVE else hint
                 found.append(Problem(f"attributes.{column}.role", message, hint))
         return found
 

@@ -133,7 +133,11 @@ class Suppressed:
         proven = int((self.optimal & self.searched).sum())
         text = f"{names}: {many:,} of {len(self.cost):,} groups gave up terms, {self.removed:,} of {self.entries:,}"
         text += f"; {proven:,} of these removals are proven to be the cheapest"
-        return text if proven == many else f"{text}, all together cost at most {self.gap:.1%} more than the least"
+        if proven == many:
+            return text
+        if self.gap == float("inf"):
+            return f"{text}; how much less the others could cost is not known"
+        return f"{text}, all together cost at most {self.gap:.1%} more than the least"
 
 
 @dataclass(frozen=True)

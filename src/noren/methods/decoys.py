@@ -95,7 +95,7 @@ class Decoys(DesignMethod):
                     Problem(
                         f"attributes.{name}.role",
                         "the method 'decoys' cannot protect a quasi-sensitive column.",
-                        "Give the column another role, or leave it out of the table.",
+                        'Use [method] name = "suppress" or "mondrian".',
                     )
                 )
         return found

@@ -8,6 +8,7 @@ from typing import Literal
 from noren.errors import Problem
 from noren.methods.anatomy import SERVED, served_problems, taken_apart
 from noren.methods.base import CodedTable, RandomOrder, Recoding, RecodingMethod
+from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
 from noren.schema.roles import Role
 
@@ -30,7 +31,7 @@ class Rating(RecodingMethod):
         for column, role in roles.items():
             if role is Role.QUASI_SENSITIVE:
                 message = f"the method 'rating' cannot protect a column of role {role.value!r}."
-                found.append(Problem(f"attributes.{column}.role", message, "Make it sensitive."))
+                found.append(Problem(f"attributes.{column}.role", message, USE_FOR_TERMS))
         return found
 
     def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:

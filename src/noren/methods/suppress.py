@@ -63,7 +63,10 @@ class Suppress(RecodingMethod):
         default="best", description="How terms are chosen: with proofs, the paper's adaptive search, or its baseline."
     )
     seconds: float | None = Field(
-        default=2.0, gt=0, allow_inf_nan=False, description="Time for one group; its best removal by then is taken."
+        default=2.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Time for one group; its best removal by then is taken. No bound if another one is given.",
     )
     total_seconds: float | None = Field(
         default=None, gt=0, allow_inf_nan=False, description="Time for all groups together, shared out evenly."
@@ -93,7 +96,8 @@ class Suppress(RecodingMethod):
 
     @model_validator(mode="after")
     def _bounded(self) -> Suppress:
-        if self.nodes is not None and "seconds" not in self.model_fields_set:
+        other = self.nodes is not None or self.total_seconds is not None
+        if other and "seconds" not in self.model_fields_set:
             object.__setattr__(self, "seconds", None)
         if self.seconds is None and self.total_seconds is None and self.nodes is None:
             raise ValueError("a search needs a bound: seconds, total_seconds or nodes")

@@ -22,8 +22,6 @@ from noren.models.base import Model
 if TYPE_CHECKING:
     from noren.methods.suppress import Suppress
 
-PAIRS_AT_ONCE = 1 << 22
-
 
 @dataclass
 class _Found:
@@ -189,7 +187,7 @@ def _mended(
 ) -> tuple[Recoding, str]:
     """The recoding without groups that no removal can mend, and what was done about them."""
     records = int(bad[group[group >= 0]].sum())
-    what = f"{int(bad.sum())} of {count} groups ({records} records) reveal too much whatever terms are left out"
+    what = f"{int(bad.sum())} of {count} groups ({records} records) reveal too much whatever was left out"
     if method.infeasible == "refuse":
         raise RequirementNotMet(f"{what}.", hint='Raise k, ask for less, or set infeasible = "merge" or "drop".')
     if method.infeasible == "drop":
@@ -207,7 +205,9 @@ def _mended(
             hint="Ask for less: a larger t or c, or a smaller l.",
         )
     classes = merged(table, group, count, bad)
-    note = "groups that reveal too much whatever terms are left out were merged with their nearest neighbours"
+    note = (
+        "groups that reveal too much whatever was left out were merged with their nearest neighbours"
+    )
     return covered(table, recoding, classes, int(classes.max()) + 1), note
 
 
@@ -222,17 +222,13 @@ def covered(table: CodedTable, recoding: Recoding, classes: NDArray[np.int64], c
 
 def merged(table: CodedTable, group: NDArray[np.int64], count: int, bad: NDArray[np.bool_]) -> NDArray[np.int64]:
     """New classes: every bad group together with the group nearest to it."""
+    from scipy.spatial import KDTree
+
     centre = _centres(table, group, count)
     partner = np.arange(count)
     wanting = np.flatnonzero(bad)
-    step = max(1, PAIRS_AT_ONCE // max(1, count))
-    for begin in range(0, len(wanting), step):
-        some = wanting[begin : begin + step]
-        apart = np.zeros((len(some), count), np.float32)
-        for column in centre.T:
-            apart += np.abs(column[some, None] - column[None, :])
-        apart[np.arange(len(some)), some] = np.inf
-        partner[some] = apart.argmin(axis=1)
+    _, near = KDTree(centre).query(centre[wanting], k=2, p=1)
+    partner[wanting] = np.where(near[:, 0] == wanting, near[:, 1], near[:, 0])
     root = np.arange(count)
     while True:
         low = root.copy()

@@ -50,7 +50,7 @@ class Sweep(RecodingMethod):
         for number, model in enumerate(requirements, 1):
             if model.model not in SERVED:
                 message = f"the method {self.name!r} cannot meet {model.model}; it serves {', '.join(SERVED)}."
-                hint = 'Use [method] name = "mondrian" or "lattice", or require tau-l-diversity.'
+                hint = 'Use [method] name = "mondrian" or "incognito", or require tau-l-diversity.'
                 found.append(Problem(f"require[{number}].model", message, hint))
             elif model.model == "k-anonymity" and self.chunk is not None and model.parameters()["k"] > self.chunk:
                 message = f"groups of {self.chunk} records cannot meet k-anonymity of {model.parameters()['k']}."

@@ -307,6 +307,10 @@ class _Run:
                     f"{name}: {column.left_out} terms that the knowledge table does not name are not published "
                     "(counted once a record)"
                 )
+            if column.knowledge is not None and column.rare:
+                self.notes.append(
+                    f"{name}: {column.rare} unknown terms that fewer than five records share are published as they are"
+                )
             alike = len(column.domain) - len({normalize("NFC", value).strip() for value in column.domain.values})
             if name in self.policy.protected and alike:
                 self.notes.append(

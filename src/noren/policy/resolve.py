@@ -140,7 +140,8 @@ def resolve_terms(
     counts = np.array([profile.counts.get(term, 0) for term in values], np.int64)
     lost = 0 if kept else sum(unknown.values())
     name = profile.name
-    return ResolvedColumn(name, attribute, domain, counts, knowledge=knowledge, left_out=lost), problems
+    rare = sum(unknown[term] < NAMED_FROM for term in kept)
+    return ResolvedColumn(name, attribute, domain, counts, rare=rare, knowledge=knowledge, left_out=lost), problems
 
 
 def _cell_problems(where: str, name: str, attribute: Attribute, profile: ColumnProfile) -> list[Problem]:

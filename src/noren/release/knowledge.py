@@ -55,6 +55,11 @@ def rows(knowledge: Knowledge) -> dict[str, list[Any]]:
     return out | {name: found[owner].tolist() for name, found in numbers.items() if found is not None}
 
 
+def knowledge_numbers(path: Path) -> list[str]:
+    """Which of weight and prior a written table has."""
+    return [name for name in COLUMNS[2:] if name in read_columns(path, COLUMNS)]
+
+
 def _write(path: Path, knowledge: Knowledge) -> None:
     import pyarrow as pa
 

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from noren.cells import CellBatch, GroupTable
 from noren.errors import ReleaseError
 from noren.release.groups import COLUMNS, read_groups, write_groups
-from noren.release.knowledge import knowledge_path, numbered, read_knowledge, write_knowledge
+from noren.release.knowledge import knowledge_numbers, knowledge_path, numbered, read_knowledge, write_knowledge
 from noren.release.manifest import ColumnEntry, Manifest
 from noren.release.store import CsvStore, ParquetStore, Store, write_data
 from noren.schema.knowledge import Knowledge
@@ -132,7 +132,9 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
         resources.append(_resource(path.stem, path, {"fields": fields}) | described)
     for number, entries in numbered(manifest.columns).items():
         path = knowledge_path(directory, number, data.suffix)
+        numbers = knowledge_numbers(path)
         fields = [{"name": "label", "type": "string"}, {"name": "term", "type": "string"}]
+        fields += [{"name": name, "type": "number"} for name in numbers]
         described = {"title": f"What links the terms of {', '.join(entry.name for entry in entries)} to labels"}
         resources.append(_resource(path.stem, path, {"fields": fields}) | described)
     package = {
