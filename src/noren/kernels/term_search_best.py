@@ -15,166 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from noren.kernels.term_search import Group
-from noren.kernels.term_search_bound import SLIGHT, completion, reach_of
-from noren.kernels.term_search_judge import CL, L2, judge, lay_out, order_of
+from noren.kernels.term_search_bound import completion, reach_of
+from noren.kernels.term_search_judge import CL, L2, judge, lay_out
+from noren.kernels.term_search_start import CLOSE, NODES
 
-CLOSE = 1e-10
-COUNT, USED, NODES, DONE, FULL = 0, 1, 2, 3, 4
+COUNT, USED, DONE, FULL = 0, 1, 3, 4
 BEST, LOWEST = 0, 1
-
-
-@njit(cache=True, nogil=True)
-def cost_of(group, choice):
-    total = 0.0
-    for i in range(choice.size):
-        total += group.cost[choice[i]]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def slack_of(group, rule, desk, choice):
-    lay_out(group, rule, desk, choice, 0, choice.size, -1)
-    return judge(group, rule, desk, -1)[1]
-
-
-@njit(cache=True, nogil=True)
-def overlap_order(group, rule, desk):
-    """Records by how much belief they share with others before anything is removed, most first.
-
-    The bound sees an overlap only once both records are fixed, so those should be fixed early.
-    """
-    d = group.first.size - 1
-    lay_out(group, rule, desk, group.first, 0, d, -1)
-    shared = np.zeros(d)
-    for i in range(d):
-        o = group.first[i]
-        for k in range(group.at[o], group.at[o + 1]):
-            c = group.cls[k]
-            shared[i] += group.size[c] * max(0.0, min(group.val[k], desk.belief[c] - group.val[k]))
-    return order_of(-np.rint(shared * 1e9))
-
-
-@njit(cache=True, nogil=True)
-def reordered(group, order):
-    """The same group with its records in another order."""
-    d = order.size
-    first = np.zeros(d + 1, np.int64)
-    take = np.empty(group.cost.size, np.int64)
-    n = 0
-    for i in range(d):
-        for o in range(group.first[order[i]], group.first[order[i] + 1]):
-            take[n] = o
-            n += 1
-        first[i + 1] = n
-    at = np.zeros(n + 1, np.int64)
-    cls, val = np.empty_like(group.cls), np.empty_like(group.val)
-    for q in range(n):
-        a, b = group.at[take[q]], group.at[take[q] + 1]
-        at[q + 1] = at[q] + b - a
-        cls[at[q] : at[q + 1]] = group.cls[a:b]
-        val[at[q] : at[q + 1]] = group.val[a:b]
-    return Group(
-        group.size,
-        group.mass,
-        first,
-        group.cost[take],
-        group.sets[take],
-        at,
-        cls,
-        val,
-        group.flat[take],
-        group.complete[order],
-    )
-
-
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
-def _read(group, bounds, s, choice):
-    """The choice behind a table's cheapest way to meet the need."""
-    d = choice.size
-    wide = bounds.width[s]
-    q = wide - 1
-    for i in range(d):
-        ahead = bounds.start[s] + (i + 1) * wide
-        want = bounds.least[bounds.start[s] + i * wide + q]
-        choice[i] = -1
-        most = -1
-        for o in range(group.first[i], group.first[i + 1]):
-            if bounds.peak[o] > bounds.ceiling[s]:
-                continue
-            u = np.int64(np.ceil(bounds.gain[o, bounds.at[s]] / bounds.unit[s] - SLIGHT))
-            left = max(0, q - min(u, wide - 1))
-            if group.cost[o] + bounds.least[ahead + left] <= want + CLOSE and u > most:
-                choice[i], most = o, u
-        if choice[i] < 0:
-            choice[i] = group.first[i]
-            most = 0
-        q = max(0, q - min(most, wide - 1))
-
-
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
-def _mend(group, rule, desk, choice, counters):
-    """Give every record in turn the option of the same or lower cost with the most slack, until nothing changes."""
-    slack = slack_of(group, rule, desk, choice)
-    for _ in range(6):
-        changed = False
-        for i in range(choice.size):
-            lay_out(group, rule, desk, choice, 0, choice.size, i)
-            for o in range(group.first[i], group.first[i + 1]):
-                if group.cost[o] > group.cost[choice[i]] + CLOSE:
-                    break
-                if o == choice[i] or (slack >= -rule.tolerance and group.cost[o] > group.cost[choice[i]] - CLOSE):
-                    continue
-                counters[NODES] += 1
-                new = judge(group, rule, desk, o)[1]
-                cheaper = new >= -rule.tolerance and slack >= -rule.tolerance
-                if cheaper or (slack < -rule.tolerance and new > slack + 1e-12):
-                    choice[i], slack, changed = o, new, True
-                    if cheaper:
-                        break
-        if not changed:
-            break
-    return slack
-
-
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
-def _raise(group, rule, desk, choice, counters, limit):
-    """From a choice that does not hold: the step with the most slack per cost, until it holds or costs the limit."""
-    spent = cost_of(group, choice)
-    slack = slack_of(group, rule, desk, choice)
-    while slack < -rule.tolerance:
-        best, at, to, reached = 0.0, -1, -1, slack
-        for i in range(choice.size):
-            lay_out(group, rule, desk, choice, 0, choice.size, i)
-            for o in range(group.first[i], group.first[i + 1]):
-                step = group.cost[o] - group.cost[choice[i]]
-                if step <= CLOSE or spent + step >= limit - CLOSE:
-                    continue
-                counters[NODES] += 1
-                new = judge(group, rule, desk, o)[1]
-                ratio = (min(new, 0.0) - slack) / step
-                if ratio > best:
-                    best, at, to, reached = ratio, i, o, new
-        if at < 0:
-            return False
-        spent += group.cost[to] - group.cost[choice[at]]
-        choice[at], slack = to, reached
-    return True
-
-
-@njit(cache=True, nogil=True)
-def start(group, rule, bounds, desk, s, best_choice, best, counters):
-    """The choice of scenario s, mended and raised until it holds; returns the cost of the best choice so far."""
-    choice = np.empty(best_choice.size, np.int64)
-    _read(group, bounds, s, choice)
-    _mend(group, rule, desk, choice, counters)
-    if _raise(group, rule, desk, choice, counters, best):
-        _mend(group, rule, desk, choice, counters)
-        cost = cost_of(group, choice)
-        if cost < best - CLOSE:
-            best_choice[:] = choice
-            return cost
-    return best
 
 
 @njit(cache=True, nogil=True)
@@ -245,7 +91,7 @@ def new_front(size):
         np.empty(size),
         np.empty(size, np.int32),
         np.empty(size, np.int32),
-        np.empty(size, np.int16),
+        np.empty(size, np.int32),
     )
 
 

@@ -205,9 +205,7 @@ def _mended(
             hint="Ask for less: a larger t or c, or a smaller l.",
         )
     classes = merged(table, group, count, bad)
-    note = (
-        "groups that reveal too much whatever was left out were merged with their nearest neighbours"
-    )
+    note = "groups that reveal too much whatever was left out were merged with their nearest neighbours"
     return covered(table, recoding, classes, int(classes.max()) + 1), note
 
 

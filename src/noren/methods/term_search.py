@@ -32,6 +32,8 @@ Progress = Callable[[int, int, float], None]
 
 MOST_OPTIONS = 4096
 MOST_OPEN = 1 << 22
+MOST_ENTRIES = 1 << 14
+"""Terms of a group that the searches of the paper take: their memory grows with the square."""
 STARTS = 12
 CLOSE = 1e-10
 
@@ -183,6 +185,7 @@ def _whole(numbers: Array) -> NDArray[np.int64]:
 def _compile(search: Search) -> None:
     """Load the kernels before a clock runs: the first call in a new installation takes long."""
     from noren.kernels import term_search_best as best
+    from noren.kernels import term_search_start as starts
     from noren.kernels import term_search_tree as trees
     from noren.kernels.term_search_bound import bounds_of
     from noren.kernels.term_search_judge import new_desk
@@ -197,12 +200,12 @@ def _compile(search: Search) -> None:
     if search == "depth-first":
         trees.depth_first(group, rule, trees.new_tree(group, bounds), desk, 0)
         return
-    group = best.reordered(group, best.overlap_order(group, rule, desk))
+    group = starts.reordered(group, starts.overlap_order(group, rule, desk))
     choice = group.first[:-1].copy()
     tables, added = bounds_of(group, rule, np.inf)
-    best.start(group, rule, tables, desk, 0, choice, best.cost_of(group, choice), counters)
+    starts.start(group, rule, tables, desk, 0, choice, starts.cost_of(group, choice), counters)
     best.improve(group, rule, desk, choice, counters, np.zeros(2, np.int64), 0)
-    best.slack_of(group, rule, desk, choice)
+    starts.slack_of(group, rule, desk, choice)
     front = best.wider_front(best.new_front(4), 8)
     best.open_root(front, counters, 0.0)
     best.prove(group, rule, tables, added, desk, front, choice, numbers, counters, 0)
@@ -234,8 +237,13 @@ def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
         raise NorenError(
             f"a record links to more than {MOST_OPTIONS} different label sets.", hint='Use search = "best".'
         )
-    tree, desk = tree_search.new_tree(group, bounds), new_desk(group.size.size)
     entries = int(bounds[-1])
+    if entries > MOST_ENTRIES:
+        raise NorenError(
+            f"a group has {entries:,} terms, and search {search!r} takes at most {MOST_ENTRIES:,}.",
+            hint='Use search = "best", or form smaller groups.',
+        )
+    tree, desk = tree_search.new_tree(group, bounds), new_desk(group.size.size)
     if search == "adaptive":
         scores = np.empty((entries + 1, 2, entries))
         step = lambda budget: tree_search.adaptive(group, rule, tree, desk, scores, budget)  # noqa: E731
@@ -249,6 +257,7 @@ def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
 
 def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -> tuple[Array, float, bool, bool, int]:
     from noren.kernels import term_search_best as best
+    from noren.kernels import term_search_start as starts
     from noren.kernels.term_search_bound import bounds_of
     from noren.kernels.term_search_judge import new_desk
 
@@ -256,14 +265,14 @@ def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
     counters = np.zeros(5, np.int64)
     choice = group.first[:-1].copy()
     counters[best.NODES] += 1
-    if best.slack_of(group, rule, desk, choice) >= -rule.tolerance:
+    if starts.slack_of(group, rule, desk, choice) >= -rule.tolerance:
         return np.zeros(int(bounds[-1]), bool), 0.0, True, True, 1
-    order = best.overlap_order(group, rule, desk)
-    group = best.reordered(group, order)
+    order = starts.overlap_order(group, rule, desk)
+    group = starts.reordered(group, order)
     everything = group.first[1:] - 1
-    holds = best.slack_of(group, rule, desk, everything) >= -rule.tolerance
+    holds = starts.slack_of(group, rule, desk, everything) >= -rule.tolerance
     choice = everything.copy()
-    numbers = np.array([best.cost_of(group, everything) if holds else np.inf, 0.0])
+    numbers = np.array([starts.cost_of(group, everything) if holds else np.inf, 0.0])
     tables, added = bounds_of(group, rule, numbers[best.BEST] - CLOSE)
     complete = bool(group.complete.all())
     if tables.root.size == 0:
@@ -275,13 +284,13 @@ def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
             if rank and time.perf_counter() > clock.begin + 0.5 * (clock.end - clock.begin):
                 break
             if tables.root[s] < numbers[best.BEST] - CLOSE and counters[best.NODES] < clock.nodes:
-                numbers[best.BEST] = best.start(group, rule, tables, desk, s, choice, numbers[best.BEST], counters)
+                numbers[best.BEST] = starts.start(group, rule, tables, desk, s, choice, numbers[best.BEST], counters)
         if np.isfinite(numbers[best.BEST]) and numbers[best.LOWEST] < numbers[best.BEST] - CLOSE:
             place = np.zeros(2, np.int64)
             end, limit = clock.share(0.5, int(counters[best.NODES]))
             exchange = lambda budget: best.improve(group, rule, desk, choice, counters, place, budget)  # noqa: E731
             clock.run(exchange, counters, best.NODES, end, limit)
-            numbers[best.BEST] = best.cost_of(group, choice)
+            numbers[best.BEST] = starts.cost_of(group, choice)
         _prove(best, group, rule, tables, added, desk, choice, numbers, counters, clock)
     found = bool(np.isfinite(numbers[best.BEST]))
     optimal = bool(numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE) and (complete or numbers[best.BEST] < np.inf)
