@@ -21,6 +21,7 @@ ADULT = (
     "mondrian_adult.py",
     "incognito_adult.py",
     "grouping_adult.py",
+    "measure_adult.py",
 )
 GENERATED = (
     ("decoys_census.py",),

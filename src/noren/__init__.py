@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from noren.analysis.estimate import Count, Estimate
+    from noren.audit import attack
     from noren.designs.decoys import DecoyDesign
     from noren.designs.semantic.design import SemanticDesign
     from noren.errors import (
@@ -53,9 +54,12 @@ if TYPE_CHECKING:
     from noren.pipeline.anonymize import anonymize
     from noren.pipeline.collect import Collector
     from noren.pipeline.compare import compare
+    from noren.pipeline.foreign import check
+    from noren.pipeline.measure import Measures, measure
     from noren.pipeline.verify import verify
     from noren.policy.policy import Policy
     from noren.release.release import Release, open_release
+    from noren.report.page import make_report
     from noren.schema.attribute import (
         Attribute,
         identifier,
@@ -95,6 +99,7 @@ _HOMES = {
     "KAnonymity": "noren.models",
     "Knowledge": "noren.schema.knowledge",
     "LEDiversity": "noren.models",
+    "Measures": "noren.pipeline.measure",
     "Mondrian": "noren.methods.mondrian",
     "NorenError": "noren.errors",
     "PSensitiveKAnonymity": "noren.models",
@@ -119,8 +124,12 @@ _HOMES = {
     "ThreePhase": "noren.methods.three_phase",
     "Verdict": "noren.models",
     "anonymize": "noren.pipeline.anonymize",
+    "attack": "noren.audit",
+    "check": "noren.pipeline.foreign",
     "compare": "noren.pipeline.compare",
     "identifier": "noren.schema.attribute",
+    "make_report": "noren.report.page",
+    "measure": "noren.pipeline.measure",
     "open_release": "noren.release.release",
     "plain": "noren.schema.attribute",
     "quasi_identifier": "noren.schema.attribute",
@@ -154,6 +163,7 @@ __all__ = [
     "KAnonymity",
     "Knowledge",
     "LEDiversity",
+    "Measures",
     "Mondrian",
     "NorenError",
     "PSensitiveKAnonymity",
@@ -178,8 +188,12 @@ __all__ = [
     "ThreePhase",
     "Verdict",
     "anonymize",
+    "attack",
+    "check",
     "compare",
     "identifier",
+    "make_report",
+    "measure",
     "open_release",
     "plain",
     "quasi_identifier",

@@ -7,6 +7,7 @@ import csv
 import numpy as np
 import pytest
 
+from noren.audit import ATTACKS
 from tests.cli.conftest import strict
 from tests.cli.test_holder import assert_needs_no_network
 
@@ -65,10 +66,11 @@ def folder(tmp_path_factory, run):
 def command(folder, run):
     """Run the audit; demand that the holder's directory and the release stay as they are."""
 
-    def audit(*words, holder=True, code=0):
+    def audit(*words, holder=True, code=0, attack="linking"):
         before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         known = ("--original", folder / "patients.csv", "--policy", folder / "policy.toml") if holder else ()
-        result = run("audit", folder / "release", *known, *words, code=code)
+        chosen = ("--attack", attack) if attack else ()
+        result = run("audit", folder / "release", *known, *chosen, *words, code=code)
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
         assert "Traceback" not in result.output
         return result
@@ -175,7 +177,7 @@ def test_refused(command, words, holder, says):
 
 
 def test_a_release_without_terms(release, run):
-    assert "no sets of terms" in run("audit", release, code=2).output
+    assert "no sets of terms" in run("audit", release, "--attack", "linking", code=2).output
 
 
 def test_a_policy_without_knowledge(folder, run, tmp_path):
@@ -184,7 +186,8 @@ def test_a_policy_without_knowledge(folder, run, tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text(text[0] + 'signs = "plain"\n[[require]]' + text[1] + '[method]\nname = "mondrian"\n')
     words = ("--original", folder / "patients.csv", "--policy", policy)
-    assert "no knowledge table for 'signs'" in run("audit", folder / "release", *words, code=2).output
+    text = run("audit", folder / "release", "--attack", "linking", *words, code=2).output
+    assert "no knowledge table for 'signs'" in text
 
 
 def test_an_original_without_records(folder, run, tmp_path):
@@ -192,3 +195,84 @@ def test_an_original_without_records(folder, run, tmp_path):
     empty.write_text("who,disease,age,sex,signs\n")
     words = ("--original", empty, "--policy", folder / "policy.toml")
     assert "no records" in run("audit", folder / "release", *words, code=2).output
+
+
+def test_every_attack_that_applies(command, tmp_path):
+    text = command("--truth", "disease", attack=None).output
+    for part in (
+        "The linking attack on signs",
+        "The reidentification attack on age and sex",
+        "Not run: homogeneity: the release has no sensitive column.",
+        "mean risk (marketer)",
+    ):
+        assert part in text
+    path = tmp_path / "lines.csv"
+    answer = strict(command("--json", "--records", path, holder=False, attack=None).output)
+    assert {"linking", "reidentification"} <= {result["attack"] for result in answer["results"]}
+    assert answer["skipped"]["known-records"] == "the release has no sensitive column"
+    assert {result["holder_only"] for result in answer["results"]} == {False}
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert {"linking", "reidentification"} <= {line["attack"] for line in lines}
+
+
+def test_several_attacks_and_their_options(command):
+    words = ("--attack", "reidentification", "--option", "fraction=0.05", "--option", "reidentification.threshold=0.1")
+    answer = strict(command(*words, "--json", holder=False).output)
+    assert [result["attack"] for result in answer["results"]] == ["linking", "reidentification"]
+    assert answer["results"][1]["facts"]["fraction"] == 0.05
+    assert answer["results"][1]["facts"]["threshold"] == 0.1
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("depth=3", "no option 'depth'"),
+        ("homogeneity.fraction=0.5", "no option 'fraction'"),
+        ("fraction", "is not NAME=VALUE"),
+        ("fraction=2", "fraction: Input should be less than or equal to 1"),
+        ("fraction=half", "fraction: Input should be a valid number"),
+        ("population=nowhere.csv", "nowhere.csv"),
+    ],
+)
+def test_wrong_options(command, word, says):
+    text = command("--option", word, code=2, attack="reidentification", holder=False).output
+    assert says in " ".join(text.split())
+
+
+def test_the_list_of_attacks(run):
+    text = run("audit", "--list").output
+    found = strict(run("audit", "--list", "--json").output)["attacks"]
+    assert [one["attack"] for one in found] == list(ATTACKS)
+    for one in found:
+        assert one["adversary"] in text
+        assert one["success"] in text
+        for option in one["options"]:
+            assert option["means"], f"{one['attack']}: {option['name']} is not explained"
+            assert f"  {option['name']}: {option['means']}" in text
+    assert "Name a release" in run("audit", code=2).output
+
+
+def test_a_release_of_decoys(release, hospital, run):
+    known = ("--original", hospital / "patients.csv", "--policy", hospital / "policy.toml")
+    text = run("audit", release, "--attack", "homogeneity", "--attack", "disclosure", *known).output
+    assert "The homogeneity attack on disease" in text
+    assert "The disclosure attack on disease" in text
+    assert "keep them with the holder" in text
+    # age and job are sets: people are found by their zip alone, and the reader is told what that leaves out
+    assert "this release, by zip" in " ".join(text.split())
+    assert "where the very row is known, they are: certain 0.0%" in " ".join(text.split())
+    risks = run("audit", release, "--attack", "reidentification", *known).output
+    assert "'age', 'job': published as sets or groups and not matched" in " ".join(risks.split())
+    outside = run("audit", release, "--attack", "homogeneity").output
+    assert "an estimate from the release" in outside
+    assert "holder" not in outside
+    assert "knowing other records tells nothing" in run("audit", release, "--attack", "known-records", code=2).output
+
+
+def test_nothing_to_attack(run, tmp_path):
+    (tmp_path / "plain.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "policy.toml").write_text('[attributes]\na = "plain"\nb = "plain"\n\n[method]\nname = "decoys"\n')
+    run("anonymize", tmp_path / "plain.csv", tmp_path / "policy.toml", "--to", tmp_path / "release")
+    text = run("audit", tmp_path / "release", "--attack", "reidentification", code=2).output
+    assert "no quasi-identifier" in text

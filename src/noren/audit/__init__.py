@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.bayes import Bayes
+from noren.audit.disclosure import Disclosure
+from noren.audit.homogeneity import Homogeneity
+from noren.audit.intersection import Intersection
+from noren.audit.known_records import KnownRecords
 from noren.audit.linking import Linking
+from noren.audit.minimality import Minimality
+from noren.audit.predictable import Predictable
+from noren.audit.reidentification import Reidentification
+from noren.audit.similarity import Similarity
 from noren.errors import QueryError
 from noren.pipeline.anonymize import Stage, quiet
 from noren.policy.policy import Policy
@@ -15,6 +25,15 @@ from noren.release.release import Release
 
 ATTACKS: dict[str, type[Attack]] = {
     "linking": Linking,
+    "reidentification": Reidentification,
+    "homogeneity": Homogeneity,
+    "similarity": Similarity,
+    "disclosure": Disclosure,
+    "known-records": KnownRecords,
+    "bayes": Bayes,
+    "intersection": Intersection,
+    "predictable": Predictable,
+    "minimality": Minimality,
 }
 
 
@@ -31,17 +50,51 @@ def attack(
 
     `options` are the fields of the attack, for linking k, l, truth and so on. One result for every target.
     """
+    return made(name, options).run(Case(release, policy, original, stage or quiet))
+
+
+def made(name: str, options: Mapping[str, Any]) -> Attack:
+    """An attack with its options."""
     if name not in ATTACKS:
         raise QueryError(f"no attack {name!r}.", hint=f"Known: {', '.join(ATTACKS)}.")
     kind = ATTACKS[name]
     try:
-        made = kind.model_validate(options)
+        return kind.model_validate(options)
     except ValidationError as error:
         first = error.errors()[0]
         option = ".".join(map(str, first["loc"]))
         known = ", ".join(field for field in kind.model_fields if field != "name")
         raise QueryError(f"{name}: {option}: {first['msg']}.", hint=f"Options: {known}.") from None
-    return made.run(Case(release, policy, original, stage or quiet))
 
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "Case", "Linking", "Scenario", "attack"]
+def reasons(release: Release) -> dict[str, str | None]:
+    """For every attack why it does not apply to a release, or None."""
+    out: dict[str, str | None] = {}
+    for name, kind in ATTACKS.items():
+        needed = [option for option, field in kind.model_fields.items() if field.is_required()]
+        out[name] = f"it needs {', '.join(needed)}" if needed else kind.applies(release)
+    return out
+
+
+def applicable(release: Release) -> list[str]:
+    """The attacks that have something to attack in a release, in the order of the registry."""
+    return [name for name, reason in reasons(release).items() if reason is None]
+
+
+__all__ = [
+    "ATTACKS",
+    "Attack",
+    "AttackResult",
+    "Case",
+    "Disclosure",
+    "Homogeneity",
+    "KnownRecords",
+    "Linking",
+    "Reidentification",
+    "Scenario",
+    "Similarity",
+    "applicable",
+    "attack",
+    "made",
+    "reasons",
+]

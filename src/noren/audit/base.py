@@ -32,6 +32,8 @@ class Case:
     policy: Policy | None = None
     original: Any = None
     stage: Stage = quiet
+    memory: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What one attack read or computed and another can use: the original is read once."""
 
     def __post_init__(self) -> None:
         if self.original is not None and self.policy is None:
@@ -80,7 +82,7 @@ class AttackResult:
     measure: str
     """The column of the frames that is drawn as a distribution."""
     shares: tuple[str, ...]
-    """Figures between 0 and 1 that are drawn as bars."""
+    """Figures between 0 and 1 that are drawn as bars and written in percent."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the attack rests on: sizes, parameters, where the prior is from."""
     notes: tuple[str, ...] = ()
@@ -143,6 +145,11 @@ class Attack(BaseModel, ABC):
     """What is measured."""
 
     name: str
+
+    @classmethod
+    def applies(cls, release: Release) -> str | None:
+        """Why the attack has nothing to attack in this release, as part of a sentence; None where it applies."""
+        return None
 
     @abstractmethod
     def run(self, case: Case) -> list[AttackResult]:

@@ -82,6 +82,12 @@ class Linking(Attack):
         default="ignore", description="What a record that is linked to no label tells: nothing, or the prior."
     )
 
+    @classmethod
+    def applies(cls, release: Release) -> str | None:
+        if not any(entry.form == "terms" for entry in release.manifest.columns):
+            return "the release has no sets of terms"
+        return None
+
     def run(self, case: Case) -> list[AttackResult]:
         entries = [entry for entry in case.release.manifest.columns if entry.form == "terms"]
         if not entries:
@@ -295,7 +301,8 @@ def _find_in(release: Release, people: People) -> tuple[Finder, list[NDArray]]:
             raise QueryError(f"column {name!r} has too many values to find people by.", hint="Give it bins.")
         nodes.append(entry.catalogue if entry.form == "node" else exact_nodes(entry.d))
         data.append(part.data)
-        place = np.array([entry.domain.index.get(value, -1) for value in people.table.columns[name].domain.values])
+        index = entry.domain.index
+        place = np.array([index.get(value, -1) for value in people.table.columns[name].domain.values])
         codes.append(place[people.table.codes[name]])
     return Finder(nodes, data, release.records), codes
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren.cli.render import echo_json, stages, table
-from noren.errors import DataError
+from noren.errors import DataError, QueryError
 
 if TYPE_CHECKING:
-    from noren.audit import AttackResult
+    from noren.audit import AttackResult, Case
 
 
 @click.command(
     epilog="Example: noren audit release --original patients.csv --policy policy.toml --truth disease --plot audit.html"
 )
-@click.argument("release", type=click.Path(path_type=Path))
-@click.option("--attack", "name", default="linking", show_default=True, help="Which attack to run.")
+@click.argument("release", type=click.Path(path_type=Path), required=False)
+@click.option("--attack", "names", multiple=True, metavar="NAME", help="An attack to run; default: all that apply.")
+@click.option("--list", "listed", is_flag=True, help="Show every attack with its adversary, measure and options.")
+@click.option(
+    "--option", "set_options", multiple=True, metavar="NAME=VALUE", help="An option of the attacks; see --list."
+)
 @click.option("--original", type=click.Path(path_type=Path), help="The original table: compare with what it tells.")
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy of the release, to read the original.")
 @click.option("--truth", metavar="COLUMN", help="Column of the original with every person's true label.")
@@ -29,8 +34,10 @@ if TYPE_CHECKING:
 @click.option("--records", type=click.Path(path_type=Path), help="Write what is believed about each record: .csv.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 def audit(
-    release: Path,
-    name: str,
+    release: Path | None,
+    names: tuple[str, ...],
+    listed: bool,
+    set_options: tuple[str, ...],
     original: Path | None,
     policy: Path | None,
     truth: str | None,
@@ -43,33 +50,141 @@ def audit(
     """Attack RELEASE as an adversary would, and say how much is gained.
 
     Without the original: what an outsider can compute from the release. With it, the same people are looked up in the
-    raw table, in a merely k-anonymous and a merely l-diverse one, and in the release; that is for the holder only.
+    raw table and in the release, and for some attacks in merely k-anonymous ones; that is for the holder only.
     """
-    from noren.audit import attack
+    from noren.audit import Case
     from noren.policy.policy import Policy
     from noren.release.release import open_release
 
+    if listed:
+        _list(as_json)
+        return
+    if release is None:
+        raise click.UsageError("Name a release, or give --list.")
     if (original is None) != (policy is None):
         raise click.UsageError("Give --original and --policy together.")
     given: dict[str, Any] = {"truth": truth, "k": k, "l": size}
-    options = {option: value for option, value in given.items() if value is not None}
+    options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     if original is None and options:
         raise click.UsageError(f"--{next(iter(options))} needs --original.")
     _check_targets(release, plot, records)
+    options |= _parsed(set_options)
     opened = open_release(release)
     rules = Policy.load(policy) if policy is not None else None
-    found = attack(opened, name, original=original, policy=rules, stage=stages(as_json), **options)
+    case = Case(opened, rules, original, stages(as_json))
+    found, skipped = _run(case, names, options)
     written = _write(found, plot, records)
     if as_json:
-        echo_json({"release": str(release), "results": [one.to_dict() for one in found], "written": written})
+        told = {"release": str(release), "results": [one.to_dict() for one in found], "written": written}
+        echo_json(told | ({"skipped": skipped} if skipped else {}))
         return
     for number, one in enumerate(found):
         if number:
             click.echo("")
         _show(one)
+    for name, reason in skipped.items():
+        click.echo(f"Not run: {name}: {reason}.")
     secret = " (holder only)" if any(one.holder_only for one in found) else ""
     for path in written:
         click.echo(f"Written{secret}: {path}")
+
+
+def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[list[AttackResult], dict[str, str]]:
+    """The results of the attacks that were named, or of all that apply and why the others do not."""
+    from noren.audit import made, reasons
+
+    skipped: dict[str, str] = {}
+    chosen = list(dict.fromkeys(names))
+    if not chosen:
+        judged = reasons(case.release)
+        chosen = [name for name, reason in judged.items() if reason is None]
+        skipped = {name: reason for name, reason in judged.items() if reason is not None}
+    attacks = [made(name, own) for name, own in _shared(chosen, options).items()]
+    found: list[AttackResult] = []
+    for one in attacks:
+        try:
+            found += one.run(case)
+        except QueryError as error:
+            if names:
+                raise
+            skipped[one.name] = error.message.rstrip(".")
+    if not found:
+        told = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        raise QueryError(f"no attack applies to this release: {told}.")
+    return found, skipped
+
+
+def _shared(chosen: Sequence[str], options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of every attack. One that is written attack.option is for that attack alone."""
+    from noren.audit import ATTACKS
+
+    out: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+    for option, value in options.items():
+        only, dot, field = option.rpartition(".")
+        takers = [
+            name
+            for name in chosen
+            if name not in ATTACKS or (field in ATTACKS[name].model_fields and field != "name" and only in ("", name))
+        ]
+        if not takers:
+            known = sorted({f for name in chosen for f in ATTACKS[name].model_fields if f != "name"})
+            having = [name for name in ATTACKS if field in ATTACKS[name].model_fields and only in ("", name)]
+            where = f"the attack {only!r}" if dot else "these attacks"
+            hint = f"It belongs to {', '.join(having)}: use --attack." if having else f"Options: {', '.join(known)}."
+            raise QueryError(f"{where}: no option {field!r}.", hint=hint)
+        for name in takers:
+            out[name][field] = _many(name, field, value)
+    return out
+
+
+def _many(name: str, field: str, value: Any) -> Any:
+    """Text as a list where the option takes several values."""
+    from noren.audit import ATTACKS
+
+    if name not in ATTACKS or not isinstance(value, str):
+        return value
+    listed = str(ATTACKS[name].model_fields[field].annotation).startswith(("tuple", "list"))
+    return [part.strip() for part in value.split(",")] if listed else value
+
+
+def _parsed(pairs: Sequence[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    for pair in pairs:
+        name, found, value = pair.partition("=")
+        if not found or not name.strip():
+            raise click.UsageError(f"--option {pair!r} is not NAME=VALUE.")
+        out[name.strip()] = value.strip()
+    return out
+
+
+def _list(as_json: bool) -> None:
+    """Every attack: who attacks, what counts as success, and what can be asked for."""
+    from noren.audit import ATTACKS
+
+    found: list[dict[str, Any]] = []
+    for name, kind in ATTACKS.items():
+        fields = {option: field for option, field in kind.model_fields.items() if option != "name"}
+        options = [
+            {
+                "name": option,
+                "default": None if field.is_required() else field.default,
+                "means": field.description or "",
+            }
+            for option, field in fields.items()
+        ]
+        found.append({"attack": name, "adversary": kind.adversary, "success": kind.success, "options": options})
+    if as_json:
+        echo_json({"attacks": found})
+        return
+    for number, one in enumerate(found):
+        if number:
+            click.echo("")
+        click.echo(f"{one['attack']}")
+        click.echo(f"  Adversary: {one['adversary']}.")
+        click.echo(f"  Success: {one['success']}.")
+        for option in one["options"]:
+            default = "" if option["default"] is None else f" Default: {option['default']}."
+            click.echo(f"  {option['name']}: {option['means']}{default}")
 
 
 def _check_targets(release: Path, plot: Path | None, records: Path | None) -> None:
@@ -101,21 +216,25 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
     if records is not None:
         import polars as pl
 
-        pl.concat([one.records() for one in found], how="diagonal").write_csv(records)
+        pl.concat([one.records() for one in found], how="diagonal_relaxed").write_csv(records)
         out.append(str(records))
     return out
 
 
 def _show(result: AttackResult) -> None:
     facts = result.facts
-    click.echo(f"The {result.attack} attack on {' and '.join(result.target)}")
+    targets = ", ".join(result.target[:-1]) + (" and " if result.target[1:] else "") + "".join(result.target[-1:])
+    click.echo(f"The {result.attack} attack on {targets}")
     click.echo(f"Adversary: {result.adversary}.")
     click.echo(f"Success: {result.success}.")
-    if "prior" in facts:
+    if {"labels", "terms", "prior"} <= facts.keys():
         click.echo(f"Knowledge: {facts['labels']:,} labels, {facts['terms']:,} terms. Prior: {facts['prior']}.")
+    elif "prior_from" in facts:
+        click.echo(f"Prior: how the values are distributed in {facts['prior_from']}.")
     rows = [["before any release", "-", *_figures(result, result.baseline)]]
     for scenario in result.shown:
-        rows.append([scenario.title, f"{scenario.frame.height:,}", *_figures(result, scenario.summary)])
+        figures = _figures(result, scenario.summary, scenario.bounds)
+        rows.append([scenario.title, f"{scenario.frame.height:,}", *figures])
     people = "people" if result.shown[0].by == "person" else "rows"
     columns = ("table", people, *result.titles.values())
     table("What the adversary gains", columns, rows, columns[1:])
@@ -125,6 +244,23 @@ def _show(result: AttackResult) -> None:
         click.echo("These figures rest on the original; keep them with the holder.")
 
 
-def _figures(result: AttackResult, figures: Any) -> list[str]:
-    shares = {"certain", "above_half", "right"}
-    return [f"{figures[name]:.1%}" if name in shares else f"{figures[name]:.3f}" for name in result.titles]
+def _figures(
+    result: AttackResult, figures: Mapping[str, float], bounds: Mapping[str, tuple[float, float]] | None = None
+) -> list[str]:
+    out = []
+    for name in result.titles:
+        share = name in result.shares
+        text = _figure(figures.get(name), share)
+        if bounds and name in bounds:
+            low, high = bounds[name]
+            text += f" ({_figure(low, share)} to {_figure(high, share)})"
+        out.append(text)
+    return out
+
+
+def _figure(value: float | None, share: bool) -> str:
+    if value is None or isnan(value):
+        return "-"
+    if share:
+        return f"{value:.1%}"
+    return f"{value:,.0f}" if abs(value) >= 1000 or isinstance(value, int) else f"{value:.3f}"

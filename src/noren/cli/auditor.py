@@ -1,43 +1,149 @@
-"""Commands of the auditor: verify."""
+"""Commands of the auditor: verify, measure."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren.cli.render import VERDICT_COLUMNS, echo_json, stages, table, verdict_rows
+
+if TYPE_CHECKING:
+    from noren.models.base import Verdict
+
+SHOWN = 5
+MARK = "What stands in all quasi-identifiers of a record that another tool dropped."
 
 
 @click.command(epilog="Example: noren verify release --policy policy.toml --original patients.csv")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--policy", type=click.Path(path_type=Path), help="Check these requirements instead of the claimed ones.")
 @click.option("--original", type=click.Path(path_type=Path), help="The original table: exact closeness, truth in sets.")
+@click.option(
+    "--show",
+    is_flag=False,
+    flag_value=SHOWN,
+    type=click.IntRange(0),
+    default=0,
+    metavar="[N]",
+    help=f"Name the classes that fall short, N per requirement ({SHOWN} if no number is given).",
+)
+@click.option("--suppressed", default="*", show_default=True, help=MARK)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.pass_context
-def verify(ctx: click.Context, release: Path, policy: Path | None, original: Path | None, as_json: bool) -> None:
-    """Recompute every requirement on the cells of RELEASE. Exit code 1 if one does not hold."""
-    from noren.pipeline.verify import verify as check
-    from noren.policy.policy import Policy
-    from noren.release.release import open_release
+def verify(
+    ctx: click.Context,
+    release: Path,
+    policy: Path | None,
+    original: Path | None,
+    show: int,
+    suppressed: str,
+    as_json: bool,
+) -> None:
+    """Recompute every requirement on the cells of RELEASE. Exit code 1 if one does not hold.
 
-    opened = open_release(release)
+    RELEASE is a release directory, or with --policy any CSV, Parquet or Arrow table that another tool made.
+    """
+    from noren.policy.policy import Policy
+
     rules = Policy.load(policy) if policy is not None else None
-    with stages(as_json)("Verifying", opened.records) as progress:
-        verdicts = check(opened, rules, original=original, progress=progress)
+    left_out = 0
+    if release.is_dir() or not release.exists():
+        from noren.pipeline.verify import verify as check
+        from noren.release.release import open_release
+
+        opened = open_release(release)
+        with stages(as_json)("Verifying", opened.records) as progress:
+            verdicts = check(opened, rules, original=original, progress=progress, show=show)
+        records, words = opened.records, "checksums match"
+    else:
+        from noren.pipeline.foreign import verify_table
+
+        if rules is None:
+            raise click.UsageError("A table that is no release is checked against --policy.")
+        if original is not None:
+            raise click.UsageError("--original is for releases.")
+        with stages(as_json)("Verifying", None):
+            foreign, verdicts = verify_table(release, rules, suppressed=suppressed, show=show)
+        records, left_out = foreign.records, foreign.suppressed
+        words = f"{_many(left_out, 'suppressed row')} left out" if left_out else "no suppressed rows"
     failed = [verdict for verdict in verdicts if verdict.holds is False]
     undecided = [verdict for verdict in verdicts if verdict.holds is None]
     if as_json:
         holds = False if failed else None if undecided else True
-        echo_json({"release": str(release), "holds": holds, "verdicts": [vars(verdict) for verdict in verdicts]})
+        told: dict[str, Any] = {"release": str(release), "holds": holds, "records": records, "suppressed": left_out}
+        echo_json(told | {"verdicts": [asdict(verdict) for verdict in verdicts]})
     else:
-        click.echo(f"{release}: {opened.records:,} records, checksums match")
+        click.echo(f"{release}: {records:,} records, {words}")
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))
         for verdict in verdicts:
             if verdict.holds is not True:
-                click.echo(f"{verdict.column}: {verdict.statement}")
+                click.echo(shortfall_line(verdict))
         parts = [f"{len(failed)} of {len(verdicts)} do not hold"] if failed else []
         parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
         fine = "Every requirement holds." if verdicts else "Nothing is required."
         click.echo(f"Requirements: {', '.join(parts)}." if parts else fine)
+        _show_classes(failed)
     ctx.exit(1 if failed else 0)
+
+
+def shortfall_line(verdict: Verdict) -> str:
+    """What was found, what was asked, and how much falls short."""
+    if verdict.holds is False and verdict.short:
+        classes = "1 class" if verdict.short == 1 else f"{verdict.short:,} classes"
+        return (
+            f"{verdict.column}: {verdict.model} {verdict.achieved:.4g}, asked {verdict.required:g}: "
+            f"{classes} ({_many(verdict.breaches, 'record')}) {'falls' if verdict.short == 1 else 'fall'} short"
+        )
+    return f"{verdict.column}: {verdict.statement}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _show_classes(failed: Sequence[Verdict]) -> None:
+    for verdict in failed:
+        if verdict.shortfalls:
+            names = tuple(verdict.shortfalls[0].keys)
+            rows = [[*one.keys.values(), one.records, f"{one.achieved:.4g}"] for one in verdict.shortfalls]
+            title = f"{verdict.model} on {verdict.column}: classes that fall short, largest first"
+            table(title, (*names, "records", "found"), rows, ("records", "found"))
+
+
+@click.command(epilog="Example: noren measure arx.csv --quasi age,sex,zip --sensitive disease")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--policy", type=click.Path(path_type=Path), help="Roles, hierarchies and orders of the columns.")
+@click.option("--quasi", multiple=True, help="Quasi-identifiers: age,sex,zip. Repeatable; instead of a policy.")
+@click.option("--sensitive", multiple=True, help="Sensitive columns. Repeatable; instead of a policy.")
+@click.option("--suppressed", default="*", show_default=True, help=MARK)
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+def measure(
+    data: Path, policy: Path | None, quasi: tuple[str, ...], sensitive: tuple[str, ...], suppressed: str, as_json: bool
+) -> None:
+    """What DATA achieves in every privacy model: k, alpha, l, t, (tau, l), beta, delta and so on.
+
+    DATA is a release directory, or any table with --policy or with --quasi and --sensitive.
+    """
+    from noren.cli.render import split_by
+    from noren.pipeline.measure import measure as run
+
+    with stages(as_json)("Measuring", None):
+        found = run(data, policy, quasi=split_by(quasi), sensitive=split_by(sensitive), suppressed=suppressed)
+    if as_json:
+        echo_json(found.to_dict())
+        return
+    left_out = f", {found.suppressed:,} suppressed" if found.suppressed else ""
+    click.echo(f"{found.name}: {found.records:,} records{left_out}; found by {', '.join(found.quasi) or 'nothing'}")
+    rows = []
+    for one in found.found:
+        others = ", ".join(f"{name} = {value}" for name, value in one.given.items())
+        better = "more" if one.higher_is_safer else "less"
+        rows.append([one.column, one.model, others, one.parameter, f"{one.achieved:.4g}", better, one.basis])
+    columns = ("column", "model", "with", "figure", "found", "safer", "ground")
+    table("What the table achieves", columns, rows, ("found",))
+    for what, why in found.skipped.items():
+        click.echo(f"{what}: {why}")

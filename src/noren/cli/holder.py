@@ -64,11 +64,9 @@ def anonymize(
     from noren.pipeline.anonymize import run
 
     if report is not None:
-        if to.resolve() in (report.resolve(), *report.resolve().parents):
-            hint = "The report is for the holder only: put it elsewhere."
-            raise DataError(f"{report} lies inside the release.", hint=hint)
-        if report.exists():
-            raise DataError(f"{report} exists already.", hint="Choose another name, or remove it first.")
+        from noren.report.page import refuse_target
+
+        refuse_target(report, to)
     outcome = run(
         data,
         policy,
@@ -79,9 +77,9 @@ def anonymize(
     )
     facts = outcome.facts
     if report is not None:
-        from noren.report.page import holder_report, write_page
+        from noren.report.page import holder_page
 
-        write_page(report, holder_report(outcome))
+        holder_page(outcome, policy=policy, original=data, attacks=None, stage=stages(as_json)).save(report)
     if as_json:
         echo_json(
             {

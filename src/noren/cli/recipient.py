@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -75,7 +76,7 @@ def estimate(
     if plot is not None:
         result.save_plot(plot, kind)
     if csv_file is not None:
-        result.frame.write_csv(csv_file)
+        _write_csv(result.frame, csv_file)
     if as_json:
         echo_json(result.to_dict())
         return
@@ -114,6 +115,18 @@ def count(
         echo_json(vars(result))
     else:
         click.echo(str(result))
+
+
+def _write_csv(frame: Any, path: Path) -> None:
+    """The estimate as CSV; labels and titles that a spreadsheet would run as formulas stand behind an apostrophe."""
+    import polars as pl
+
+    from noren.release.convert import guarded, guarded_text
+
+    texts = [
+        pl.Series(c.name, guarded(c.to_arrow().cast("large_string")), pl.String) for c in frame if c.dtype == pl.String
+    ]
+    frame.with_columns(texts).rename({name: guarded_text(name) for name in frame.columns}).write_csv(path)
 
 
 def _iterations(quiet: bool):  # type: ignore[no-untyped-def]

@@ -11,6 +11,10 @@ from typing import Any
 from noren.errors import DataError
 from noren.io.source import BATCH_ROWS, check_columns
 
+UNPACKED = 1 << 30
+"""Bytes that a row group of a Parquet file may unpack to in any case: 1 GB."""
+RATIO = 1000
+"""Beyond that, how many times the size of the file."""
 UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
 
 
@@ -63,8 +67,18 @@ class ParquetSource:
                 self.columns = check_columns(file.schema_arrow.names, self.name)
                 self.rows: int | None = file.metadata.num_rows
                 self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
-        except (pa.ArrowException, OSError):
+                self._refuse_bombs(file.metadata)
+        except (pa.ArrowException, OSError, UnicodeError):
             raise self._unreadable() from None
+
+    def _refuse_bombs(self, metadata: Any) -> None:
+        """A file that claims to unpack to far more than its size is refused before anything of it is read."""
+        largest = max((metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)), default=0)
+        if largest > UNPACKED + RATIO * self.path.stat().st_size:
+            raise DataError(
+                f"{self.path}: a row group claims to unpack to more than {RATIO} times the size of the file.",
+                hint="If it is your own file, write it again with smaller row groups.",
+            )
 
     def _unreadable(self) -> DataError:
         return DataError(f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again.")
@@ -77,8 +91,9 @@ class ParquetSource:
         try:
             with pq.ParquetFile(self.path, read_dictionary=dictionaries, pre_buffer=False) as file:
                 for part in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+                    part.validate(full=True)  # texts that are not UTF-8, places outside a dictionary
                     yield blank(part, self.missing_values)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeError):
             raise self._unreadable() from None
 
 
@@ -92,8 +107,11 @@ class IpcSource:
         self.path = path
         self.name = str(path)
         self.missing_values = missing_values
-        with self._open() as reader:
-            self.columns = check_columns(reader.schema.names, self.name)
+        try:
+            with self._open() as reader:
+                self.columns = check_columns(reader.schema.names, self.name)
+        except UnicodeError:
+            raise self._unreadable() from None
 
     def _open(self) -> Any:
         import pyarrow as pa
@@ -119,6 +137,7 @@ class IpcSource:
                 else:
                     parts = iter(reader)
                 for part in parts:
+                    part.validate(full=True)  # offsets that point outside would be followed otherwise
                     for start in range(0, part.num_rows, BATCH_ROWS):
                         yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
         except (pa.ArrowException, OSError):

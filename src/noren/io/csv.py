@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,18 @@ from noren.io.source import check_columns
 SEPARATORS = ",;\t|"
 SAMPLE_BYTES = 1 << 18
 BLOCK_BYTES = 8 << 20
+MAGIC = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+}
+"""First bytes of files that are no text, whatever their name says."""
+BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a file raises that is cut off, damaged or out of reach."""
 
 
 class CsvSource:
@@ -35,6 +48,12 @@ class CsvSource:
         self.name = str(path)
         notes: list[str] = []
         sample = _sample(path)
+        for first, what in MAGIC.items():
+            if sample.startswith(first) and not (first == b"BZh" and sample.isascii()):
+                raise DataError(
+                    f"{path}: not CSV text but {what}.",
+                    hint="Unpack it, or give it the suffix of what it is: .csv, .csv.gz, .parquet, .arrow.",
+                )
         if not sample.strip():
             raise DataError(f"{path}: empty file.", hint="The first line must hold the column names.")
         if encoding is None:
@@ -75,6 +94,8 @@ class CsvSource:
         except (pa.ArrowException, UnicodeError) as error:
             if "Empty CSV file" not in str(error):  # a header without even a line break
                 raise self._explain(error) from None
+        except BROKEN:
+            raise _unreadable(self.path) from None
 
     def _open(self, columns: Sequence[str], refuse: Callable[[Any], str], *, threads: bool) -> Any:
         import pyarrow as pa
@@ -83,7 +104,7 @@ class CsvSource:
         utf8 = self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
         text_type = pa.dictionary(pa.int32(), pa.string())
         return pv.open_csv(
-            pa.input_stream(str(self.path)),
+            pa.input_stream(str(self.path), compression="gzip" if _gzipped(self.path) else None),
             read_options=pv.ReadOptions(
                 block_size=BLOCK_BYTES,
                 encoding="utf8" if utf8 else self.encoding,
@@ -109,7 +130,7 @@ class CsvSource:
     def _has_quotes(self) -> bool:
         """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
         if not hasattr(self, "_quotes"):
-            self._quotes = _contains_byte(self.path, b'"')
+            self._quotes = contains_byte(self.path, b'"')
         return self._quotes
 
     def _ragged_row(self) -> tuple[int, int, int] | None:
@@ -129,7 +150,7 @@ class CsvSource:
             with self._open(self.columns[:1], refuse, threads=False) as reader:
                 for _ in reader:
                     pass
-        except (pa.ArrowException, UnicodeError):
+        except (pa.ArrowException, UnicodeError, *BROKEN):
             pass
         return found[0] if found else None
 
@@ -154,17 +175,26 @@ class CsvSource:
 
 def _sample(path: Path) -> bytes:
     try:
-        if path.suffix.lower() == ".gz":
+        if _gzipped(path):
             with gzip.open(path) as file:
                 return file.read(SAMPLE_BYTES)
         with path.open("rb") as raw:
             return raw.read(SAMPLE_BYTES)
-    except (OSError, EOFError):
-        raise DataError(f"{path}: cannot be read.", hint="Is the file complete, and may you read it?") from None
+    except BROKEN:
+        raise _unreadable(path) from None
 
 
-def _contains_byte(path: Path, byte: bytes) -> bool:
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
+def _gzipped(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _unreadable(path: Path) -> DataError:
+    return DataError(f"{path}: cannot be read.", hint="Is the file complete, and may you read it?")
+
+
+def contains_byte(path: Path, byte: bytes) -> bool:
+    """Whether the byte stands anywhere in the (unpacked) file."""
+    opener = gzip.open if _gzipped(path) else open
     with opener(path, "rb") as file:
         while chunk := file.read(1 << 22):
             if byte in chunk:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,12 @@ from noren.engines.encode import as_dictionary, encode_labels, label_counts
 from noren.engines.terms import encode_terms
 from noren.errors import DataError, PolicyError, Problem
 from noren.io.source import Source
+from noren.models.base import Verdict
+from noren.pipeline.verify import check_store, verify
+from noren.policy.policy import Policy
+from noren.policy.reading import open_table
 from noren.release.manifest import ColumnEntry
+from noren.release.release import Release, open_release
 from noren.release.store import MemoryStore
 from noren.schema.domain import MISSING, Domain, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
@@ -28,6 +34,8 @@ from noren.schema.roles import Role
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 SUPPRESSED = "*"
+MOST_LABELS = 1 << 14
+"""Up to so many different texts of a quasi-identifier are coded."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +67,23 @@ def read_foreign(
     rows = len(next(iter(columns.values()))) if columns else 0
     if not names or not rows:
         why = "it has a header but no rows" if names else "none of its columns has a role to be checked"
-        raise DataError(
-            f"{source.name}: nothing to check: {why}.", hint="Name quasi-identifiers and sensitive columns."
-        )
+        hint = "Give a table with at least one record." if names else "Name quasi-identifiers and sensitive columns."
+        raise DataError(f"{source.name}: nothing to check: {why}.", hint=hint)
     keep = _kept(columns, quasi, suppressed)
     if not keep.all():
         chosen = np.flatnonzero(keep)
         columns = {name: column.take(chosen) for name, column in columns.items()}
     if not keep.any():
-        raise DataError(f"{source.name}: every row is suppressed.", hint="Give a table with at least one record.")
+        raise DataError(
+            f"{source.name}: every row has {suppressed!r} in all quasi-identifiers, so every record was dropped.",
+            hint="If they are one class of records instead, say so: suppressed = None, or --suppressed ''.",
+        )
     entries: list[ColumnEntry] = []
     cells: dict[str, Cells] = {}
     trees, orders, known = hierarchies or {}, values or {}, knowledge or {}
     for name in names:
         if roles[name] is Role.QUASI_IDENTIFIER:
-            entry, found = _open(name, roles[name], columns[name])
+            entry, found = _key(name, roles[name], columns[name])
         elif roles[name] is Role.QUASI_SENSITIVE:
             entry, found = _terms(name, columns[name], known[name], list(known).index(name) + 1)
         else:
@@ -84,15 +94,66 @@ def read_foreign(
     return Foreign(source.name, tuple(entries), MemoryStore(cells), number, rows - number, dict(known))
 
 
-def _columns(source: Source, names: Sequence[str]) -> dict[str, Any]:
-    import pyarrow as pa
+def verify_table(
+    data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED, show: int = 0
+) -> tuple[Foreign, list[Verdict]]:
+    """Check a table that another tool made against the requirements of a policy."""
+    source = open_table(data, policy)
+    roles = {name: attribute.role for name, attribute in policy.attributes.items()}
+    values = {n: a.values for n, a in policy.attributes.items() if a.values is not None}
+    foreign = read_foreign(
+        source,
+        roles,
+        hierarchies=policy.hierarchies,
+        values=values,
+        knowledge=policy.knowledge,
+        suppressed=suppressed,
+    )
+    require, entries = policy.require, foreign.entries
+    verdicts = check_store(foreign.store, entries, require, {}, knowledge=foreign.knowledge, show=show)
+    for name in source.columns:
+        role = roles.get(name)
+        if role is None or role is Role.IDENTIFIER:
+            why = "which the policy does not name" if role is None else "which the policy calls an identifier"
+            text, n = f"the table has the column {name!r}, {why}", foreign.records
+            verdicts.append(Verdict("published-columns", name, 0.0, 1.0, False, "the release alone", n, n, text))
+    return foreign, verdicts
 
+
+def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED) -> bool:
+    """Whether a table or a release meets every requirement of a policy: true or false, and nothing else."""
+    rules = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
+        release = table if isinstance(table, Release) else open_release(table)
+        return all(verdict.holds is True for verdict in verify(release, rules))
+    return all(verdict.holds is True for verdict in verify_table(table, rules, suppressed=suppressed)[1])
+
+
+def _columns(source: Source, names: Sequence[str]) -> dict[str, Any]:
     parts: dict[str, list[Any]] = {name: [] for name in names}
     for batch in source.batches(names):
         for name in names:
-            column = batch.column(name)
-            parts[name].append(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
-    return {name: pa.chunked_array(found).combine_chunks() for name, found in parts.items() if found}
+            parts[name].append(batch.column(name))
+    return {name: _joined(found) for name, found in parts.items() if found}
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """One column from its parts. Dictionaries stay, where Arrow can unite them: texts without a null among them."""
+    import pyarrow as pa
+
+    dictionaries = [part for part in parts if isinstance(part, pa.DictionaryArray)]
+    fit = [pa.types.is_string(part.type.value_type) and not part.dictionary.null_count for part in dictionaries]
+    if dictionaries and not (all(fit) and len({part.type for part in parts}) == 1):
+        parts = [_decoded(part) if isinstance(part, pa.DictionaryArray) else part for part in parts]
+    return pa.chunked_array(parts).unify_dictionaries().combine_chunks()
+
+
+def _decoded(part: Any) -> Any:
+    """A column without its dictionary. Views of text, as Polars has them, are copied first: Arrow cannot take them."""
+    import pyarrow as pa
+
+    known, view = part.dictionary, pa.types.is_string_view(part.type.value_type)
+    return (known.cast(pa.string()) if view else known).take(part.indices)
 
 
 def _kept(columns: Mapping[str, Any], quasi: Sequence[str], suppressed: str | None) -> np.ndarray:
@@ -107,8 +168,24 @@ def _kept(columns: Mapping[str, Any], quasi: Sequence[str], suppressed: str | No
     return ~gone
 
 
+def _key(name: str, role: Role, column: Any) -> tuple[ColumnEntry, Cells]:
+    """A quasi-identifier as its texts, numbers written as a person would.
+
+    Few texts are coded, since numbers are grouped faster. A cell that says "(missing)" is not a missing cell, which a
+    list of values could not tell apart.
+    """
+    labels, _, missing = label_counts(column, name)
+    listed = (*dict.fromkeys(labels), *([MISSING] if missing else ()))
+    if len(listed) > MOST_LABELS or MISSING in labels:
+        return _open(name, role, column)
+    domain = Domain(listed)
+    codes, _ = encode_labels(column, name, domain)
+    entry = ColumnEntry(name=name, role=role, form="value", kind="string", values=listed, domain_source="data")
+    return entry, ValueCells(len(domain), codes)
+
+
 def _open(name: str, role: Role, column: Any) -> tuple[ColumnEntry, Cells]:
-    """A quasi-identifier as its texts, numbers written as a person would."""
+    """A quasi-identifier as its texts themselves."""
     texts, positions = as_dictionary(column, name)
     import pyarrow as pa
 
@@ -121,8 +198,11 @@ def _secret(
 ) -> tuple[ColumnEntry, Cells]:
     """A sensitive column as values; as nodes where some cells are inner nodes of its hierarchy."""
     labels, _, missing = label_counts(column, name)
+    missing += MISSING in labels  # a release writes missing cells so
+    labels = [label for label in dict.fromkeys(labels) if label != MISSING]
     if hierarchy is not None:
-        strange = [label for label in labels if label not in hierarchy.leaves]
+        leaves = set(hierarchy.leaves)
+        strange = [label for label in labels if label not in leaves]
         if strange:
             return _nodes(name, role, column, hierarchy, strange, missing)
     kind = infer_kind(labels)
@@ -133,9 +213,7 @@ def _secret(
     kind = "string" if missing or order is not None else kind
     domain = Domain(tuple(listed), kind, "policy" if order is not None else "data")
     codes, _ = encode_labels(column, name, domain)
-    tree = None
-    if hierarchy is not None and not missing:
-        tree = hierarchy.restricted(domain.values).levels
+    tree = None if hierarchy is None else hierarchy.restricted(domain.values).levels
     entry = ColumnEntry(
         name=name, role=role, form="value", kind=kind, values=domain.values, domain_source=domain.source, hierarchy=tree
     )

@@ -40,6 +40,7 @@ def check_store(
     meanings: Mapping[str, PublishedColumn] | None = None,
     tables: Mapping[str, GroupTable] | None = None,
     knowledge: Mapping[str, Knowledge] | None = None,
+    show: int = 0,
 ) -> list[Verdict]:
     """One pass over the cells that the requirements name. `meanings` replaces what the manifest says of a column."""
     published = {entry.name: entry.published for entry in columns}
@@ -56,6 +57,8 @@ def check_store(
             hint=f"It has {', '.join(evidence.columns)}.",
         )
     checks = [check for model in requirements for check in model.checks(evidence)]
+    for check in checks:
+        check.show = show
     names = {name for check in checks for name in check.needs}
     wanted = [entry for entry in columns if entry.name in names]
     if wanted:
@@ -85,15 +88,16 @@ def verify(
     *,
     original: Any = None,
     progress: Progress | None = None,
+    show: int = 0,
 ) -> list[Verdict]:
     """Check a release against a policy, or against the requirements it claims itself.
 
     Without the original, closeness is judged from the published design where that suffices, else from an estimate of
     the overall distribution; the verdict says which. With the original, its exact distribution is used, and every
-    value must be possible often enough.
+    value must be possible often enough. `show` names up to so many classes that fall short, per requirement.
     """
     requirements = list(policy.require if policy is not None else claimed(release))
-    overall = _overall(release, requirements, policy, original)
+    overall = overall_distributions(release, requirements, policy, original)
     truth = {} if original is None else true_terms(release, policy, original)
     overall |= priors(truth)
     meanings = {} if policy is None else _declared(release, requirements, policy)
@@ -107,7 +111,7 @@ def verify(
 
     store, columns = release._store, release.manifest.columns
     tables, knowledge = release.tables, release.knowledge
-    verdicts = check_store(store, columns, requirements, overall, count, meanings, tables, knowledge)
+    verdicts = check_store(store, columns, requirements, overall, count, meanings, tables, knowledge, show)
     if policy is not None:
         verdicts += _unwanted(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
@@ -209,9 +213,10 @@ def claimed(release: Release) -> list[Model]:
     return models
 
 
-def _overall(
+def overall_distributions(
     release: Release, requirements: Sequence[Model], policy: Policy | None, original: Any
 ) -> dict[str, Overall]:
+    """What closeness of decoy columns is judged against: the original's shares, or an estimate from the release."""
     plain = {name for name, design in release.designs.items() if isinstance(design, DecoyDesign)}
     names = [n for m in requirements if isinstance(m, TCloseness) for n in m.on if n in plain]
     names = list(dict.fromkeys(names))

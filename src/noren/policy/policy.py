@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,15 @@ from noren.schema.attribute import Attribute, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, read_priors
 from noren.schema.roles import Role
+
+MOST_BYTES = 1 << 26
+"""Size of the largest policy file that is read: 64 MB."""
+DEEPEST = 100
+"""Tables inside tables; trees of hierarchies may be as deep."""
+KEY = re.compile(r"[^=,#\]]*")
+"""What may be a key: the beginning of a line."""
+LARGEST = 2**31 - 1
+"""The largest whole number that any parameter may have."""
 
 
 class DataOptions(BaseModel):
@@ -76,6 +86,7 @@ class Policy:
         knowledge = reader.knowledge(attributes)
         reader.cross_check(attributes, require, method, randomness, hierarchies)
         reader.problems += knowledge_problems(knowledge, require, method) + member_problems(attributes)
+        reader.sizes(require, method)
         reader.markers(attributes, data)
         if reader.problems:
             raise PolicyError(reader.problems, source=self.source)
@@ -95,7 +106,11 @@ class Policy:
         """Read a policy file. Paths in it are relative to its directory."""
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            with path.open("rb") as file:
+                raw = file.read(MOST_BYTES + 1)
+            if len(raw) > MOST_BYTES:
+                raise PolicyError([Problem("", f"more than {MOST_BYTES >> 20} MB.")], source=str(path))
+            text = raw.decode("utf-8-sig").replace("\r\n", "\n")
         except FileNotFoundError:
             hint = "Draft one with: noren init data.csv"
             raise PolicyError([Problem("", "no such file.", hint)], source=str(path)) from None
@@ -106,10 +121,19 @@ class Policy:
     @classmethod
     def parse(cls, text: str, *, source: str = "policy", base: Path | None = None) -> Policy:
         """Read a policy from TOML text."""
+        deep = [Problem("", f"tables are nested more than {DEEPEST} deep.")]
+        if any(KEY.match(line)[0].count(".") > 2 * DEEPEST for line in text.splitlines()):  # type: ignore[index]
+            raise PolicyError(deep, source=source)  # tomllib would take minutes over such a key
         try:
             raw = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PolicyError([Problem("", f"not valid TOML: {error}.")], source=source) from None
+        except ValueError:  # tomllib lets Python refuse a number of thousands of digits
+            raise PolicyError([Problem("", "not valid TOML: a number is too long.")], source=source) from None
+        except RecursionError:
+            raw = None
+        if raw is None or _too_deep(raw):
+            raise PolicyError(deep, source=source)
         known = {"title", "attributes", "require", "method", "data", "randomness"}
         strange = [Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known]
         if "attributes" not in raw:
@@ -277,6 +301,15 @@ class _Reader:
                 hint = "Remove it from one of them: a value that is never true hides nothing."
                 self.problems.append(Problem(f"attributes.{name}.values", message, hint))
 
+    def sizes(self, require: Mapping[int, Model], method: Method) -> None:
+        """Whole numbers that no table can mean, and that arithmetic on counts cannot hold."""
+        parts: list[tuple[str, BaseModel]] = [(f"require[{number}]", model) for number, model in require.items()]
+        for where, part in [*parts, ("method", method)]:
+            for key, value in part.model_dump().items():
+                if any(isinstance(one, int) and abs(one) > LARGEST for one in _leaves(value)):
+                    message = f"a whole number beyond {LARGEST:,}."
+                    self.problems.append(Problem(f"{where}.{key}", message, "No table is that large."))
+
     def cross_check(
         self,
         attributes: Mapping[str, Attribute],
@@ -309,3 +342,30 @@ class _Reader:
         if randomness.secret is not None and key is None:
             hint = "A secret needs a record key: the column that names a person."
             self.problems.append(Problem("randomness.record_key", "missing.", hint))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Everything inside tables and lists."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+        else:
+            yield one
+
+
+def _too_deep(raw: Any) -> bool:
+    level = [raw]
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for one in level
+            for child in (one.values() if isinstance(one, dict) else one)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True

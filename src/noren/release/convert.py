@@ -14,6 +14,12 @@ from noren.errors import ReleaseError
 from noren.release.manifest import ColumnEntry
 from noren.schema.domain import MISSING, number_text
 
+ESCAPE = "'"
+FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
+"""What a spreadsheet takes for the beginning of a formula, or skips to find one."""
+_GUARDED = f"^[{ESCAPE}{FORMULA.replace('-', chr(92) + '-')}]"
+_NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$"
+
 
 def arrow_type(entry: ColumnEntry) -> Any:
     """The Arrow type of one value of the column."""
@@ -65,6 +71,39 @@ def to_json_text(entry: ColumnEntry, cells: SetCells | TermCells) -> Any:
         offsets = np.arange(len(cells) + 1, dtype=np.int32) * entry.design.eta
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), flat), ", ")
     return pc.binary_join_element_wise(pa.scalar("["), joined, pa.scalar("]"), "")
+
+
+def guarded(column: Any) -> Any:
+    """Texts for CSV, with an apostrophe before those that a spreadsheet would run as formulas.
+
+    Texts that begin with an apostrophe get another one, so that taking one off gives every text back. Plain numbers
+    such as -5 stay as they are: nothing runs in them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return column
+    risky = pc.and_not(pc.match_substring_regex(column, _GUARDED), pc.match_substring_regex(column, _NUMBER))
+    escaped = pc.binary_join_element_wise(pa.scalar(ESCAPE, column.type), column, pa.scalar("", column.type))
+    return pc.if_else(risky, escaped, column)
+
+
+def unguarded(column: Any) -> Any:
+    """The texts of `guarded`, or of a dictionary of them, as they were."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.DictionaryArray):
+        return pa.DictionaryArray.from_arrays(column.indices, unguarded(column.dictionary))
+    return pc.replace_substring_regex(column, f"^{ESCAPE}", "", max_replacements=1)
+
+
+def guarded_text(text: str) -> str:
+    """The same for one text, such as a column's name."""
+    import pyarrow as pa
+
+    return str(guarded(pa.array([text], pa.string()))[0].as_py())
 
 
 def from_arrow(entry: ColumnEntry, column: Any) -> Cells:

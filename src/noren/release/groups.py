@@ -10,7 +10,7 @@ import numpy as np
 
 from noren.cells import GroupTable, ValueCells
 from noren.errors import DataError, ReleaseError
-from noren.release.convert import as_integers, from_arrow, to_arrow
+from noren.release.convert import as_integers, from_arrow, guarded, to_arrow, unguarded
 from noren.release.manifest import ColumnEntry
 
 COLUMNS = ("group", "value", "count")
@@ -34,16 +34,23 @@ def write_groups(path: Path, entry: ColumnEntry, table: GroupTable) -> None:
     else:
         import pyarrow.csv as pv
 
-        pv.write_csv(written, path, pv.WriteOptions(quoting_style="needed"))
+        pv.write_csv(guarded_table(written), path, pv.WriteOptions(quoting_style="needed"))
 
 
-def read_groups(path: Path, entry: ColumnEntry) -> GroupTable:
+def guarded_table(table: Any) -> Any:
+    """A side table for CSV, its texts guarded."""
+    import pyarrow as pa
+
+    return pa.table({name: guarded(table.column(name).combine_chunks()) for name in table.column_names})
+
+
+def read_groups(path: Path, entry: ColumnEntry, escaped: bool = True) -> GroupTable:
     """A group table from its file; anything but a complete and sorted list of groups is refused."""
     import pyarrow as pa
 
     damaged = ReleaseError(f"{path}: not the groups of {entry.name!r}.", hint="Ask for the release again.")
     try:
-        columns = read_columns(path, COLUMNS)
+        columns = read_columns(path, COLUMNS, escaped)
         cells = from_arrow(value_entry(entry), columns["value"])
         group, count = as_integers(columns["group"]), as_integers(columns["count"])
         assert isinstance(cells, ValueCells)
@@ -57,8 +64,8 @@ def read_groups(path: Path, entry: ColumnEntry) -> GroupTable:
     return table
 
 
-def read_columns(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Those of the named columns that a side table has."""
+def read_columns(path: Path, names: Sequence[str], escaped: bool = True) -> dict[str, Any]:
+    """Those of the named columns that a side table has. In CSV, `escaped` texts stand behind apostrophes."""
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
@@ -73,7 +80,8 @@ def read_columns(path: Path, names: Sequence[str]) -> dict[str, Any]:
     source = CsvSource(path, separator=",", encoding="utf-8")
     wanted = [name for name in names if name in source.columns]
     batches = list(source.batches(wanted))
-    return {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in wanted}
+    found = {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in wanted}
+    return {name: unguarded(column) for name, column in found.items()} if escaped else found
 
 
 def _joined(column: Any) -> Any:

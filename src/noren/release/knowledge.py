@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from noren.errors import DataError, ReleaseError
-from noren.release.groups import read_columns
+from noren.release.groups import guarded_table, read_columns
 from noren.release.manifest import ColumnEntry
 from noren.schema.knowledge import Knowledge, KnowledgeError
 
@@ -71,29 +71,31 @@ def _write(path: Path, knowledge: Knowledge) -> None:
     else:
         import pyarrow.csv as pv
 
-        pv.write_csv(table, path, pv.WriteOptions(quoting_style="needed"))
+        pv.write_csv(guarded_table(table), path, pv.WriteOptions(quoting_style="needed"))
 
 
-def read_knowledge(directory: Path, columns: Iterable[ColumnEntry], suffix: str) -> dict[str, Knowledge]:
+def read_knowledge(
+    directory: Path, columns: Iterable[ColumnEntry], suffix: str, escaped: bool = True
+) -> dict[str, Knowledge]:
     """The knowledge of every column of terms; one object for columns that share a table."""
     out: dict[str, Knowledge] = {}
     for number, entries in numbered(columns).items():
         path = knowledge_path(directory, number, suffix)
-        found = _read(path)
+        found = _read(path, escaped)
         out |= {entry.name: found for entry in entries}
     return out
 
 
-def _read(path: Path) -> Knowledge:
+def _read(path: Path, escaped: bool) -> Knowledge:
     import pyarrow as pa
 
     try:
-        columns = read_columns(path, COLUMNS)
+        columns = read_columns(path, COLUMNS, escaped)
         label, term = (columns[name].cast(pa.string()).to_pylist() for name in COLUMNS[:2])
         if None in label:
             raise _damaged(path)
         extras = {
-            name: dict(zip(label, columns[name].cast(pa.float64()).to_pylist(), strict=True))
+            name: _one_each(label, columns[name].cast(pa.float64()).to_pylist())
             for name in COLUMNS[2:]
             if name in columns
         }
@@ -101,6 +103,14 @@ def _read(path: Path) -> Knowledge:
         return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"))
     except (pa.ArrowException, DataError, KnowledgeError, KeyError, ValueError, TypeError, OSError):
         raise _damaged(path) from None
+
+
+def _one_each(labels: list[str], numbers: list[float]) -> dict[str, float]:
+    """The number of every label, which all of its lines repeat."""
+    out = dict(zip(labels, numbers, strict=True))
+    if any(out[label] != number for label, number in zip(labels, numbers, strict=True)):
+        raise ValueError("a label has two numbers")
+    return out
 
 
 def _damaged(path: Path) -> ReleaseError:

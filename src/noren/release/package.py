@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,9 @@ from pydantic import ValidationError
 
 from noren.cells import CellBatch, GroupTable
 from noren.errors import ReleaseError
+from noren.io.csv import contains_byte
+from noren.release.bounds import check_size
+from noren.release.convert import ESCAPE, FORMULA, guarded_text
 from noren.release.groups import COLUMNS, read_groups, write_groups
 from noren.release.knowledge import knowledge_numbers, knowledge_path, numbered, read_knowledge, write_knowledge
 from noren.release.manifest import ColumnEntry, Manifest
@@ -28,6 +32,8 @@ from noren.release.store import CsvStore, ParquetStore, Store, write_data
 from noren.schema.knowledge import Knowledge
 
 DESCRIPTOR = "datapackage.json"
+MOST_BYTES = 1 << 28
+"""Size of the largest descriptor that is read: 256 MB."""
 FileFormat = Literal["parquet", "csv"]
 MEDIA = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 
@@ -41,27 +47,32 @@ def refuse_existing(target: Path) -> None:
 
 @contextmanager
 def aside(target: Path) -> Iterator[Path]:
-    """A private directory beside the target that becomes it at the end, or vanishes with the parents made for it."""
+    """A private directory beside the target that becomes it at the end, or vanishes with the parents made for it.
+
+    The renaming is the last thing that touches a file: whatever interrupts it, there is a whole release or none.
+    """
     refuse_existing(target)
     new_parents = [parent for parent in target.parents if not parent.exists()]
+    work: Path | None = None
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
-    except OSError as error:
-        raise ReleaseError(
-            f"{target} cannot be made: {error.strerror}.", hint="Name a place where you may make a directory."
-        ) from None
-    try:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent))
+        except OSError as error:
+            raise ReleaseError(
+                f"{target} cannot be made: {error.strerror}.", hint="Name a place where you may make a directory."
+            ) from None
         yield work
         refuse_existing(target)
         os.chmod(work, 0o755)
         os.rename(work, target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-        if not target.exists():
-            for parent in new_parents:
-                with suppress(OSError):
-                    parent.rmdir()
+    except BaseException:
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
+        for parent in new_parents:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
 
 
 def checksum(path: Path) -> str:
@@ -86,8 +97,8 @@ def write_cells(
     return path, rows
 
 
-def store_for(path: Path) -> Store:
-    return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path)
+def store_for(path: Path, escaped: bool = True) -> Store:
+    return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path, escaped)
 
 
 def write_tables(
@@ -103,9 +114,11 @@ def write_tables(
     write_knowledge(directory, columns, knowledge, f".{file_format}")
 
 
-def read_tables(directory: Path, columns: Iterable[ColumnEntry], suffix: str) -> dict[str, GroupTable]:
+def read_tables(
+    directory: Path, columns: Iterable[ColumnEntry], suffix: str, escaped: bool = True
+) -> dict[str, GroupTable]:
     """The group tables that stand in the directory."""
-    return {entry.name: read_groups(directory / f"groups-{n}{suffix}", entry) for n, entry in grouped(columns)}
+    return {entry.name: read_groups(directory / f"groups-{n}{suffix}", entry, escaped) for n, entry in grouped(columns)}
 
 
 def grouped(columns: Iterable[ColumnEntry]) -> list[tuple[int, ColumnEntry]]:
@@ -115,12 +128,13 @@ def grouped(columns: Iterable[ColumnEntry]) -> list[tuple[int, ColumnEntry]]:
 
 def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
     """Write datapackage.json for the data file and the group tables that stand in the directory."""
-    block = manifest.model_dump(mode="json")
-    schema: dict[str, Any] = {"fields": [_field(entry) for entry in manifest.columns]}
+    block = _standard(manifest.model_dump(mode="json"))
+    title = guarded_text if data.suffix == ".csv" else str
+    schema: dict[str, Any] = {"fields": [_field(entry) | {"name": title(entry.name)} for entry in manifest.columns]}
     tables = grouped(manifest.columns)
     if tables:
         schema["foreignKeys"] = [
-            {"fields": [entry.name], "reference": {"resource": f"groups-{number}", "fields": ["group"]}}
+            {"fields": [title(entry.name)], "reference": {"resource": f"groups-{number}", "fields": ["group"]}}
             for number, entry in tables
         ]
     resources = [_resource("data", data, schema)]
@@ -148,7 +162,19 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
     path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
+def _standard(value: Any) -> Any:
+    """JSON has no word for an infinite edge; a text says it, and is read as the number."""
+    if isinstance(value, dict):
+        return {key: _standard(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_standard(one) for one in value]
+    infinite = isinstance(value, float) and not isfinite(value)
+    return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[repr(value)] if infinite else value
+
+
 def _resource(name: str, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
+    if path.suffix == ".csv" and contains_byte(path, ESCAPE.encode()):  # without one nothing was escaped
+        schema = schema | {"escape": {"before": list(ESCAPE + FORMULA), "prefix": ESCAPE}}
     return {
         "name": name,
         "path": path.name,
@@ -184,22 +210,24 @@ def _field(entry: ColumnEntry) -> dict[str, Any]:
     return field
 
 
-def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable], dict[str, Knowledge]]:
-    """The manifest, data file, group and knowledge tables of a release directory, after all checks."""
+def read_package(directory: Path) -> tuple[Manifest, Store, dict[str, GroupTable], dict[str, Knowledge]]:
+    """The manifest, cells, group and knowledge tables of a release directory, after all checks."""
     descriptor = directory / DESCRIPTOR
-    if not directory.is_dir() or not descriptor.is_file():
+    if not directory.is_dir() or descriptor.is_symlink() or not descriptor.is_file():
         raise ReleaseError(
             f"{directory}: no release here ({DESCRIPTOR} is missing).", hint="Name the directory of a release."
         )
     try:
-        package = json.loads(descriptor.read_text(encoding="utf-8"))
+        package = _parsed(descriptor)
         block = dict(package["noren"])
         stated = block.pop("sha256")
         files = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"]]
+        escaped = any("escape" in item.get("schema", {}) for item in package["resources"])
         name = files[0][0]
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        digest = manifest_digest(block)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
-    if stated != manifest_digest(block):
+    if stated != digest:
         raise _tampered(descriptor, "its manifest does not match its checksum")
     if name not in ("data.parquet", "data.csv"):
         raise _tampered(descriptor, "it names a data file that no release has")
@@ -210,17 +238,42 @@ def read_package(directory: Path) -> tuple[Manifest, Path, dict[str, GroupTable]
         names += [knowledge_path(directory, n, data.suffix).name for n in numbered(manifest.columns)]
         if [path for path, _, _ in files] != names:
             raise _tampered(descriptor, "it names a data file that no release has")
-        for path, size, digest in files:
-            _check_file(directory, path, size, digest)
-        tables = read_tables(directory, manifest.columns, data.suffix)
-        return manifest, data, tables, read_knowledge(directory, manifest.columns, data.suffix)
+        for path, size, stated in files:
+            _check_file(directory, path, size, stated)
+            check_size(directory / path, manifest)
+        tables = read_tables(directory, manifest.columns, data.suffix, escaped)
+        knowledge = read_knowledge(directory, manifest.columns, data.suffix, escaped)
+        return manifest, store_for(data, escaped), tables, knowledge
     except ValidationError as error:
         if block.get("format") != 1:
             raise ReleaseError(
-                f"{descriptor}: written in format {block.get('format')!r}, which this version cannot read.",
+                f"{descriptor}: written in format {str(block.get('format'))[:20]}, which this version cannot read.",
                 hint="Install the version of noren that wrote it, or a newer one.",
             ) from None
         raise _tampered(descriptor, f"{error.error_count()} of its fields are not valid") from None
+    except RecursionError:
+        raise _tampered(descriptor, "it is not the descriptor of a release") from None
+
+
+def _parsed(descriptor: Path) -> Any:
+    """The descriptor as JSON, and as nothing that only looks like it: other readers must see what this one sees."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a key stands twice")
+        return found
+
+    def refuse(word: str) -> Any:
+        raise ValueError(f"{word} is not JSON")
+
+    with descriptor.open("rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    if len(raw) > MOST_BYTES:
+        raise ValueError("too large for a descriptor")
+    package = json.loads(raw.decode("utf-8"), object_pairs_hook=once, parse_constant=refuse)
+    json.dumps(package, ensure_ascii=False).encode("utf-8")  # lone halves of characters are no text
+    return package
 
 
 def _check_file(directory: Path, name: str, size: Any, digest: Any) -> None:

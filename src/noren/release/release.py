@@ -19,7 +19,6 @@ from noren.release.package import (
     FileFormat,
     aside,
     read_package,
-    store_for,
     write_cells,
     write_descriptor,
     write_tables,
@@ -264,5 +263,5 @@ def _free(name: str, taken: Container[str]) -> str:
 
 def open_release(path: str | Path) -> Release:
     """Open a release directory: checksums are compared, and a damaged or incomplete one is refused."""
-    manifest, data, tables, knowledge = read_package(Path(path))
-    return Release(manifest, store_for(data), Path(path), tables, knowledge)
+    manifest, store, tables, knowledge = read_package(Path(path))
+    return Release(manifest, store, Path(path), tables, knowledge)

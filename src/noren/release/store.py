@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from noren.cells import CellBatch, Cells, SetCells, TermCells, concat, take
 from noren.errors import ReleaseError
-from noren.release.convert import from_arrow, to_arrow, to_json_text
+from noren.release.convert import from_arrow, guarded, guarded_text, to_arrow, to_json_text, unguarded
 from noren.release.manifest import ColumnEntry
 
 MOST_ROWS = 1 << 16
@@ -64,17 +64,19 @@ class ParquetStore:
                 for group in range(file.num_row_groups):  # a batch of lists of texts must not span two of them
                     for batch in file.iter_batches(rows_at_once(columns), row_groups=[group], columns=names):
                         yield {entry.name: from_arrow(entry, batch.column(entry.name)) for entry in columns}
-        except (pa.ArrowException, KeyError, OSError):
+        except (pa.ArrowException, KeyError, OSError, UnicodeError):
             raise ReleaseError(
                 f"{self.path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
             ) from None
 
 
 class CsvStore:
-    """Cells in data.csv; a set is a JSON array."""
+    """Cells in data.csv; a set is a JSON array, and texts like formulas stand behind an apostrophe."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, escaped: bool = True) -> None:
         self.path = path
+        self.escaped = escaped
+        """Whether the file was written with apostrophes; releases of early versions were not."""
 
     def batches(self, columns: Sequence[ColumnEntry]) -> Iterator[CellBatch]:
         from noren.errors import DataError
@@ -82,15 +84,20 @@ class CsvStore:
 
         try:
             source = CsvSource(self.path, separator=",", encoding="utf-8")
-            for batch in source.batches([entry.name for entry in columns]):
-                yield {entry.name: from_arrow(entry, self._column(entry, batch)) for entry in columns}
+            titles = {entry.name: guarded_text(entry.name) if self.escaped else entry.name for entry in columns}
+            if any(title not in source.columns for title in titles.values()):
+                raise DataError(f"{self.path}: a column that the manifest describes is missing.")
+            for batch in source.batches(list(titles.values())):
+                yield {
+                    entry.name: from_arrow(entry, self._column(entry, batch.column(titles[entry.name])))
+                    for entry in columns
+                }
         except DataError as error:
             raise ReleaseError(error.message, hint="Ask for the release again.") from None
 
-    def _column(self, entry: ColumnEntry, batch: Any) -> Any:
-        column = batch.column(entry.name)
+    def _column(self, entry: ColumnEntry, column: Any) -> Any:
         if entry.form not in ("set", "terms"):
-            return column
+            return unguarded(column) if self.escaped else column
         import polars as pl
 
         kinds: dict[str, Any] = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean}
@@ -161,7 +168,7 @@ def _write_csv(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[Cel
             for entry in columns:
                 cells = batch[entry.name]
                 convert = to_json_text if isinstance(cells, SetCells | TermCells) else to_arrow
-                arrays[entry.name] = convert(entry, cells)  # type: ignore[arg-type]
+                arrays[guarded_text(entry.name)] = guarded(convert(entry, cells))  # type: ignore[arg-type]
             table = pa.table(arrays)
             if writer is None:
                 writer = pv.CSVWriter(path, table.schema, write_options=pv.WriteOptions(quoting_style="needed"))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 from noren.schema.domain import Domain
-from noren.schema.hierarchy import Hierarchy
+from noren.schema.hierarchy import Hierarchy, read_side_file
 
 
 class DistanceError(NorenError):
@@ -137,12 +137,9 @@ def read_matrix(path: Path, domain: Domain) -> Matrix:
 
 
 def _read_rows(path: Path) -> list[list[str]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError:
-        reason = "cannot be read" if path.exists() else "no such file"
-        raise DistanceError(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
-    except UnicodeDecodeError as error:
-        raise DistanceError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
+    text = read_side_file(path, DistanceError)
     separator = max(";,\t", key=text.split("\n", 1)[0].count)
-    return [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
+    try:
+        return [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
+    except csv.Error:
+        raise DistanceError(f"{path}: cannot be read as CSV.", hint="Is a quotation mark left open?") from None

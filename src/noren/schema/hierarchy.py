@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from noren.errors import NorenError
 from noren.schema.domain import MISSING, OTHER, number_text
 
 ROOT = "*"
+MOST_BYTES = 1 << 28
+"""Size of the largest side file (hierarchy, knowledge, distances) that is read: 256 MB."""
+MOST_LEVELS = 2000
 
 
 class HierarchyError(NorenError):
@@ -37,10 +41,12 @@ class Hierarchy:
 
     def __post_init__(self) -> None:
         leaves = self.levels[0]
+        if len(self.levels) > MOST_LEVELS:
+            raise HierarchyError(f"{len(self.levels)} levels, more than {MOST_LEVELS}.", hint="Is it a hierarchy?")
         if any("" in level for level in self.levels):
             raise HierarchyError("a node has an empty label.", hint="Give every value and every node a name.")
         if len(set(leaves)) != len(leaves):
-            doubled = next(leaf for i, leaf in enumerate(leaves) if leaf in leaves[:i])
+            doubled = repeated(leaves)
             raise HierarchyError(
                 f"value {doubled!r} stands in more than one line.",
                 hint="Give every value one line: a hierarchy is a tree, so a value has one parent.",
@@ -108,21 +114,19 @@ class Hierarchy:
     @classmethod
     def read_csv(cls, path: Path) -> Hierarchy:
         """A file in ARX's layout: one line per value, from the value to the root."""
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError:
-            reason = "cannot be read" if path.exists() else "no such file"
-            raise HierarchyError(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
-        except UnicodeDecodeError as error:
-            raise HierarchyError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
+        text = read_side_file(path, HierarchyError)
         first = text.split("\n", 1)[0]
         separator = max(";,\t|", key=first.count)
-        reader = csv.reader(text.splitlines(), delimiter=separator)
+        reader = csv.reader(StringIO(text, newline=None), delimiter=separator)
         lines, rows = [], []
-        for row in reader:
-            if row:
-                lines.append(reader.line_num)
-                rows.append([cell.strip() for cell in row])
+        try:
+            for row in reader:
+                if row:
+                    lines.append(reader.line_num)
+                    rows.append([cell.strip() for cell in row])
+        except csv.Error:
+            message = f"{path}: line {reader.line_num} cannot be read as CSV."
+            raise HierarchyError(message, hint="Is a quotation mark left open?") from None
         if not rows:
             raise HierarchyError(f"{path}: empty.", hint="One line per value: value;parent;...;root.")
         widths = {len(row) for row in rows}
@@ -138,18 +142,18 @@ class Hierarchy:
     def from_tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
         """A nested table: keys are inner nodes, lists hold values. A lone key "*" is the root itself."""
         rows: list[list[str]] = []
-
-        def walk(node: Any, above: list[str]) -> None:
+        alone = isinstance(tree, Mapping) and list(tree) == [ROOT]
+        waiting: list[tuple[Any, tuple[str, ...]]] = [(tree, () if alone else (ROOT,))]
+        while waiting:
+            node, above = waiting.pop()
+            if len(above) > MOST_LEVELS:
+                raise HierarchyError(f"the tree has more than {MOST_LEVELS} levels.", hint="Is it a hierarchy?")
             if isinstance(node, Mapping):
-                for label, child in node.items():
-                    walk(child, [str(label), *above])
+                waiting += [(child, (str(label), *above)) for label, child in reversed(list(node.items()))]
             elif isinstance(node, list | tuple):
-                for child in node:
-                    walk(child, above)
+                waiting += [(child, above) for child in reversed(node)]
             else:
                 rows.append([value_text(node), *above])
-
-        walk(tree, [] if isinstance(tree, Mapping) and list(tree) == [ROOT] else [ROOT])
         if not rows:
             raise HierarchyError("the tree has no values.", hint='Write tree = { Chapter = ["value", "value"] }.')
         return cls.from_rows(rows)
@@ -193,6 +197,28 @@ class Hierarchy:
         return cls.from_rows(rows)
 
 
+def repeated(names: Sequence[str]) -> str:
+    """The first name that stands a second time."""
+    seen = set[str]()
+    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+
+
+def read_side_file(path: Path, error: type[NorenError]) -> str:
+    """The text of a file that a policy names; anything that is not UTF-8 text of a sane size is refused."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError:
+        reason = "cannot be read" if path.exists() else "no such file"
+        raise error(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
+    if len(raw) > MOST_BYTES:
+        raise error(f"{path}: more than {MOST_BYTES >> 20} MB.", hint="Is it the right file?")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as failure:
+        raise error(f"{path}: not UTF-8 at byte {failure.start}.", hint="Save it as UTF-8.") from None
+
+
 def value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -224,7 +250,7 @@ def _number(value: str) -> float:
 
 
 def _interval(number: float, edges: Sequence[float]) -> str:
-    if list(edges) != sorted(set(edges)) or len(edges) < 2:
+    if len(edges) < 2 or not all(low < high for low, high in itertools.pairwise(edges)):  # NaN is below nothing
         raise HierarchyError(f"interval edges {list(edges)} do not rise.", hint="For example [0, 18, 65, 120].")
     slot = int(np.searchsorted(edges, number, side="right")) - 1
     if number == edges[-1]:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
+from noren.schema.hierarchy import read_side_file, repeated
 
 EXTRAS = ("weight", "prior")
 """Further columns of a table of pairs, each the same in all lines of a label."""
@@ -58,7 +59,7 @@ class Knowledge:
             if not all(name == name.strip() != "" for name in names):
                 raise KnowledgeError(f"a {what} is empty or has spaces around it.", hint=f"Name every {what}.")
             if len(set(names)) != len(names):
-                doubled = next(name for i, name in enumerate(names) if name in names[:i])
+                doubled = repeated(names)
                 raise KnowledgeError(f"{what} {doubled!r} is listed twice.", hint=f"Name every {what} once.")
         for what, numbers in (("weights", self.weights), ("priors", self.priors)):
             if numbers is not None and numbers.shape != (len(self.labels),):
@@ -162,7 +163,7 @@ class Knowledge:
         if _is_pairs(header, rows):
             return _from_pair_rows(path, [name.lower() for name in header], rows, lines)
         if len(set(header)) != len(header):
-            doubled = next(term for i, term in enumerate(header) if term in header[:i])
+            doubled = repeated(header)
             raise KnowledgeError(f"{path}: term {doubled!r} has two columns.", hint="A matrix has one column per term.")
         pairs: list[tuple[str, str]] = []
         for row, line in zip(rows, lines, strict=True):
@@ -176,7 +177,7 @@ class Knowledge:
                     )
         labels = [row[0] for row in rows]
         if len(set(labels)) != len(labels):
-            doubled = next(label for i, label in enumerate(labels) if label in labels[:i])
+            doubled = repeated(labels)
             raise KnowledgeError(f"{path}: label {doubled!r} has two lines.", hint="A matrix has one line per label.")
         return cls.from_pairs(pairs, labels=labels)
 
@@ -239,13 +240,7 @@ def read_priors(path: Path, knowledge: Knowledge) -> Knowledge:
 
 def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
     """Header, rows and their line numbers; every row as wide as the header."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError:
-        reason = "cannot be read" if path.exists() else "no such file"
-        raise KnowledgeError(f"{path}: {reason}.", hint="Paths are relative to the policy file.") from None
-    except UnicodeDecodeError as error:
-        raise KnowledgeError(f"{path}: not UTF-8 at byte {error.start}.", hint="Save it as UTF-8.") from None
+    text = read_side_file(path, KnowledgeError)
     separator = max(",;\t|", key=text.split("\n", 1)[0].count)
     reader = csv.reader(StringIO(text, newline=""), delimiter=separator)
     try:

@@ -105,7 +105,7 @@ class Ledger:
             entries = {name: _entry(fields) for name, fields in content["attributes"].items()}
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise SecretError(
                 f"The ledger {self.path} cannot be read; without it earlier releases are forgotten.",
                 hint="Restore it from a backup that fits the secret file.",
@@ -142,9 +142,12 @@ class Ledger:
                 file.flush()
                 os.fsync(file.fileno())
             Path(aside).replace(self.path)
-        except OSError as error:
+        except BaseException as error:
             if aside is not None:
-                Path(aside).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    Path(aside).unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
             raise SecretError(
                 f"Cannot write the ledger {self.path}: {error.strerror}.",
                 hint="Make the secret file's directory writable: a release that is not recorded is not made.",

@@ -1,0 +1,269 @@
+"""Attacks on secrets in classes: find the rows that could be a person's, and see what they tell.
+
+An attack says what it concludes from a distribution over base values; this file takes it through the scenarios: the
+raw table, the release for the people of the original, and the published rows for an outsider.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.cover import Candidates
+from noren.audit.people import People, read_people
+from noren.audit.told import (
+    Secret,
+    attackable,
+    in_release,
+    key_names,
+    portions,
+    published_secret,
+    secret_entries,
+    true_secret,
+    truths,
+    why_no_secret,
+)
+from noren.errors import QueryError
+from noren.models.base import FORM_WORDS
+from noren.models.classes import Histograms
+from noren.release.manifest import ColumnEntry
+from noren.release.release import Release
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CERTAIN = 0.999
+TIE = 1e-12
+
+Columns = dict[str, NDArray]
+"""Figures by name, one entry per set of rows or per line."""
+
+
+def known_people(case: Case) -> People:
+    """The original, read once for all attacks of a case."""
+    if "people" not in case.memory:
+        case.memory["people"] = read_people(case, None)
+    people: People = case.memory["people"]
+    return people
+
+
+class ClassAttack(Attack):
+    """An attack on the secrets of classes, groups or decoy sets, column by column."""
+
+    titles: ClassVar[Mapping[str, str]]
+    truth_titles: ClassVar[Mapping[str, str]] = {}
+    measure: ClassVar[str] = "belief"
+    shares: ClassVar[tuple[str, ...]]
+    truth_shares: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def applies(cls, release: Release) -> str | None:
+        return why_no_secret(release)
+
+    # ------------------------------------------------------------------ what an attack says
+
+    @abstractmethod
+    def concludes(self, told: Histograms, secret: Secret) -> Columns:
+        """Figures for every set of rows."""
+
+    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
+        """Figures for people whose true value is known: set of[i] and value truth[i]."""
+        return {}
+
+    @abstractmethod
+    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+        """Figures over all lines."""
+
+    def labels(self, secret: Secret) -> dict[str, Sequence[str]]:
+        """Figures that are codes (-1 for none), and what the codes are called."""
+        return {"value": secret.labels}
+
+    def facts(self, secret: Secret) -> dict[str, Any]:
+        return {}
+
+    def notes(self, secret: Secret, rows: Columns) -> list[str]:
+        return []
+
+    def suits(self, release: Release, entry: ColumnEntry, case: Case) -> str | None:
+        """Why one column cannot be attacked, or None."""
+        return None
+
+    def prepares(self, release: Release, entry: ColumnEntry, case: Case, secret: Secret) -> None:
+        """Put what the attack needs besides into the secret's memory."""
+
+    # ------------------------------------------------------------------ scenarios
+
+    def run(self, case: Case) -> list[AttackResult]:
+        release = case.release
+        if (reason := self.applies(release)) is not None:
+            raise QueryError(f"the {self.name} attack does not apply: {reason}.")
+        out, left = [], []
+        for entry in secret_entries(release):
+            listed = entry in attackable(release)
+            reason = self.suits(release, entry, case) if listed else f"it is {FORM_WORDS[entry.form]}"
+            if reason is not None:
+                left.append(f"column {entry.name!r} is not attacked: {reason}")
+            else:
+                out.append(self._attack(case, entry))
+        if not out:
+            raise QueryError(f"the {self.name} attack does not apply: {'; '.join(left)}.")
+        return out
+
+    def _attack(self, case: Case, entry: ColumnEntry) -> AttackResult:
+        release = case.release
+        names, lost = key_names(release, entry.name)
+        notes: list[str] = []
+        scenarios: list[Scenario] = []
+        prior, truth = None, None
+        if case.original is not None:
+            people = known_people(case)
+            raw, truth = true_secret(entry, people), truths(entry, people)
+            prior = raw.prior
+            self.prepares(release, entry, case, raw)
+        with case.stage(f"Attacking {entry.name}", None):
+            secret = published_secret(release, entry, prior)
+            self.prepares(release, entry, case, secret)
+            if truth is not None:
+                whole, _ = self._lines(raw, [raw.own], len(truth), truth)
+                scenarios.append(self._scenario("raw", "raw table", "person", whole, raw, people.rows))
+                some, groups = self._lines(secret, in_release(release, people, names), len(truth), truth)
+                title = f"this release, by {', '.join(names) or 'no column'}" if lost else "this release"
+                scenarios.append(self._scenario("release", title, "person", some, secret, people.rows))
+                notes += _found(groups)
+            rows, _ = self._lines(secret, [secret.own], release.records, None)
+            numbers = np.arange(1, release.records + 1)
+            title = "this release, row by row"
+            scenarios.append(self._scenario("release-rows", title, "row", rows, secret, numbers, truth is not None))
+        if lost and truth is not None:
+            notes.append(self._lower(lost, scenarios[-1].summary))
+        before = self._baseline(secret, truth)
+        facts = {"prior_from": secret.basis, "values": secret.d, "classes": len(secret.own.bounds) - 1}
+        return AttackResult(
+            attack=self.name,
+            target=(entry.name,),
+            adversary=self.adversary,
+            success=self.success,
+            baseline=before,
+            scenarios=tuple(scenarios),
+            titles={**self.titles, **(self.truth_titles if truth is not None else {})},
+            measure=self.measure,
+            shares=(*self.shares, *(self.truth_shares if truth is not None else ())),
+            facts=facts | self.facts(secret),
+            notes=(*notes, *self.notes(secret, rows)),
+        )
+
+    def _lower(self, lost: Sequence[str], rows: Mapping[str, float]) -> str:
+        """People are found by some columns only, which is less than an adversary may know: say how much it could be."""
+        most = ", ".join(f"{self.titles[share]} {rows[share]:.1%}" for share in self.shares)
+        return (
+            f"{_listed(lost)}: published as sets or groups and not used to find people, so the figures of people are "
+            f"too low for an adversary who knows them as well; where the very row is known, they are: {most}"
+        )
+
+    def _lines(
+        self, secret: Secret, found: Iterable[Candidates], lines: int, truth: NDArray | None
+    ) -> tuple[Columns, NDArray[np.int64]]:
+        """The figures of every line; where no row could be the person's, those of before the release."""
+        groups, rows = np.zeros(lines, np.int64), np.zeros(lines, np.int64)
+        out = self._unmoved(secret, lines, truth)
+        for whole in found:
+            for part in portions(whole, secret.width):
+                groups[part.people], rows[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
+                for name, figures in self.judged(secret, part, None if truth is None else truth[part.people]).items():
+                    out[name][part.people] = figures
+        return {"groups": groups, "candidates": rows} | out, groups
+
+    def judged(self, secret: Secret, part: Candidates, truth: NDArray | None) -> Columns:
+        """The figures of some lines."""
+        told = secret.told(part)
+        found = self.concludes(told, secret)
+        lines = {name: figures[part.of] for name, figures in found.items()}
+        return lines if truth is None else lines | self.compares(told, found, secret, part.of, truth)
+
+    def _unmoved(self, secret: Secret, lines: int, truth: NDArray | None) -> Columns:
+        told = secret.before()
+        found = self.concludes(told, secret)
+        out = {name: np.repeat(figures, lines) for name, figures in found.items()}
+        if truth is not None:
+            out |= self.compares(told, found, secret, np.zeros(lines, np.int64), truth)
+        return out
+
+    def _baseline(self, secret: Secret, truth: NDArray | None) -> dict[str, float]:
+        return self.sums(self._unmoved(secret, 1 if truth is None else len(truth), truth), secret)
+
+    def _scenario(
+        self,
+        name: str,
+        title: str,
+        by: Any,
+        lines: Columns,
+        secret: Secret,
+        numbers: NDArray,
+        holder_only: bool = True,
+    ) -> Scenario:
+        summary = self.sums(lines, secret)
+        if by == "person":
+            summary["without_group"] = int((lines["groups"] == 0).sum())
+        return Scenario(name, title, by, summary, self._frame(lines, secret, numbers), holder_only)
+
+    def _frame(self, lines: Columns, secret: Secret, numbers: NDArray) -> pl.DataFrame:
+        import polars as pl
+
+        called = self.labels(secret)
+        columns: dict[str, pl.Series] = {"record": pl.Series(numbers)}
+        for name, figures in lines.items():
+            if name in called:
+                texts = pl.Series([*called[name], None], dtype=pl.String)
+                columns[name] = texts.gather(np.where(figures < 0, len(called[name]), figures))
+            else:
+                columns[name] = pl.Series(figures).fill_nan(None) if figures.dtype.kind == "f" else pl.Series(figures)
+        return pl.DataFrame(columns)
+
+
+# ---------------------------------------------------------------------- figures that several attacks need
+
+
+def best_guess(told: Histograms) -> Columns:
+    """The largest belief of every set, the first value that is believed so, and how many are."""
+    belief = told.largest(told.share)
+    best = told.share >= belief[told.owner] - TIE
+    first = np.minimum.reduceat(np.where(best, told.value, np.iinfo(np.int64).max), told.starts[:-1])
+    return {"belief": belief, "value": first, "ties": told.total(best.astype(np.int64))}
+
+
+def belief_in(told: Histograms, of: NDArray, value: NDArray, d: int) -> NDArray[np.float64]:
+    """What set of[i] makes one believe in value[i]."""
+    key = told.owner * np.int64(d) + told.value
+    wanted = of * np.int64(d) + value
+    place = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
+    return np.asarray(np.where(key[place] == wanted, told.share[place], 0.0))
+
+
+def guessed(told: Histograms, found: Columns, of: NDArray, truth: NDArray, d: int) -> Columns:
+    """The belief in the truth, and the chance that the best guess is right: 1 over the ties if it is among them."""
+    inside = belief_in(told, of, truth, d)
+    right = np.where(inside >= found["belief"][of] - TIE, 1 / found["ties"][of], 0.0)
+    return {"truth_belief": inside, "right": right}
+
+
+def _found(groups: NDArray[np.int64]) -> list[str]:
+    lost, several = int((groups == 0).sum()), int((groups > 1).sum())
+    out = []
+    if lost:
+        out.append(f"{_people(lost, 'fall')} into no published class, so that only what was known before is believed")
+    if several:
+        out.append(f"{_people(several, 'fall')} into several published classes, and all their records count")
+    return out
+
+
+def _people(count: int, verb: str) -> str:
+    return f"1 person {verb}s" if count == 1 else f"{count:,} people {verb}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))

@@ -1,0 +1,131 @@
+"""Positive and negative disclosure: what becomes likely that was not, and what can be ruled out.
+
+Positive is the rho1-to-rho2 breach of Evfimievski, Gehrke and Srikant (2003): a value believed with at most rho1
+before and with at least rho2 after; downward, from at least rho2 to at most rho1. Negative disclosure
+(Machanavajjhala et al. 2007): values that occur in the table and cannot be the person's. Properties are single values
+here. For decoy sets the design bounds all properties at once: where no value is more than gamma times likelier to give
+a set than another and rho2 (1 - rho1) > gamma rho1 (1 - rho2), no property of a value can be breached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from noren.audit.base import Case
+from noren.audit.class_attack import ClassAttack, Columns, belief_in
+from noren.audit.told import Secret
+from noren.designs.decoys import DecoyDesign
+from noren.models.classes import Histograms
+from noren.release.manifest import ColumnEntry
+from noren.release.release import Release
+
+NOTHING = 1e-12
+"""A belief below this is none."""
+
+
+class Disclosure(ClassAttack):
+    """Find a person's class and compare what is believed with what was believed before."""
+
+    adversary: ClassVar[str] = (
+        "knows that a person is in the table, the person's exact quasi-identifiers, and how common the sensitive "
+        "values are overall; of a decoy set, which row is the person's"
+    )
+    success: ClassVar[str] = (
+        "the share of records with a value that was believed at most rho1 before and at least rho2 now (positive), "
+        "and the values, or what share of everybody has them, that are ruled out (negative)"
+    )
+    titles: ClassVar[Mapping[str, str]] = {
+        "positive": "positive",
+        "downward": "downward",
+        "negative": "some value ruled out",
+        "mean_excluded": "mean values ruled out",
+        "mean_excluded_mass": "mean share ruled out",
+    }
+    truth_titles: ClassVar[Mapping[str, str]] = {"right": "positive and true"}
+    shares: ClassVar[tuple[str, ...]] = ("positive", "downward", "negative", "mean_excluded_mass")
+    truth_shares: ClassVar[tuple[str, ...]] = ("right",)
+
+    name: Literal["disclosure"] = "disclosure"
+    rho1: float = Field(default=0.3, gt=0, lt=1, description="What is believed at most this much is not yet known.")
+    rho2: float = Field(default=0.7, gt=0, lt=1, description="What is believed at least this much is disclosed.")
+
+    @model_validator(mode="after")
+    def _rises(self) -> Disclosure:
+        if self.rho1 >= self.rho2:
+            raise ValueError("rho1 must be below rho2")
+        return self
+
+    def prepares(self, release: Release, entry: ColumnEntry, case: Case, secret: Secret) -> None:
+        if entry.form == "set" and secret.table is None:
+            secret.memory["design"] = entry.design
+
+    def concludes(self, told: Histograms, secret: Secret) -> Columns:
+        prior = secret.prior[told.value]
+        breached = (prior <= self.rho1 + NOTHING) & (told.share >= self.rho2 - NOTHING)
+        reached = np.where(breached, told.share, 0.0)
+        most = told.largest(reached)
+        best = breached & (reached >= most[told.owner] - NOTHING)
+        # -1 where nothing is breached
+        value = told.largest(np.where(best, told.value, -1))
+        possible = told.share > NOTHING
+        occurring = int((secret.prior > 0).sum())
+        excluded = occurring - told.total((possible & (prior > 0)).astype(np.int64))
+        mass = 1 - told.total(np.where(possible, prior, 0.0)) / max(float(secret.prior.sum()), 1e-300)
+        return {
+            "belief": told.largest(told.share),
+            "positive": most > 0,
+            "value": value,
+            "downward": self._downward(told, secret),
+            "excluded": excluded,
+            "excluded_mass": np.where(excluded > 0, np.clip(mass, 0, 1), 0.0),
+        }
+
+    def _downward(self, told: Histograms, secret: Secret) -> NDArray[np.bool_]:
+        """Whether a value that nearly everybody has is nearly ruled out. There are at most 1 / rho2 such values."""
+        out, sets = np.zeros(len(told), bool), np.arange(len(told))
+        for value in np.flatnonzero(secret.prior >= self.rho2 - NOTHING).tolist():
+            out |= belief_in(told, sets, np.full(len(told), value), secret.d) <= self.rho1 + NOTHING
+        return out
+
+    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
+        return {"right": (found["value"][of] == truth).astype(float)}
+
+    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+        occurring = max(1, int((secret.prior > 0).sum()))
+        out = {
+            "positive": float(lines["positive"].mean()),
+            "downward": float(lines["downward"].mean()),
+            "negative": float((lines["excluded"] > 0).mean()),
+            "mean_excluded": float(lines["excluded"].mean()),
+            "max_excluded": int(lines["excluded"].max()),
+            "mean_excluded_share": float(lines["excluded"].mean() / occurring),
+            "mean_excluded_mass": float(lines["excluded_mass"].mean()),
+            "mean_belief": float(lines["belief"].mean()),
+        }
+        return out | ({"right": float(lines["right"].mean())} if "right" in lines else {})
+
+    def facts(self, secret: Secret) -> dict[str, Any]:
+        out: dict[str, Any] = {"rho1": self.rho1, "rho2": self.rho2, "occurring": int((secret.prior > 0).sum())}
+        design = secret.memory.get("design")
+        if isinstance(design, DecoyDesign):
+            out |= {"gamma": design.rho, "gamma_bound": self._odds, "bounded": design.rho < self._odds}
+        return out
+
+    @property
+    def _odds(self) -> float:
+        """The likelihood ratio below which nothing can rise from rho1 to rho2."""
+        return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
+
+    def notes(self, secret: Secret, rows: Columns) -> list[str]:
+        facts = self.facts(secret)
+        if facts.get("bounded"):
+            return [
+                f"by the design no set is more than {facts['gamma']:.3g} times likelier under one value than under "
+                f"another, so no property at all can rise from {self.rho1:g} to {self.rho2:g}, whatever the prior"
+            ]
+        return []

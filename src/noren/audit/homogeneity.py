@@ -1,0 +1,77 @@
+"""The homogeneity and the skewness attack: what a class tells because its records agree in the secret.
+
+A class with one sensitive value tells it of all its members, however many they are (Machanavajjhala et al. 2007). A
+class whose distribution leans away from the overall one makes a rare value likely, even where it holds many values
+(Li, Li and Venkatasubramanian 2007): that is the largest ratio of a belief to its prior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, best_guess, guessed
+from noren.audit.told import Secret
+from noren.models.classes import Histograms
+
+
+class Homogeneity(ClassAttack):
+    """Find a person's class and guess its commonest sensitive value."""
+
+    adversary: ClassVar[str] = (
+        "knows that a person is in the table, the person's exact quasi-identifiers, and how common the sensitive "
+        "values are overall; of a decoy set, which row is the person's"
+    )
+    success: ClassVar[str] = (
+        "the share of records whose class has one value alone; the largest belief in one value, what it gains over "
+        "the overall distribution, and how many times likelier a value becomes (skewness)"
+    )
+    titles: ClassVar[Mapping[str, str]] = {
+        "certain": "certain",
+        "above": "above the threshold",
+        "mean_belief": "mean belief",
+        "max_belief": "largest belief",
+        "mean_gain": "mean gain",
+        "max_gain": "largest gain",
+        "max_ratio": "times likelier",
+    }
+    truth_titles: ClassVar[Mapping[str, str]] = {"right": "right guess", "mean_truth_belief": "belief in the truth"}
+    shares: ClassVar[tuple[str, ...]] = ("certain", "above", "mean_belief")
+    truth_shares: ClassVar[tuple[str, ...]] = ("right",)
+
+    name: Literal["homogeneity"] = "homogeneity"
+    threshold: float = Field(default=0.5, ge=0, lt=1, description="A belief above this counts as nearly told.")
+
+    def concludes(self, told: Histograms, secret: Secret) -> Columns:
+        prior = secret.prior[told.value]
+        ratio = np.divide(told.share, prior, out=np.full(len(prior), np.inf), where=prior > 0)
+        found = best_guess(told)
+        found |= {"values": told.distinct, "gain": told.largest(told.share - prior), "ratio": told.largest(ratio)}
+        return found
+
+    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
+        return guessed(told, found, of, truth, secret.d)
+
+    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+        belief, gain, ratio = lines["belief"], lines["gain"], lines["ratio"]
+        out = {
+            "certain": float((belief >= CERTAIN).mean()),
+            "above": float((belief > self.threshold + 1e-12).mean()),
+            "mean_belief": float(belief.mean()),
+            "max_belief": float(belief.max()),
+            "mean_gain": float(gain.mean()),
+            "max_gain": float(gain.max()),
+            "mean_ratio": float(ratio.mean()),
+            "max_ratio": float(ratio.max()),
+            "min_values": int(lines["values"].min()),
+        }
+        if "right" in lines:
+            out |= {"right": float(lines["right"].mean()), "mean_truth_belief": float(lines["truth_belief"].mean())}
+        return out
+
+    def facts(self, secret: Secret) -> dict[str, Any]:
+        return {"threshold": self.threshold}

@@ -1,0 +1,232 @@
+"""The attack by known records: an adversary who knows other members of a class strikes them out.
+
+Of a class of m records the adversary knows `known`, by default all but one; r are left, the person's among them. The
+worst choice leaves the records that agree most. On average over all choices the r records are a random sample of the
+class without replacement, so everything is hypergeometric and exact: with c_v records that have value v, the adversary
+is certain with probability sum C(c_v, r) / C(m, r), sum (1 - C(m - c_v, r) / C(m, r)) values are left, and the belief
+in the truth is sum E[B_v^2], where B_v is the share of v among those left. `needed` is how many records one must know
+to be certain of somebody in the class: m less the records with its commonest value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.audit.base import Case
+from noren.audit.class_attack import CERTAIN, ClassAttack, Columns
+from noren.audit.cover import Candidates
+from noren.audit.told import Secret, attackable
+from noren.models.classes import Histograms, ranges, summed
+from noren.release.manifest import ColumnEntry
+from noren.release.release import Release
+
+MEMORY = "known-records"
+SETS = "every set speaks of its own record alone, so that knowing other records tells nothing"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left of every class, and how many of its records have each value for certain."""
+
+    figures: Columns
+    sizes: NDArray[np.int64]
+    sure: Histograms
+    class_of: NDArray[np.int64]
+    """The class of every row."""
+
+
+class KnownRecords(ClassAttack):
+    """Find a person's class and strike out the records of people who are known."""
+
+    adversary: ClassVar[str] = (
+        "knows that a person is in the table, the person's class, and the sensitive values of other members of it: "
+        "all but the person's, or as many as `known` says"
+    )
+    success: ClassVar[str] = (
+        "the belief in the truth and the chance to be certain, on average over which members are known and for the "
+        "worst choice; how many members must be known to be certain of one"
+    )
+    titles: ClassVar[Mapping[str, str]] = {
+        "certain": "certain",
+        "worst_certain": "certain at worst",
+        "mean_belief": "belief in the truth",
+        "mean_worst_belief": "worst belief",
+        "mean_values": "values left",
+        "min_needed": "fewest to know",
+        "mean_needed": "mean to know",
+    }
+    truth_titles: ClassVar[Mapping[str, str]] = {"mean_truth_needed": "to know of this person"}
+    shares: ClassVar[tuple[str, ...]] = ("certain", "worst_certain", "mean_belief", "mean_worst_belief")
+
+    name: Literal["known-records"] = "known-records"
+    known: int | None = Field(
+        default=None, ge=0, description="How many other members of the class are known; by default all."
+    )
+
+    @classmethod
+    def applies(cls, release: Release) -> str | None:
+        if (reason := super().applies(release)) is not None:
+            return reason
+        return SETS if all(entry.form == "set" for entry in attackable(release)) else None
+
+    def suits(self, release: Release, entry: ColumnEntry, case: Case) -> str | None:
+        return SETS if entry.form == "set" else None
+
+    def concludes(self, told: Histograms, secret: Secret) -> Columns:
+        """Before the release nobody can be struck out of a class: the whole table is one."""
+        square = told.total(told.share**2)
+        most = told.largest(told.share)
+        rows = len(secret.kind)
+        return {
+            "left": np.full(len(told), float(rows)),
+            "belief": square,
+            "worst_belief": most,
+            "certain": (most >= CERTAIN).astype(float),
+            "values": told.distinct.astype(float),
+            "worst_values": told.distinct.astype(float),
+            "needed": rows - np.round(most * rows),
+        }
+
+    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
+        rows = len(secret.kind)
+        return {"truth_needed": rows - np.round(secret.prior[truth] * rows)}
+
+    def judged(self, secret: Secret, part: Candidates, truth: NDArray | None) -> Columns:
+        """The figures of the classes; a person who falls into several has their mean, weighted by records."""
+        if MEMORY not in secret.memory:
+            secret.memory[MEMORY] = self._left(secret)
+        left: Left = secret.memory[MEMORY]
+        sets = len(part.bounds) - 1
+        owner = np.repeat(np.arange(sets), np.diff(part.bounds))
+        classes = np.int64(len(left.sizes))
+        key, count = np.unique(owner * classes + left.class_of[part.order], return_counts=True)
+        of, inside = key // classes, key % classes
+        weight = count / np.diff(part.bounds)[of]
+        begins = np.searchsorted(of, np.arange(sets))
+
+        def mean(figures: NDArray) -> NDArray:
+            return np.asarray(np.add.reduceat(figures[inside] * weight, begins))
+
+        lines = {name: mean(figures)[part.of] for name, figures in left.figures.items()}
+        if truth is None:
+            return lines
+        widths = left.sure.distinct[inside]
+        taken = ranges(left.sure.starts[inside], left.sure.starts[inside + 1])
+        mass = left.sure.mass[taken] * np.repeat(weight, widths)
+        sure = summed(np.ones(sets, np.int64), np.repeat(of, widths), left.sure.value[taken], mass, secret.d)
+        key = sure.owner * np.int64(secret.d) + sure.value
+        wanted = part.of * np.int64(secret.d) + truth
+        place = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
+        held = np.where(key[place] == wanted, sure.mass[place], np.nan) if len(key) else np.full(len(truth), np.nan)
+        return lines | {"truth_needed": mean(left.sizes.astype(float))[part.of] - held}
+
+    def _left(self, secret: Secret) -> Left:
+        """Strike out the known records of every class."""
+        owner, value, mass, count = secret.pool()
+        sizes = np.diff(secret.own.bounds)
+        left = np.maximum(1, sizes - self.known) if self.known is not None else np.ones(len(sizes), np.int64)
+        class_of = np.empty(len(secret.kind), np.int64)
+        class_of[secret.own.people] = secret.own.of
+        figures = {"left": left} | struck_out(sizes, left, owner, value, mass, count, secret.d)
+        exact = mass >= CERTAIN
+        sure = summed(sizes, owner[exact], value[exact], count[exact].astype(float), secret.d)
+        most = np.zeros(len(sizes))
+        np.maximum.at(most, sure.owner, sure.mass)
+        figures["needed"] = np.where(most > 0, sizes - most, np.nan)
+        return Left(figures, sizes, sure, class_of)
+
+    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+        needed = lines["needed"]
+        some = bool(np.isfinite(needed).any())
+        out = {
+            "certain": float(lines["certain"].mean()),
+            "worst_certain": float((lines["worst_belief"] >= CERTAIN).mean()),
+            "mean_belief": float(lines["belief"].mean()),
+            "max_belief": float(lines["belief"].max()),
+            "mean_worst_belief": float(lines["worst_belief"].mean()),
+            "mean_values": float(lines["values"].mean()),
+            "min_worst_values": float(lines["worst_values"].min()),
+            "mean_needed": float(np.nanmean(needed)) if some else float("nan"),
+            "min_needed": _whole(float(np.nanmin(needed))) if some else float("nan"),
+        }
+        if "truth_needed" in lines:
+            own = lines["truth_needed"]
+            out["mean_truth_needed"] = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
+        return out
+
+    def facts(self, secret: Secret) -> dict[str, Any]:
+        return {"known": "all but one" if self.known is None else self.known}
+
+    def notes(self, secret: Secret, rows: Columns) -> list[str]:
+        if self.known is None and bool((rows["certain"] >= CERTAIN).all()):
+            return [
+                "secrets in classes are published exactly, so whoever knows all but one record of a class knows the "
+                "last: no class model protects from that, and the number of records to know is what is left"
+            ]
+        return []
+
+
+def _whole(figure: float) -> float:
+    """A count as a count; means over several classes stay as they are."""
+    return int(figure) if figure.is_integer() else figure
+
+
+def struck_out(
+    sizes: NDArray, left: NDArray, owner: NDArray, value: NDArray, mass: NDArray, count: NDArray, d: int
+) -> Columns:
+    """What r = left[c] of the sizes[c] records of class c tell, for the worst choice and on average over all.
+
+    Entries: `count` records of class `owner` tell `value` with belief `mass`.
+    """
+    order = np.lexsort((-mass, value, owner))
+    owner, value, mass, count = owner[order], value[order], mass[order], count[order].astype(np.float64)
+    key = owner * np.int64(d) + value
+    first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    group, m, r = owner[first], sizes.astype(float), left.astype(float)
+    lengths = np.diff(np.append(first, len(key)))
+    before = np.cumsum(count) - count
+    before -= np.repeat(before[first], lengths)
+    taken = np.clip(r[owner] - before, 0, count)
+    worst = np.add.reduceat(taken * mass, first) / r[group]
+    starts = np.searchsorted(group, np.arange(len(sizes)))
+    share = np.add.reduceat(count * mass, first) / m[group]
+    spread = np.maximum(0.0, np.add.reduceat(count * mass**2, first) / m[group] - share**2)
+    shrunk = np.divide(m - r, m - 1, out=np.zeros(len(m)), where=m > 1) / r
+    having = np.add.reduceat(count, first)
+    exact = np.add.reduceat(np.where(mass >= CERTAIN, count, 0.0), first)
+
+    def total(of: NDArray) -> NDArray:
+        return np.asarray(np.add.reduceat(of, starts))
+
+    return {
+        "belief": total(share**2 + shrunk[group] * spread),
+        "worst_belief": np.minimum(1.0, np.maximum.reduceat(worst, starts)),
+        "certain": np.minimum(1.0, total(_all_from(exact, m[group], r[group]))),
+        "values": total(1 - _all_from(m[group] - having, m[group], r[group])),
+        "worst_values": _fewest(group, having, r, starts),
+    }
+
+
+def _all_from(c: NDArray, m: NDArray, r: NDArray) -> NDArray[np.float64]:
+    """C(c, r) / C(m, r): the chance that all r records drawn from m are among c of them."""
+    from scipy.special import gammaln
+
+    able = c >= r
+    c = np.where(able, c, r)
+    logs = gammaln(c + 1) - gammaln(c - r + 1) - gammaln(m + 1) + gammaln(m - r + 1)
+    return np.asarray(np.where(able, np.exp(np.minimum(0.0, logs)), 0.0))
+
+
+def _fewest(group: NDArray, having: NDArray, r: NDArray, starts: NDArray) -> NDArray[np.int64]:
+    """The least number of values among r records: the commonest ones until they are enough."""
+    order = np.lexsort((-having, group))
+    ranked = having[order]
+    before = np.cumsum(ranked) - ranked
+    before -= np.repeat(before[starts], np.diff(np.append(starts, len(group))))
+    return np.asarray(np.add.reduceat((before < r[group]).astype(np.int64), starts))

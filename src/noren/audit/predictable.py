@@ -1,0 +1,382 @@
+"""The attack on predictable randomness: guess the seed, draw the same decoys, strip them; undo the shuffle.
+
+It works on a release whose decoys came from an ordinary generator with a small seed, a well-liked one or the time of
+day, and must fail on one that came from a keyed cipher. The decision is a test with a stated false alarm rate: under a
+wrong seed a published set fits the regenerated decoys rarely, under the right one always. Tests of the order and of
+the decoys that need no seed are made besides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.patterns import Pattern, design_pattern, order_patterns, ranked_columns
+from noren.audit.sets import CERTAIN, Sets, estimated, published_sets
+from noren.audit.weak import FAMILIES, Family, chance, draw, seeds, truths
+from noren.designs.decoys import DecoyDesign
+from noren.errors import QueryError
+from noren.release.release import Release
+
+GLANCE = 2
+"""Records whose decoys are drawn again for every seed; more where these fit."""
+SORTED = 4096
+"""Rows whose order is looked at for every seed."""
+SAFETY = 1e-3
+"""The sum that an order is judged by is not quite normal; its line is drawn for a level so much smaller."""
+SLOW = 1 << 20
+"""Rows that the slow generator may order in all."""
+DEEP = 1 << 19
+"""Records that may be drawn again in all for orders that come after all decoys."""
+ORDER = "order of rows"
+TITLES = {"mean_belief": "mean belief", "certain": "certain", "seed_found": "seed found", "order_found": "order undone"}
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A seed that explains a column, or the order."""
+
+    family: str
+    seed: int
+    order: str
+    column: str
+    share: float
+    """Rows that fit, of those compared."""
+    p: float
+
+    def __str__(self) -> str:
+        return f"{self.column}: {self.family} with seed {self.seed}, {self.order}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A seed that was found, and what follows for every row."""
+
+    hit: Hit
+    truth: NDArray[np.bool_] | None
+    order: NDArray[np.int64] | None
+    """The place in the original of every published row."""
+
+    def __str__(self) -> str:
+        return str(self.hit)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How draws and published rows may belong together."""
+
+    name: str
+    rows: NDArray[np.int64]
+    """The row of every draw."""
+    place: NDArray[np.int64] | None
+    """The place in the original of every row, where the shuffle is undone."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A decoy column that careless code could have drawn, and how the test on it decides."""
+
+    sets: Sets
+    chance: float
+    probed: int
+    """How many records decide; 0 where no number does."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.sets.design.d, self.sets.design.eta
+
+
+class Predictable(Attack):
+    """Suppose a weak generator and look whether its decoys are the published ones."""
+
+    adversary: ClassVar[str] = (
+        "supposes that decoys and order came from an ordinary generator with a guessable seed, and tries the seeds; "
+        "knows neither the secret nor any person"
+    )
+    success: ClassVar[str] = (
+        "whether a seed explains the published sets or the order far beyond chance, and what is then known of each row"
+    )
+
+    name: Literal["predictable"] = "predictable"
+    seeds: int = Field(default=1000, ge=0, le=10_000_000, description="Seeds 0, 1, ... that are tried.")
+    time_from: int | None = Field(default=None, ge=0, description="First of a window of Unix times tried as seeds.")
+    time_to: int | None = Field(default=None, ge=0, description="Last of the window.")
+    alarm: float = Field(default=1e-6, gt=0, lt=0.5, description="False alarm rate of all tests together.")
+
+    def run(self, case: Case) -> list[AttackResult]:
+        tried = list(seeds(self.seeds, self._window()))
+        release = case.release
+        sets = published_sets(release)
+        level = self.alarm / 2
+        with case.stage("Guessing seeds", len(tried)) as progress:
+            hits, facts = _guess(release, sets, tried, level, progress)
+        with case.stage("Testing order", len(release.columns)) as progress:
+            patterns = list(_patterns(release, sets, progress))
+        limit = level / max(1, len(patterns))
+        alarms = [pattern for pattern in patterns if pattern.p < limit]
+        facts |= {
+            "seeds": len(tried),
+            "generators": [family.name for family in FAMILIES],
+            "false_alarm_rate": self.alarm,
+            "patterns": [pattern.to_dict(limit) for pattern in patterns],
+            "alarms": len(alarms),
+            "found": [str(hit) for hit in hits.values()],
+        }
+        notes = [*_notes(hits, alarms, facts)]
+        targets = [*sets, ORDER] if release.manifest.layout != "records" else [ORDER]
+        return [self._result(release, name, sets.get(name), hits, facts, notes) for name in targets]
+
+    def _window(self) -> tuple[int, int] | None:
+        if (self.time_from is None) != (self.time_to is None):
+            raise QueryError("a window of times has two ends.", hint="Give time_from and time_to.")
+        if self.time_from is None or self.time_to is None:
+            return None
+        if not 0 <= self.time_to - self.time_from <= 1_000_000:
+            raise QueryError("a window of times has 0 to 1,000,000 seconds.", hint="Split it.")
+        return self.time_from, self.time_to
+
+    def _result(
+        self,
+        release: Release,
+        name: str,
+        own: Sets | None,
+        hits: Mapping[str, Found],
+        facts: Mapping[str, Any],
+        notes: list[str],
+    ) -> AttackResult:
+        import polars as pl
+
+        n = release.rows
+        before = 1 / own.design.eta if own is not None else 0.0
+        belief, left = np.full(n, before), np.full(n, own.design.eta if own is not None else 0)
+        place = np.full(n, -1, np.int64)
+        values: pl.Series | None = None
+        found = hits.get(name)
+        if found is not None:
+            if own is not None and found.truth is not None:
+                fits = found.truth
+                known = fits.any(axis=1)
+                left = np.where(known, fits.sum(axis=1), own.design.eta)
+                belief = 1 / left
+                top = own.codes[np.arange(n), fits.argmax(axis=1)].astype(np.int64)
+                names = pl.Series([*own.labels, None], dtype=pl.String)
+                values = names.gather(np.where(known & (left == 1), top, len(own.labels)))
+            if found.order is not None:
+                place = found.order
+        if own is None and found is not None:
+            belief = np.ones(n)
+        frame = pl.DataFrame({"record": np.arange(1, n + 1), "belief": belief, "left": left})
+        if values is not None:
+            frame = frame.with_columns(value=values)
+        frame = frame.with_columns(
+            original_row=pl.when(pl.Series(place) >= 0).then(pl.Series(place) + 1).otherwise(None)
+        )
+        summary = {
+            "mean_belief": float(belief.mean()),
+            "certain": float((belief >= CERTAIN).mean()),
+            "seed_found": float(found is not None),
+            "order_found": float((place >= 0).mean()),
+        }
+        baseline = {"mean_belief": before, "certain": float(before >= CERTAIN), "seed_found": 0.0, "order_found": 0.0}
+        scenario = Scenario("seeds", f"{facts['seeds']:,} seeds tried", "row", summary, frame, holder_only=False)
+        return AttackResult(
+            attack=self.name,
+            target=(name,),
+            adversary=self.adversary,
+            success=self.success,
+            baseline=baseline,
+            scenarios=(scenario,),
+            titles=TITLES,
+            measure="belief",
+            shares=("mean_belief", "certain", "seed_found", "order_found"),
+            facts=facts,
+            notes=tuple(notes),
+        )
+
+
+# ---------------------------------------------------------------------- seeds
+
+
+def _columns(sets: Mapping[str, Sets], tests: int, level: float) -> list[Column]:
+    """Which columns a test can decide on, and how many records it needs for that."""
+    out = []
+    for one in sets.values():
+        design = one.design
+        plain = isinstance(design, DecoyDesign) and design.p == 1.0 and 1 < design.eta < design.d
+        if not plain:
+            continue
+        q = chance(design.d - 1, design.eta - 1)
+        need = int(np.ceil(np.log(level / max(1, tests)) / np.log(q))) if q < 1 else 0
+        out.append(Column(one, q, need if need <= len(one) else 0))
+    return [column for column in out if column.probed]
+
+
+def _guess(
+    release: Release, sets: Mapping[str, Sets], tried: list[int], level: float, progress: Any
+) -> tuple[dict[str, Found], dict[str, Any]]:
+    """Try every seed with every generator, cheap orders first; stop for a column when it is explained."""
+    n = release.rows
+    tests = max(1, len(tried) * len(FAMILIES) * 4 * (len(sets) + 1))
+    columns = _columns(sets, tests, level)
+    ordered = ranked_columns(release)
+    line = -NormalDist().inv_cdf(SAFETY * level / tests / max(1, len(ordered)))
+    budget = DEEP
+    slow = max(1, SLOW // max(1, n))
+    found: dict[str, Found] = {}
+    deep = 0
+    for number, seed in enumerate(tried):
+        for family in FAMILIES:
+            used = family.start(seed)
+            order = family.order(used, n) if not family.slow or number < slow else None
+            if order is not None and ORDER not in found:
+                _try_order(family, seed, order, ordered, line, found)
+            if columns:
+                for generator, ways in _ways(seed, family, order, used, n):
+                    _try_sets(family, seed, generator, ways, columns, found)
+            cost = n * max(1, len(columns))
+            if columns and budget >= cost and len(found) < len(columns):
+                budget -= cost
+                deep += 1
+                _try_after(family, seed, n, columns, found)
+        progress(1)
+    facts = {"tests": tests, "orders_after_all_decoys": deep, "columns_tested": [c.sets.name for c in columns]}
+    facts["records_compared"] = {column.sets.name: column.probed for column in columns}
+    return found, facts
+
+
+def _ways(seed: int, family: Family, order: NDArray | None, used: Any, n: int) -> Iterator[tuple[Any, list[Way]]]:
+    """Where draws may begin in the stream, and how draws and rows may then belong together."""
+    plain = [Way("not shuffled", np.arange(n), None)]
+    if order is not None:
+        back = np.empty(n, np.int64)
+        back[order] = np.arange(n)
+        plain.append(Way("shuffled by the same seed", back, order))
+        yield used, [Way("shuffled first", np.arange(n), order)]
+    yield family.start(seed), plain
+
+
+def _try_sets(
+    family: Family, seed: int, generator: Any, ways: list[Way], columns: list[Column], found: dict[str, Found]
+) -> None:
+    """Draw the decoys of the first records again: all columns record by record, then each column on its own."""
+    plans: list[list[Column]] = [columns] if len(columns) > 1 else []
+    plans += [[column] for column in columns]
+    state = _state(generator)
+    for plan in plans:
+        if all(column.sets.name in found for column in plan):
+            continue
+        left, sizes = ways, [column.size for column in plan]
+        for many in (GLANCE, max(column.probed for column in plan)):
+            picked = draw(family, _restored(generator, state), sizes, many)
+            left = [way for way in left if _fits(plan, picked, way.rows[:many])]
+            if not left:
+                break
+        for way in left:
+            picked = draw(family, _restored(generator, state), sizes, len(way.rows))
+            for column, part in zip(plan, picked, strict=True):
+                _settle(Hit(family.name, seed, way.name, column.sets.name, 0.0, 0.0), column, part, way, found)
+
+
+def _state(generator: Any) -> Any:
+    if isinstance(generator, np.random.Generator):
+        return generator.bit_generator.state
+    return generator.get_state() if isinstance(generator, np.random.RandomState) else generator.getstate()
+
+
+def _restored(generator: Any, state: Any) -> Any:
+    """A generator as it was, so that several ways of drawing start from the same place."""
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state
+    elif isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.setstate(state)
+    return generator
+
+
+def _fits(plan: list[Column], picked: list[NDArray[np.int64]], rows: NDArray) -> bool:
+    """Whether all of some rows fit the decoys in all columns of a plan."""
+    pairs = zip(plan, picked, strict=True)
+    return all(truths(part, column.sets.codes[rows]).any(axis=1).all() for column, part in pairs)
+
+
+def _settle(supposed: Hit, column: Column, picked: NDArray, way: Way, found: dict[str, Found]) -> None:
+    """A column is explained if so many of its first records fit that chance is excluded; then all are looked at."""
+    rows, place = way.rows, way.place
+    fits = truths(picked, column.sets.codes[rows])
+    if column.sets.name in found or not fits[: column.probed].any(axis=1).all():
+        return
+    by_row = np.zeros(fits.shape, bool)
+    by_row[rows] = fits
+    hit = replace(supposed, share=float(fits.any(axis=1).mean()), p=column.chance**column.probed)
+    found[column.sets.name] = Found(hit, by_row, place)
+    if place is not None and ORDER not in found:
+        found[ORDER] = Found(replace(hit, column=ORDER), None, place)
+
+
+def _try_after(family: Family, seed: int, n: int, columns: list[Column], found: dict[str, Found]) -> None:
+    """All decoys first and then the order, from one generator: it takes all draws to know the order."""
+    generator = family.start(seed)
+    picked = draw(family, generator, [column.size for column in columns], n)
+    order = family.order(generator, n)
+    back = np.empty(n, np.int64)
+    back[order] = np.arange(n)
+    way = Way("shuffled after", back, order)
+    for column, part in zip(columns, picked, strict=True):
+        _settle(Hit(family.name, seed, way.name, column.sets.name, 0.0, 0.0), column, part, way, found)
+
+
+# ---------------------------------------------------------------------- order
+
+
+def _try_order(
+    family: Family,
+    seed: int,
+    order: NDArray[np.int64],
+    columns: Mapping[str, NDArray[np.float64]],
+    line: float,
+    found: dict[str, Found],
+) -> None:
+    """Undo a supposed shuffle and look whether neighbours are alike."""
+    head = np.flatnonzero(order < SORTED)
+    rows = head[np.argsort(order[head], kind="stable")]
+    for name, values in columns.items():
+        part = values[rows]
+        z = float(part[:-1] @ part[1:]) / max(1, len(part) - 1) ** 0.5
+        if z > line:
+            p = NormalDist().cdf(-z)
+            found[ORDER] = Found(Hit(family.name, seed, f"neighbours alike in {name}", ORDER, 1.0, p), None, order)
+            return
+
+
+def _patterns(release: Release, sets: Mapping[str, Sets], progress: Any) -> Iterator[Pattern]:
+    """The tests that need no seed."""
+    for entry in release.manifest.columns:
+        cells = release.cells([entry.name])[entry.name]
+        yield from order_patterns(entry.name, cells, entry.design.eta if entry.design is not None else 0)
+        if entry.name in sets:
+            found = design_pattern(sets[entry.name], estimated(release, [entry.name]))
+            if found is not None:
+                yield found
+        progress(1)
+
+
+def _notes(hits: Mapping[str, Found], alarms: list[Pattern], facts: Mapping[str, Any]) -> Iterator[str]:
+    rate = f"false alarm rate {facts['false_alarm_rate']:g} for all tests together"
+    if hits:
+        for found in hits.values():
+            yield f"predictable: {found}; {found.hit.share:.1%} of the rows fit"
+    else:
+        yield f"no seed explains anything ({rate})"
+    for alarm in alarms:
+        yield f"{alarm.column}: the test {alarm.test!r} finds a pattern (z = {alarm.z:.1f})"
+    if not alarms:
+        yield f"{len(facts['patterns'])} tests of order and decoys find no pattern ({rate})"
+    yield "a seed that is not found proves nothing: only simple uses of a few generators are tried"

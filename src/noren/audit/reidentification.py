@@ -1,0 +1,231 @@
+"""Re-identification: how surely a published record can be given a name.
+
+Three adversaries (El Emam and Dankar 2008, Dankar and El Emam 2010). The prosecutor knows that a person is in the
+table: 1 / f for a class of f records. The journalist wants to name anybody, from a register of the population: 1 / F
+for F people of the population who match the class. The marketer names as many as possible: the expected share of right
+names is the mean of these, classes / records for one who knows who is in the table. Population uniqueness is estimated
+by published models (see `population`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.class_attack import known_people
+from noren.audit.population import Uniqueness, expected_inverse, uniqueness
+from noren.audit.register import Register, read_register
+from noren.audit.told import SEARCHED, alike, exact_keys, in_release, key_names, published_classes
+from noren.errors import QueryError
+from noren.release.release import Release
+
+TITLES = {
+    "max_risk": "largest risk",
+    "mean_risk": "mean risk (marketer)",
+    "unique": "unique",
+    "at_risk": "at risk",
+    "max_journalist": "largest, journalist",
+    "mean_journalist": "mean, journalist",
+    "population_unique": "unique in the population",
+}
+SHARES = ("mean_risk", "unique", "at_risk", "mean_journalist", "population_unique")
+
+
+class Reidentification(Attack):
+    """Match people with records by quasi-identifiers."""
+
+    adversary: ClassVar[str] = (
+        "knows exact quasi-identifiers: of a person who is in the table (prosecutor), of everybody in the population "
+        "(journalist), or of all people in the table (marketer)"
+    )
+    success: ClassVar[str] = (
+        "the chance to name a record rightly, 1 over the records, or people of the population, that match; the mean "
+        "over all records is the share of right names that a marketer expects"
+    )
+
+    name: Literal["reidentification"] = "reidentification"
+    threshold: float = Field(default=0.2, gt=0, lt=1, description="Records with a risk above this are at risk.")
+    fraction: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Which share of the population is in the table; without it the table is taken for all of it.",
+    )
+    population: Any = Field(
+        default=None, description="A table of the population with the quasi-identifiers as they stand in the original."
+    )
+
+    @classmethod
+    def applies(cls, release: Release) -> str | None:
+        if not any(entry.role in SEARCHED for entry in release.manifest.columns):
+            return "the release has no quasi-identifier"
+        if not key_names(release)[0]:
+            return "every quasi-identifier is published as sets or groups, so that no record can be matched exactly"
+        return None
+
+    def run(self, case: Case) -> list[AttackResult]:
+        if (reason := self.applies(case.release)) is not None:
+            raise QueryError(f"the {self.name} attack does not apply: {reason}.")
+        release = case.release
+        names, lost = key_names(release)
+        notes = []
+        if lost:
+            listed = ", ".join(map(repr, lost))
+            notes.append(
+                f"{listed}: published as sets or groups and not matched; who knows them finds fewer records, so the "
+                "figures of the release are too low for that adversary"
+            )
+        with case.stage("Matching records", None):
+            found = self._published(release, names)
+            scenarios = self._people(case, found, names, notes) if case.original is not None else []
+            scenarios.append(self._rows(release, found))
+        facts = {"threshold": self.threshold, "classes": len(found.sizes), "quasi_identifiers": names}
+        return [
+            AttackResult(
+                attack=self.name,
+                target=tuple(names),
+                adversary=self.adversary,
+                success=self.success,
+                baseline=self._before(release.records, found),
+                scenarios=tuple(scenarios),
+                titles=TITLES,
+                measure="risk",
+                shares=SHARES,
+                facts=facts | _basis(found),
+                notes=(*notes, *self._notes(found)),
+            )
+        ]
+
+    def _published(self, release: Release, names: list[str]) -> Published:
+        own = published_classes(release, names)
+        # a release of shuffled members has several rows of every person, all in one class
+        sizes = np.diff(own.bounds) // max(1, release.rows // release.records)
+        of = np.empty(release.rows, np.int64)
+        of[own.people] = own.of
+        if self.population is None:
+            fraction = self.fraction or 1.0
+            return Published(of, sizes, fraction, expected_inverse(sizes, fraction), uniqueness(sizes, fraction))
+        register = read_register(self.population, release, names, own)
+        fraction = self.fraction or min(1.0, release.records / register.people)
+        people = register.matches
+        # a class for which the register has too few people is no safer than the table makes it
+        journalist = np.where(people > 0, 1 / np.maximum(1, np.maximum(people, sizes)), 0.0)
+        single = float((people == 1).sum())
+        known = Uniqueness(register.people, {"counted": single}, "counted")
+        return Published(of, sizes, fraction, journalist, known, register)
+
+    # ------------------------------------------------------------------ scenarios
+
+    def _rows(self, release: Release, found: Published) -> Scenario:
+        import polars as pl
+
+        sizes = found.sizes[found.of]
+        lines = {"candidates": sizes, "risk": 1 / sizes, "journalist": found.journalist[found.of]}
+        frame = pl.DataFrame({"record": np.arange(1, release.rows + 1)} | lines)
+        summary = self._summary(lines["risk"], lines["journalist"], found.uniqueness)
+        return Scenario("release-rows", "this release, row by row", "row", summary, frame, holder_only=False)
+
+    def _people(self, case: Case, found: Published, names: list[str], notes: list[str]) -> list[Scenario]:
+        """The same people in the raw table and in the release."""
+        people = known_people(case)
+        raw = alike(exact_keys(people))
+        sizes = np.diff(raw.bounds)
+        of = np.empty(people.table.n, np.int64)
+        of[raw.people] = raw.of
+        one = np.ones(len(of), np.int64)
+        inverse = expected_inverse(sizes, found.fraction)[of]
+        estimate = uniqueness(sizes, found.fraction)
+        out = [self._scenario("raw", "raw table", people.rows, one, sizes[of], inverse, estimate)]
+        groups, records, journalist = np.zeros(len(of), np.int64), np.zeros(len(of), np.int64), np.zeros(len(of))
+        for part in in_release(case.release, people, names):
+            groups[part.people], records[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
+            mean = np.add.reduceat(found.journalist[found.of[part.order]], part.bounds[:-1]) / np.diff(part.bounds)
+            journalist[part.people] = mean[part.of]
+        records //= max(1, case.release.rows // case.release.records)
+        title = "this release"
+        out.append(self._scenario("release", title, people.rows, groups, records, journalist, found.uniqueness))
+        notes += _estimated("population uniques of the raw table", estimate, found.fraction)
+        if lost := int((records == 0).sum()):
+            notes.append(f"{lost:,} people match no published record and cannot be named")
+        return out
+
+    def _scenario(
+        self,
+        name: str,
+        title: str,
+        numbers: NDArray,
+        groups: NDArray,
+        records: NDArray,
+        journalist: NDArray,
+        estimate: Uniqueness,
+    ) -> Scenario:
+        import polars as pl
+
+        risk = np.divide(1.0, records, out=np.zeros(len(records)), where=records > 0)
+        lines = {"groups": groups, "candidates": records, "risk": risk, "journalist": journalist}
+        summary = self._summary(risk, journalist, estimate) | {"without_group": int((records == 0).sum())}
+        return Scenario(name, title, "person", summary, pl.DataFrame({"record": numbers} | lines), holder_only=True)
+
+    def _summary(self, risk: NDArray, journalist: NDArray, found: Uniqueness) -> dict[str, float]:
+        return {
+            "mean_risk": float(risk.mean()),
+            "max_risk": float(risk.max()),
+            "unique": float((risk >= 1).mean()),
+            "at_risk": float((risk > self.threshold + 1e-12).mean()),
+            "mean_journalist": float(journalist.mean()),
+            "max_journalist": float(journalist.max()),
+            "at_risk_journalist": float((journalist > self.threshold + 1e-12).mean()),
+            "population_unique": found.share,
+        }
+
+    def _before(self, records: int, found: Published) -> dict[str, float]:
+        """A name drawn at random for every record."""
+        chance, among = np.array([1 / records]), np.array([1 / found.uniqueness.population])
+        return self._summary(chance, among, Uniqueness(found.uniqueness.population, {"before": 0.0}, "before"))
+
+    def _notes(self, found: Published) -> list[str]:
+        if found.register is not None:
+            short = int((found.register.matches < found.sizes).sum())
+            return [f"{short:,} published classes hold more records than the population has people"] if short else []
+        if self.fraction is None:
+            return [
+                "without a fraction or a population the table is taken for the whole population, which is the worst "
+                "case: the journalist is then a prosecutor"
+            ]
+        return _estimated("population uniques", found.uniqueness, self.fraction)
+
+
+@dataclass(frozen=True)
+class Published:
+    """The classes of a release: of every row its class, of every class its records and the journalist's risk."""
+
+    of: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    fraction: float
+    journalist: NDArray[np.float64]
+    uniqueness: Uniqueness
+    register: Register | None = None
+
+
+def _estimated(what: str, found: Uniqueness, fraction: float) -> list[str]:
+    """Which model an estimate rests on, and what it supposes."""
+    words = {"pitman": "Pitman's model", "zayatz": "Zayatz's model", "snb": "the slide negative binomial model"}
+    if found.chosen not in words:
+        return []
+    return [
+        f"{what} are estimated by {words[found.chosen]}, as the decision rule of Dankar et al. chooses at a fraction "
+        f"of {fraction:.3g}, supposing that the table is a random sample"
+    ]
+
+
+def _basis(found: Published) -> dict[str, Any]:
+    """Where the journalist's figures are from."""
+    estimate = found.uniqueness
+    where = "the population given" if found.register is not None else "an estimate"
+    out: dict[str, Any] = {"fraction": found.fraction, "population": estimate.population, "journalist_from": where}
+    return out | {"estimator": estimate.chosen, "population_uniques": dict(estimate.ways)}

@@ -1,0 +1,55 @@
+"""Command of the auditor and of the holder: report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from noren.cli.render import echo_json, stages
+
+
+@click.command(epilog="Example: noren report release --policy policy.toml --original patients.csv --to report.html")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--policy", type=click.Path(path_type=Path), help="Check this policy instead of the release's claims.")
+@click.option("--original", type=click.Path(path_type=Path), help="The original table: the report is holder-only.")
+@click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Run this attack; by default all that apply.")
+@click.option("--to", type=click.Path(path_type=Path), help="File to write: .html, or .json for the figures alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@click.pass_context
+def report(
+    ctx: click.Context,
+    release: Path,
+    policy: Path | None,
+    original: Path | None,
+    attacks: tuple[str, ...],
+    to: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a page about RELEASE for people: what was published, what holds, what is learned and lost.
+
+    One file that opens without a network and can be printed. Without the original it is for anybody; with it, for the
+    holder only. Exit code 1: the report was written, and it says that a requirement does not hold.
+    """
+    from noren.report.page import make_report, refuse_target
+
+    if to is None and not as_json:
+        raise click.UsageError("Give --to FILE, or --json.")
+    if original is not None and policy is None:
+        raise click.UsageError("--original needs --policy, to read it.")
+    if to is not None:
+        refuse_target(to, release)
+    page = make_report(release, policy, original=original, attacks=attacks or None, stage=stages(as_json))
+    if to is not None:
+        page.save(to)
+    failed = [verdict for verdict in page.content["verdicts"] if verdict["holds"] is False]
+    if as_json:
+        echo_json(page.content | {"written": None if to is None else str(to)})
+    else:
+        whom = "holder only" if page.holder_only else "for anybody"
+        click.echo(f"Report ({whom}): {to}")
+        if failed:
+            click.echo(
+                f"{len(failed)} of {len(page.content['verdicts'])} checks fail; the report says which.", err=True
+            )
+    ctx.exit(1 if failed else 0)

@@ -1,0 +1,159 @@
+"""The attacks on the page: all at a glance first, then each with what its adversary knows and every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from noren.report.charts import Bar, Group, Kind, bars
+from noren.report.gains import final, headline, is_rival, is_share, shown_scenarios
+from noren.report.html import HOLDER, element, figure, listing, number, paragraph, percent, table
+
+Result = Mapping[str, Any]
+MOST_GROUPS = 8
+"""Groups of bars up to which every share of every target is drawn; beyond, one share per target."""
+WORDS = "Bars for every figure and table; the same figures stand in the table that follows."
+
+
+def attack_parts(content: Mapping[str, Any]) -> list[object]:
+    """Everything about attacks that the section on the adversary holds."""
+    run, missing = content["attacks"]["run"], content["attacks"]["not_run"]
+    kinds: dict[str, list[Result]] = {}
+    for result in run:
+        kinds.setdefault(result["attack"], []).append(result)
+    parts: list[object] = _overview(run) if len(run) > 1 else []
+    for place, (name, results) in enumerate(kinds.items(), 1):
+        parts += _attack(name, results, f"attack{place}")
+    if missing:
+        rows = [[one["attack"], one["why"]] for one in missing]
+        parts.append(element("h3", "Attacks that were not run"))
+        parts.append(table("Attacks that were not run, and why", ("Attack", "Why"), rows))
+    if not run:
+        parts.append(paragraph("No attack was simulated for this page."))
+    return parts
+
+
+def about(result: Result) -> str:
+    """What is attacked, in words."""
+    names = result["target"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _overview(run: Sequence[Result]) -> list[object]:
+    """One figure of every attack: before, in the raw table where that is known, and in this release."""
+    groups, rows = [], []
+    raw = any(s["name"] == "raw" for result in run for s in shown_scenarios(result))
+    for result in run:
+        name = headline(result)
+        if name is None:
+            continue
+        shown = shown_scenarios(result)
+        before, last = result["baseline"].get(name), final(result)
+        after = last["summary"].get(name)
+        first = next((s["summary"].get(name) for s in shown if s["name"] == "raw"), None)
+        told: list[tuple[str, Any, Kind]] = [
+            (result["before"], before, "hollow"),
+            ("raw table", first, "striped"),
+            (last["title"], after, "solid"),
+        ]
+        drawn = [Bar(label, value, percent(value), kind) for label, value, kind in told if value is not None]
+        title = str(result["titles"].get(name, name.replace("_", " ")))
+        groups.append(Group(f"{result['attack']} on {about(result)}: {title}", drawn))
+        row: list[object] = [result["attack"], about(result), title, percent(before)]
+        rows.append([*row, *([percent(first)] if raw else []), percent(after), last["title"]])
+    holder = any(s["holder_only"] for result in run for s in shown_scenarios(result))
+    chart = bars("overview", "All attacks at a glance", WORDS, groups, axis="share or probability")
+    header = ("Attack", "On", "Figure", "Before", *(("Raw table",) if raw else ()), "After", "After means")
+    caption = "One figure of every attack: before (hollow)"
+    caption += ", in the raw table (striped) and after (solid)." if raw else " and after (solid)."
+    return [
+        element("h3", "All attacks at a glance"),
+        figure(chart, caption, holder=holder),
+        table("Attacks, before and after", header, rows, range(3, len(header) - 1), holder=holder),
+    ]
+
+
+def _attack(name: str, results: Sequence[Result], place: str) -> list[object]:
+    """One attack on all its targets."""
+    shown = [scenario for result in results for scenario in shown_scenarios(result)]
+    holder = any(scenario["holder_only"] for scenario in shown)
+    several = len(results) > 1
+    known = dict.fromkeys(f"The adversary {result['adversary']}." for result in results)
+    measured = dict.fromkeys(f"Measured: {result['success']}." for result in results)
+    out: list[object] = [element("h3", f"The {name} attack on {_targets(results)}"), listing([*known, *measured])]
+    groups = _groups(results)
+    if groups:
+        drawn = bars(place, f"What the {name} attack gains", WORDS, groups, axis="share or probability")
+        striped = any(bar.kind == "striped" for group in groups for bar in group.bars)
+        other = ", in other tables (striped)" if striped else ""
+        out.append(figure(drawn, f"Before (hollow){other} and with this release (solid).", holder=holder))
+    figures = list(dict.fromkeys(n for r in results for n in r["titles"] if any(n in s["summary"] for s in shown)))
+    titles = {n: str(r["titles"][n]) for r in results for n in figures if n in r["titles"]}
+    people = "People" if all(scenario["by"] == "person" for scenario in shown) else "Rows"
+    header = (*(("On",) if several else ()), "Table", people, *(titles[n] for n in figures))
+    shares = {n for n in figures if any(is_share(result, n) for result in results)}
+    rows = [row for result in results for row in _rows(result, figures, shares, several)]
+    first = 2 if several else 1
+    caption = f"The {name} attack, before and after"
+    out.append(table(caption, header, rows, range(first, len(header)), holder=holder))
+    notes = dict.fromkeys(_sentence(note) for result in results for note in result["notes"])
+    head = paragraph(HOLDER, " Notes:") if holder and notes else ""
+    return [*out, head, listing([*notes])]
+
+
+def _targets(results: Sequence[Result]) -> str:
+    names = list(dict.fromkeys(about(result) for result in results))
+    return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; {names[-1]}"
+
+
+def _sentence(note: str) -> str:
+    text = note[:1].upper() + note[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _rows(result: Result, figures: Sequence[str], shares: Collection[str], several: bool) -> list[list[object]]:
+    head: list[object] = [about(result)] if several else []
+    out = [[*head, result["before"], "-", *(_figure(n in shares, result["baseline"].get(n)) for n in figures)]]
+    for scenario in shown_scenarios(result):
+        told = [_figure(n in shares, scenario["summary"].get(n), scenario["bounds"].get(n)) for n in figures]
+        out.append([*head, scenario["title"], f"{scenario['lines']:,}", *told])
+    return out
+
+
+def _figure(share: bool, value: Any, bounds: Any = None) -> str:
+    tell = percent if share else number
+    text = tell(value)
+    if bounds is None or value is None or any(bound is None for bound in bounds):
+        return text
+    return f"{text} ({tell(bounds[0])} to {tell(bounds[1])})"
+
+
+def _groups(results: Sequence[Result]) -> list[Group]:
+    """Bars for every share of every target, or for one share of each where that would be too many."""
+    many = sum(len(result["shares"]) for result in results) > MOST_GROUPS
+    out = []
+    for result in results:
+        shares = [headline(result)] if many else result["shares"]
+        for share in shares:
+            drawn = [] if share is None else _bars(result, share)
+            if drawn:
+                title = str(result["titles"].get(share, str(share).replace("_", " ")))
+                out.append(Group(f"{about(result)}: {title}" if len(results) > 1 else title, drawn))
+    return out
+
+
+def _bars(result: Result, share: str) -> list[Bar]:
+    """One share in every table; other tables than the release are striped."""
+    shown = shown_scenarios(result)
+    out = []
+    before = result["baseline"].get(share)
+    if before is not None:
+        out.append(Bar(result["before"], before, percent(before), "hollow"))
+    for scenario in shown:
+        value = scenario["summary"].get(share)
+        if value is None:
+            continue
+        low, high = scenario["bounds"].get(share) or (None, None)
+        kind: Kind = "striped" if is_rival(result, scenario) else "solid"
+        out.append(Bar(scenario["title"], value, percent(value), kind, low, high))
+    return out

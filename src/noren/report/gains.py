@@ -1,0 +1,139 @@
+"""What an adversary gains: from one published set, from records that look alike, and in every attack that applies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp, isinf, tanh
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.audit import AttackResult
+from noren.designs.any import Design
+from noren.designs.decoys import DecoyDesign
+from noren.designs.posterior import mean_true_probability, worst_confidence
+from noren.errors import NorenError
+from noren.report.material import Material
+
+
+def beliefs_of(material: Material) -> list[dict[str, Any]]:
+    """For every column of sets: what someone who knows how common the values are makes of one person's set.
+
+    The shares are the original's where it is known; otherwise they are estimated from the release, as anybody can.
+    """
+    out = []
+    for name, design in material.release.designs.items():
+        counts = material.truth.get(name)
+        holder = counts is not None
+        if counts is None:
+            counts = _estimated(material, name)
+        if counts is None or not counts.sum() > 0:
+            continue
+        basis = "the original" if holder else "an estimate from the release"
+        figures = believed(design, counts[: design.d])
+        out.append({"column": name, "set_size": design.eta, "values": design.d, "p": float(design.p), **figures})
+        out[-1] |= {"basis": basis, "holder_only": holder}
+    return out
+
+
+def _estimated(material: Material, name: str) -> NDArray[np.float64] | None:
+    try:
+        found = material.release.estimate(name).frame["count"].to_numpy()
+    except NorenError:
+        return None
+    return np.maximum(np.asarray(found, np.float64), 0.0)
+
+
+def believed(design: Design, counts: NDArray) -> dict[str, float | None]:
+    """Probabilities before and after one set; None where nothing can be said without another assumption."""
+    shares = counts / counts.sum()
+    out: dict[str, float | None] = dict.fromkeys(
+        ("uniform_mean", "uniform_worst", "mean_true", "worst", "worst_at_most", "epsilon", "total_variation")
+    )
+    out["most_common"] = float(shares.max())
+    if not isinstance(design, DecoyDesign):
+        uniform, informed = design.posterior_summary(), design.posterior_summary(shares)
+        out |= {"uniform_mean": float(uniform.mean), "uniform_worst": float(uniform.worst)}
+        return out | {"mean_true": float(informed.mean), "worst": float(informed.worst)}
+    if design.p == 1.0:
+        whole = np.rint(counts * (1 if np.all(counts == np.rint(counts)) else 1000)).astype(np.int64)
+        occurring = int((whole > 0).sum())
+        out |= {"uniform_mean": 1 / design.eta, "uniform_worst": 1 / design.eta}
+        out["mean_true"] = float(mean_true_probability(whole, design.eta))
+        return out | {"worst": float(worst_confidence(whole, min(design.eta, occurring)))}
+    top = out["most_common"] or 0.0
+    if isinf(design.epsilon):
+        return out | {"worst_at_most": 1.0, "total_variation": 1.0}
+    odds = exp(design.epsilon)
+    worst = top * odds / (1 + top * (odds - 1))
+    return out | {
+        "worst_at_most": worst,
+        "epsilon": float(design.epsilon),
+        "total_variation": tanh(design.epsilon / 4),
+    }
+
+
+FURTHER = {"intersection": "from one release"}
+"""Attacks that suppose more releases of the same people, and what theirs starts from."""
+RELEASE = ("release", "release-rows")
+"""What the release itself is called, where an attack compares it with other tables."""
+
+
+def attacks_of(material: Material) -> dict[str, Any]:
+    """Every attack that was run, with the figures a reader should see first, and those that were not."""
+    return {
+        "run": [attack_content(result) for result in material.attacks],
+        "not_run": [{"attack": name, "why": why} for name, why in material.not_run.items()],
+    }
+
+
+def attack_content(result: AttackResult) -> dict[str, Any]:
+    """One result: its own data, what the figures are called, and which tables are compared."""
+    told = result.to_dict()
+    told["titles"] = {name: result.titles[name] for name in result.titles}
+    told["shares"] = list(result.shares)
+    told["shown"] = [scenario.name for scenario in result.shown]
+    told["before"] = FURTHER.get(result.attack, "before any release")
+    told["after"] = [*[name for name in told["shown"] if name in RELEASE], told["shown"][-1]][0]
+    for scenario in told["scenarios"]:
+        scenario["bounds"] = {name: list(pair) for name, pair in scenario.get("bounds", {}).items()}
+    return told
+
+
+def shown_scenarios(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The tables that are compared, in the order of the result."""
+    wanted = set(result["shown"])
+    return [scenario for scenario in result["scenarios"] if scenario["name"] in wanted]
+
+
+def final(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the adversary ends with: the attack on the release, by the most that the adversary may know."""
+    return next(scenario for scenario in result["scenarios"] if scenario["name"] == result["after"])
+
+
+def is_rival(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> bool:
+    """Whether a scenario is about a table that might have been published instead."""
+    return result["after"] in RELEASE and scenario["name"] not in RELEASE
+
+
+def is_share(result: Mapping[str, Any], figure: str) -> bool:
+    """Whether a figure is a share or a probability: it is said to be, or lies between -1 and 1 and is not whole."""
+    if figure in result["shares"]:
+        return True
+    found = [result["baseline"].get(figure), *(s["summary"].get(figure) for s in shown_scenarios(result))]
+    values = [value for value in found if value is not None]
+    return all(abs(v) <= 1 for v in values) and any(v != int(v) for v in values)
+
+
+PREFERRED = ("right", "success", "mean_belief")
+"""Figures that say most about an attack, where it has them."""
+
+
+def headline(result: Mapping[str, Any]) -> str | None:
+    """The share that stands for the attack as a whole: one that is known for the release, and before if possible."""
+    after = final(result)["summary"]
+    names = [name for name in result["shares"] if after.get(name) is not None]
+    known = [name for name in names if result["baseline"].get(name) is not None] or names
+    chosen = [name for name in PREFERRED if name in known] or known
+    return chosen[0] if chosen else None

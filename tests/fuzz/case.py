@@ -1,0 +1,168 @@
+"""One case from start to end: write the holder's files, run the pipeline, judge what came out."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import traceback
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import noren as nr
+from tests.fuzz.judge import judge
+from tests.fuzz.reading import is_missing, read_release
+from tests.fuzz.truth import against_original, overall
+from tests.fuzz.worlds import World, make_world, text
+
+NAMED_FROM = 5
+LONG_ENOUGH = 5
+"""Shorter cells stand in any text by chance."""
+COMMON = ("false", "true", "(other)", "(missing)")
+"""Words that messages use on their own account."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a case ended: `release`, `refused` (an error of the package), or `wrong` with what is wrong."""
+
+    seed: int
+    tag: str
+    end: str
+    words: str = ""
+
+    @property
+    def wrong(self) -> bool:
+        return self.end == "wrong"
+
+
+def run_case(seed: int, folder: Path) -> Outcome:
+    """Run the case of this seed in an empty folder."""
+    world = make_world(seed)
+    target = folder / "public" / "release"
+    try:
+        data = write_source(world, folder)
+        policy = make_policy(world, folder)
+        options: dict[str, Any] = {"secret": folder / "secret.key"} if world.memoised else {}
+        if world.saved:
+            nr.anonymize(data, policy, **options).save(target, world.file_format)
+        else:
+            nr.anonymize(data, policy, to=target, file_format=world.file_format, **options)
+    except nr.NorenError as error:
+        found = quoted(world, f"{error} {error.message} {error.hint}")
+        found += ["something is left of a refused release"] if left_over(folder) else []
+        return Outcome(seed, world.tag, "wrong" if found else "refused", "; ".join(found) or _kind(error))
+    except Exception:
+        return Outcome(seed, world.tag, "wrong", "traceback: " + traceback.format_exc()[-1500:])
+    found = judged(world, target, data, policy)
+    return Outcome(seed, world.tag, "wrong" if found else "release", "; ".join(found))
+
+
+def judged(world: World, target: Path, data: Any, policy: nr.Policy) -> list[str]:
+    """What the plain judge, the original and the package's own verification find wrong."""
+    try:
+        read = read_release(target)
+        found = judge(read, world.require, overall(world, read), world)
+        found += against_original(world, read, target)
+        release = nr.open_release(target)
+        if release.frame().height != len(read.rows):
+            found.append("the release opens with another number of rows")
+        verdicts = nr.verify(release, policy, original=data)
+        found += [f"verification: {v.model} on {v.column} {v.statement}" for v in verdicts if v.holds is not True]
+        first = next((name for name, e in read.entries.items() if e["form"] not in ("open", "terms")), None)
+        if first is not None and world.seed % 4 == 0:
+            release.estimate(first)
+    except nr.NorenError as error:
+        return [f"the release cannot be used: {type(error).__name__}: {error}"]
+    except Exception:
+        return ["traceback in judging: " + traceback.format_exc()[-1500:]]
+    return found
+
+
+def _kind(error: nr.NorenError) -> str:
+    return f"{type(error).__name__}: {error.message.splitlines()[-1].strip()[:110]}"
+
+
+def left_over(folder: Path) -> bool:
+    public = folder / "public"
+    return public.exists() and any(public.iterdir())
+
+
+def quoted(world: World, words: str) -> list[str]:
+    """Cells that fewer than five records share and that the message repeats; declared values may be named."""
+    declared = repr(world.attributes) + "\0".join(world.files.values()) + repr(world.data) + "\0".join(world.columns)
+    out = []
+    for name, values in world.columns.items():
+        between = world.attributes[name].get("separator")
+        cells: list[Any] = []
+        for value in values:
+            split = isinstance(value, str) and between
+            cells += value if isinstance(value, list) else value.split(between) if split else [value]
+        times = Counter(text(cell) for cell in cells if not is_missing(cell))
+        rare = [cell for cell, count in times.items() if count < NAMED_FROM and len(cell) >= LONG_ENOUGH]
+        rare = [cell for cell in rare if cell not in COMMON]
+        if any(cell in words and cell not in declared for cell in rare):
+            out.append(f"the error quotes a rare cell of {name}: {words[:300]}")
+    return out
+
+
+def make_policy(world: World, folder: Path) -> nr.Policy:
+    for name, content in world.files.items():
+        (folder / name).write_text(content, encoding="utf-8", newline="")
+    randomness: dict[str, Any] = {}
+    if world.memoised:
+        randomness = {"record_key": world.data["record_key"]}
+        if not (folder / "secret.key").exists():
+            nr.Secret.create(folder / "secret.key")
+    options = {key: value for key, value in world.data.items() if key == "missing_values"}
+    if world.source in ("csv", "csv.gz"):
+        options["separator"] = world.separator
+    policy = nr.Policy(
+        attributes=world.attributes, require=world.require, method=world.method, data=options, randomness=randomness,
+        base=folder,
+    )  # fmt: skip
+    if world.through_toml:
+        policy = nr.Policy.parse(policy.to_toml(), base=folder)
+    return policy
+
+
+def write_source(world: World, folder: Path) -> Any:
+    """The table in the form that the case says."""
+    if world.source in ("csv", "csv.gz"):
+        path = folder / f"holder-table.{world.source}"
+        opener = gzip.open if world.source == "csv.gz" else open
+        marker = world.data.get("missing_values", [""])[0]
+        with opener(path, "wt", encoding="utf-8", newline="") as file:
+            # with "\n" alone Python 3.11 would leave a lone "\r" inside a cell without quotes
+            writer = csv.writer(file, delimiter=world.separator, lineterminator="\r\n")
+            writer.writerow(world.columns)
+            for row in zip(*world.columns.values(), strict=True):
+                writer.writerow(marker if is_missing(cell) else text(cell) for cell in row)
+        return path
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({name: _array(values) for name, values in world.columns.items()})
+    if world.source == "parquet":
+        pq.write_table(table, folder / "holder-table.parquet", row_group_size=17)
+        return folder / "holder-table.parquet"
+    if world.source == "arrow":
+        with pa.OSFile(str(folder / "holder-table.arrow"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table, max_chunksize=23)
+        return folder / "holder-table.arrow"
+    if world.source == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    return table.to_pandas() if world.source == "pandas" else table
+
+
+def _array(values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    lists = any(isinstance(value, list) for value in values)
+    kind = pa.list_(pa.string()) if lists else None
+    if all(value is None for value in values):
+        kind = pa.string()
+    return pa.array(values, kind)

@@ -1,0 +1,117 @@
+"""A release directory read with json, csv and pyarrow alone: texts, sets of texts, side tables."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tests.fuzz.worlds import text
+
+MISSING = "(missing)"
+
+
+@dataclass
+class Read:
+    """What stands in a release directory."""
+
+    manifest: dict[str, Any]
+    entries: dict[str, dict[str, Any]]
+    rows: list[dict[str, Any]]
+    """Texts by column; frozensets where the column holds sets; None where a cell is missing."""
+    groups: dict[str, dict[int, dict[str, int]]]
+    """Counts of values by group, for every column that names groups."""
+    knowledge: dict[str, list[dict[str, Any]]]
+
+    @property
+    def layout(self) -> str:
+        return str(self.manifest["layout"])
+
+    def with_role(self, *roles: str) -> list[str]:
+        return [name for name, entry in self.entries.items() if entry["role"] in roles]
+
+
+def read_release(directory: Path) -> Read:
+    """Everything of a release, by plain means."""
+    package = json.loads((directory / "datapackage.json").read_text(encoding="utf-8"))
+    manifest = package["noren"]
+    entries = {entry["name"]: entry for entry in manifest["columns"]}
+    tables = {item["name"]: _table(directory, item) for item in package["resources"]}
+    rows = [{name: _cell(row[name], entry) for name, entry in entries.items()} for row in tables["data"]]
+    numbered = [name for name, entry in entries.items() if entry["form"] == "group"]
+    groups: dict[str, dict[int, dict[str, int]]] = {}
+    for number, name in enumerate(numbered, 1):
+        held = groups.setdefault(name, {})
+        for row in tables[f"groups-{number}"]:
+            value = MISSING if row["value"] in (None, "") else _text(row["value"], entries[name])
+            held.setdefault(int(row["group"]), {})[value] = int(row["count"])
+    knowledge = {
+        name: tables[f"knowledge-{entry['knowledge']}"] for name, entry in entries.items() if entry["form"] == "terms"
+    }
+    return Read(manifest, entries, rows, groups, knowledge)
+
+
+def _table(directory: Path, item: dict[str, Any]) -> list[dict[str, Any]]:
+    path = directory / item["path"]
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
+    escaped = "escape" in item["schema"]
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *lines = list(csv.reader(file))
+    names = [_unescaped(cell, escaped) for cell in header]
+    lines = [line or [""] for line in lines]  # an empty line of a table with one column is a missing cell
+    assert all(len(line) == len(names) for line in lines), "a ragged line in a CSV file of the release"
+    assert not escaped or not any(cell[:1] in "=@\t\r\n" for line in lines for cell in line if cell), "a bare formula"
+    return [{name: _unescaped(cell, escaped) for name, cell in zip(names, line, strict=True)} for line in lines]
+
+
+def _unescaped(cell: str, escaped: bool) -> str:
+    return cell[1:] if escaped and cell.startswith("'") else cell
+
+
+def _cell(value: Any, entry: dict[str, Any]) -> Any:
+    if entry["form"] in ("set", "terms"):
+        members = json.loads(value) if isinstance(value, str) else value
+        listed = [MISSING if member is None else _text(member, entry) for member in members]
+        assert len(set(listed)) == len(listed), "a set repeats a member"
+        return frozenset(listed)
+    return None if value is None or value == "" else _text(value, entry)
+
+
+def _text(value: Any, entry: dict[str, Any]) -> str:
+    """The cell as a person writes it; a number in CSV may have any of its spellings."""
+    number = entry["kind"] == "number" and entry["form"] not in ("node", "open") and isinstance(value, str)
+    return text(float(value)) if number and value != MISSING else text(value)
+
+
+def is_missing(value: Any) -> bool:
+    """NaN and the empty text are missing, as they are in CSV."""
+    return value is None or value == "" or (isinstance(value, float) and isnan(value))
+
+
+def covered(entry: dict[str, Any]) -> dict[str, frozenset[str]]:
+    """Which base values every label of a column stands for."""
+    values = entry["values"] or []
+    out = {value: frozenset([value]) for value in values}
+    if entry["nodes"] is not None:
+        out = {
+            label: frozenset(value for start, stop in runs for value in values[start:stop])
+            for label, runs in entry["nodes"]
+        }
+    elif entry["hierarchy"] is not None and entry["form"] == "node":
+        for height, level in enumerate(entry["hierarchy"]):
+            held: dict[str, set[str]] = {}
+            for leaf, label in zip(values, level, strict=True):
+                held.setdefault(label, set()).add(leaf)
+            for label, leaves in held.items():
+                free = label
+                if leaves not in out.values():  # where a label is taken the level is added to it
+                    while free in out:
+                        free += f" (level {height})"
+                    out[free] = frozenset(leaves)
+    return out

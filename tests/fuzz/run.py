@@ -1,0 +1,62 @@
+"""The nightly fuzz run: python -m tests.fuzz.run --cases 10000 [--start 0] [--summary fuzz-summary.json]
+
+Prints a line of progress, the seed of every failure, and a summary that a machine can read. One case alone:
+python -m tests.fuzz.run --start SEED --cases 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.fuzz.case import Outcome, run_case
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--start", type=int, default=0, help="the first seed")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this long")
+    parser.add_argument("--summary", type=Path, help="write the summary as JSON")
+    given = parser.parse_args()
+    started = time.monotonic()
+    ends: Counter[tuple[str, str]] = Counter()
+    refusals: Counter[str] = Counter()
+    wrong: list[Outcome] = []
+    done = 0
+    for seed in range(given.start, given.start + given.cases):
+        if time.monotonic() - started > given.seconds:
+            break
+        with tempfile.TemporaryDirectory(prefix="noren-fuzz-") as folder:
+            outcome = run_case(seed, Path(folder))
+        done += 1
+        ends[outcome.tag, outcome.end] += 1
+        if outcome.end == "refused":
+            refusals[outcome.words.split(":")[0]] += 1
+        if outcome.wrong:
+            wrong.append(outcome)
+            print(f"\nseed {seed} ({outcome.tag}): {outcome.words}", flush=True)
+        if done % 50 == 0 or done == given.cases:
+            rate = done / (time.monotonic() - started)
+            print(f"{done}/{given.cases} cases, {len(wrong)} wrong, {rate:.1f}/s", file=sys.stderr, flush=True)
+    summary = {
+        "start": given.start,
+        "cases": done,
+        "seconds": round(time.monotonic() - started, 1),
+        "wrong": [vars(outcome) for outcome in wrong],
+        "ends": {f"{tag} {end}": count for (tag, end), count in sorted(ends.items())},
+        "refusals": dict(refusals.most_common()),
+    }
+    if given.summary is not None:
+        given.summary.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps({key: value for key, value in summary.items() if key != "wrong"}, indent=1))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""The small profile: fixed seeds, so that every run sees the same cases. `make fuzz` runs thousands of others."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import noren as nr
+from tests.fuzz.case import make_policy, run_case, write_source
+from tests.fuzz.judge import judge
+from tests.fuzz.reading import Read, read_release
+from tests.fuzz.truth import against_original, overall
+from tests.fuzz.worlds import CLASS_METHODS, World, make_world
+
+BLOCKS, EACH = 10, 60
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_every_case_ends_in_a_true_release_or_a_clear_error(block):
+    ends = set()
+    for seed in range(block * EACH, (block + 1) * EACH):
+        with tempfile.TemporaryDirectory(prefix="noren-fuzz-") as folder:
+            outcome = run_case(seed, Path(folder))
+        assert not outcome.wrong, f"python -m tests.fuzz.run --start {seed} --cases 1\n{outcome.words}"
+        ends.add(outcome.end)
+    assert ends == {"release", "refused"}
+
+
+def test_one_seed_makes_one_world():
+    assert make_world(77) == make_world(77)
+    tags = {make_world(seed).tag for seed in range(200)}
+    assert tags == {"decoys", *CLASS_METHODS}
+
+
+# ---------------------------------------------------------------- the judge can say no
+
+
+def released(method: str, folder: Path, start: int = 0) -> tuple[World, Path, Read]:
+    """The first world of this method that ends in a release with a row number and a secret or terms."""
+    for seed in range(start, start + 3000):
+        world = make_world(seed)
+        secret = any(asked["model"] != "k-anonymity" for asked in world.require)
+        if world.tag != method or not secret or world.memoised or world.method.get("form") or world.rows < 20:
+            continue
+        if world.attributes.get("row") != {"role": "plain"}:
+            continue
+        home = folder / str(seed)
+        home.mkdir()
+        try:
+            nr.anonymize(write_source(world, home), make_policy(world, home), to=home / "release")
+        except nr.NorenError:
+            continue
+        read = read_release(home / "release")
+        assert not judge(read, world.require, overall(world, read), world)
+        assert not against_original(world, read, home / "release")
+        return world, home / "release", read
+    raise AssertionError(f"no release by {method}")
+
+
+@pytest.mark.parametrize("method", ["decoys", *CLASS_METHODS])
+def test_the_judge_finds_what_is_wrong(method, tmp_path):
+    world, path, read = released(method, tmp_path)
+    # every record in a class of its own, or with a set of one value: no requirement survives that
+    for i, row in enumerate(read.rows):
+        for name, entry in read.entries.items():
+            if entry["form"] == "set":
+                row[name] = frozenset(list(row[name])[:1])
+            elif entry["form"] == "group":
+                row[name] = str(i)
+            elif entry["role"] in ("quasi-identifier", "sensitive-quasi-identifier"):
+                row[name] = f"{row[name]} {i}"
+    for name in read.groups:
+        read.groups[name] = {i: {str(i): 1} for i in range(len(read.rows))}
+    linked = all(asked["model"].startswith("qs-") for asked in world.require)
+    if not linked:
+        assert judge(read, world.require, overall(world, read), world)
+    assert against_original(world, read, path) or linked
+
+
+@pytest.mark.parametrize("method", ["decoys", "mondrian", "anatomy"])
+def test_the_judge_finds_a_record_that_is_not_what_it_was(method, tmp_path):
+    world, path, read = released(method, tmp_path)
+    rows = [dict(row) for row in read.rows]
+    for one, other in zip(read.rows, rows[1:] + rows[:1], strict=True):
+        one["row"] = other["row"]  # everybody's cells belong to a neighbour
+    assert against_original(world, read, path)
+
+
+def test_the_judge_finds_identifiers_and_records_too_many(tmp_path):
+    world, path, read = released("mondrian", tmp_path)
+    name = next(iter(world.columns))
+    world.attributes["hidden"] = {"role": "identifier"}
+    world.columns["hidden"] = [f"Qq{i}zzz" for i in range(world.rows)]
+    assert not against_original(world, read, path)
+    (path / "notes.txt").write_text(f"{world.columns['hidden'][3]} {name}")
+    found = " ".join(against_original(world, read, path))
+    assert "an identifier is published" in found
+    assert "a file that no release has" in found
+    read.rows.append(read.rows[0])
+    assert "rows, the manifest says" in " ".join(against_original(world, read, path))

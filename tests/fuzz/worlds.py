@@ -1,0 +1,286 @@
+"""Random worlds: a table, a policy and a way to run it, each drawn from one number so that every case can be repeated.
+
+The generator is `random.Random(seed)` and nothing else: a failure is named by its seed alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fuzz.asks import classic_requirements, decoy_requirements, method_options, term_requirements
+
+ODD_TEXTS = (
+    "Ångström", "日本語", "عربى", "😀 grin", "e\u0301te", "été", "a b", "x,y", 'q"uote', "semi;colon", "pipe|d",
+    "tab\tin", "new\nline", "cr\rin", "=1+1", "+plus", "-minus", "@at", "'apo", "''two", "\tlead", "(other)",
+    "(missing)", "*", "true", "null", "nan", "None", "0", "01", "1e5", "[0, 1)", "{a, b}", "{", "\u200bzero",
+    "\ufefffeff", "trail ", " lead", "-5", "＝fw", "\u2028sep", "=cmd()|'/c calc'!A0", "\\back", "%s", "<b>", "../up",
+)  # fmt: skip
+TYPED = ("parquet", "arrow", "polars", "pandas", "pyarrow")
+SOURCES = ("csv", "csv", "csv.gz", *TYPED)
+CLASS_METHODS = ("sweep", "mondrian", "incognito", "hilbert", "three-phase", "anatomy", "rating", "suppress", "auto")
+
+
+@dataclass
+class World:
+    """One case: the holder's table, what is asked, and how it is run."""
+
+    seed: int
+    columns: dict[str, list[Any]]
+    attributes: dict[str, dict[str, Any]]
+    require: list[dict[str, Any]]
+    method: dict[str, Any]
+    files: dict[str, str] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    source: str = "csv"
+    separator: str = ","
+    file_format: str = "parquet"
+    saved: bool = False
+    memoised: bool = False
+    through_toml: bool = False
+    knowledge: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """Pairs of label and term by set-valued column."""
+    priors: dict[str, dict[str, float]] = field(default_factory=dict)
+    weights: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def tag(self) -> str:
+        return str(self.method["name"])
+
+
+def make_world(seed: int) -> World:
+    """The case of this number."""
+    r = random.Random(seed)
+    n = r.choice((1, 2, 3, 5, 8, 13, 20, 30, 45, 60, 60, 90, 120, 250))
+    decoys = r.random() < 0.3
+    method = "decoys" if decoys else r.choice(CLASS_METHODS)
+    world = World(seed, {}, {}, [], {"name": method})
+    world.source = r.choice(SOURCES)
+    world.separator = r.choice(",,;\t|")
+    world.file_format = r.choice(("parquet", "csv"))
+    world.saved = r.random() < 0.3
+    if r.random() < 0.7:
+        world.columns["row"] = list(range(n))
+        world.attributes["row"] = {"role": "plain"}
+        if r.random() < 0.1:
+            world.attributes["row"] = {"role": "identifier"}
+    if r.random() < 0.7:
+        name = r.choice(("name", "=id", "ssn nummer"))
+        world.columns[name] = [f"Qz{r.getrandbits(40):010x}" for _ in range(n)]
+        world.attributes[name] = {"role": "identifier"}
+        if decoys and r.random() < 0.3:
+            world.memoised = True
+            world.data["record_key"] = name
+    _people(r, world, n, method)
+    _terms(r, world, n, method)
+    if r.random() < 0.05:
+        for i in range(40):
+            _add(r, world, f"wide{i}", n, "plain", method)
+    _requirements(r, world, method)
+    world.method |= method_options(r, method, world)
+    if r.random() < 0.15:
+        _duplicates(r, world)
+    world.through_toml = r.random() < 0.2
+    _markers(r, world)
+    order = list(world.columns)
+    r.shuffle(order)
+    world.columns = {name: world.columns[name] for name in order}
+    return world
+
+
+def _people(r: random.Random, world: World, n: int, method: str) -> None:
+    """Quasi-identifiers, secrets and harmless columns."""
+    for i in range(r.choice((0, 1, 1, 2, 2, 3, 4) if method == "decoys" else (1, 1, 1, 2, 2, 3, 4, 6))):
+        _add(
+            r,
+            world,
+            r.choice((f"q{i}", f"Größe {i}", f"=q{i}", f"../q.{i}", f"q\n{i}", f"'q{i}")),
+            n,
+            "quasi-identifier",
+            method,
+        )
+    several = (1, 1, 1, 2) if method not in ("anatomy", "hilbert", "three-phase", "sweep") or r.random() < 0.1 else (1,)
+    for i in range(0 if method == "suppress" and r.random() < 0.7 else r.choice(several)):
+        _add(r, world, r.choice((f"s{i}", f"s {i}", f"-s{i}")), n, "sensitive", method)
+    if method in ("decoys", "rating") or r.random() < 0.1:
+        for i in range(r.choice((0, 1, 2))):
+            _add(r, world, f"sq{i}", n, "sensitive-quasi-identifier", method)
+    for i in range(r.choice((0, 0, 0, 1))):
+        _add(r, world, f"p{i}", n, "plain", method)
+
+
+def _add(r: random.Random, world: World, name: str, n: int, role: str, method: str) -> None:
+    secret = role.startswith("sensitive")
+    kind = r.choice(("word", "word", "odd", "int", "float", "bool", "date", "constant", "code", "odd numbers"))
+    if secret and kind in ("constant", "bool", "float", "odd numbers") and r.random() < 0.8:
+        kind = "word"
+    pool = _pool(r, kind, r.choice((3, 4, 6, 6, 9)) if secret else r.choice((1, 2, 4, 8, 20, n)), n)
+    skew = r.random() < (0.2 if secret else 0.4)
+    weights = [1 / (i + 1) ** 2 if skew else 1 for i in range(len(pool))]
+    values: list[Any] = r.choices(pool, weights, k=n)
+    holes = r.choice((0, 0, 0, 0.05, 0.4))
+    values = [None if holes and r.random() < holes else value for value in values]
+    world.columns[name] = values
+    attribute: dict[str, Any] = {"role": role}
+    numeric = kind in ("int", "float") and pool
+    _meaning(r, world, name, attribute, kind, pool, secret, bool(numeric), method)
+    if r.random() < 0.15:
+        attribute["missing"] = r.choice(("drop", "drop", "category", "reject"))
+    if r.random() < 0.12 and "values" not in attribute:
+        attribute |= {
+            "min_count": r.choice((2, 3, 5)),
+            "rare": r.choice(("merge", "merge", "merge", "merge", "refuse")),
+        }
+    world.attributes[name] = attribute
+
+
+def _pool(r: random.Random, kind: str, size: int, n: int) -> list[Any]:
+    tag = f"{r.getrandbits(16):04x}"
+    if kind == "word":
+        return [f"W{tag}-{i}" for i in range(size)]
+    if kind == "odd":
+        return r.sample(ODD_TEXTS, min(size, len(ODD_TEXTS)))
+    if kind == "int":
+        start = r.choice((0, -10, 18, 10**6))
+        return sorted({start + r.randrange(r.choice((5, 60, 5000))) for _ in range(size)})
+    if kind == "float":
+        return sorted({round(r.uniform(-3, 90), r.choice((0, 1, 4))) for _ in range(size)})
+    if kind == "bool":
+        return [True, False]
+    if kind == "date":
+        return [datetime.date(2000 + r.randrange(20), 1 + r.randrange(12), 1 + r.randrange(28)) for _ in range(size)]
+    if kind == "code":
+        return sorted({f"{r.randrange(99999):05d}" for _ in range(size)})
+    if kind == "odd numbers":
+        return r.sample([0.1, -0.0, 1e-7, 1e300, 2.0**53, 3.0, -2.5, float("inf"), 5e-324], r.randint(1, 6))
+    return [f"C{tag}"]
+
+
+def _meaning(
+    r: random.Random, world: World, name: str, attribute: dict[str, Any], kind: str, pool: list[Any], secret: bool,
+    numeric: bool, method: str,
+) -> None:  # fmt: skip
+    """A domain, bins, a hierarchy or a distance for some columns; some of them wrong."""
+    texts = list(dict.fromkeys(text(value) for value in pool))
+    roll = r.random()
+    if numeric and roll < 0.25:
+        low, high = min(pool), max(pool)
+        step = max(1, (high - low) // r.choice((2, 3, 5)))
+        edges = [float(low)]
+        while edges[-1] <= high:
+            edges.append(edges[-1] + step)
+        attribute["bins"] = edges if r.random() < 0.9 else [*edges[:-1], edges[-1] + 1]
+        if secret and r.random() < 0.5:
+            attribute["distance"] = r.choice(("ordinal", "numeric"))
+        return
+    if kind in ("word", "odd", "code", "constant") and roll < 0.3:
+        extra = r.random() < 0.2
+        groups: dict[str, list[str]] = {}
+        for value in [*texts, *(["Wextra-0", "Wextra-1"] if extra else [])]:
+            groups.setdefault(f"G{name[-1]}{r.randrange(3)}", []).append(value)
+        if r.random() < 0.06 and len(texts) > 1:
+            next(iter(groups.values())).pop()
+        clean = all(c not in value for value in texts for c in "\n\r\"';\t") and all(v == v.strip() for v in texts)
+        if clean and r.random() < 0.5:
+            file = f"tree{len(world.files)}.csv"
+            world.files[file] = "".join(f"{v};{g};*\n" for g, held in groups.items() for v in held)
+            attribute["hierarchy"] = file
+        else:
+            attribute["hierarchy"] = {"tree": {g: held for g, held in groups.items() if held}}
+        if secret and r.random() < 0.6:
+            attribute["distance"] = "tree"
+    elif kind == "code" and roll < 0.7:
+        attribute["hierarchy"] = {"prefix": r.choice(([3, 1], [4], [2, 0], [9, 3]))}
+    elif numeric and roll < 0.5:
+        attribute["hierarchy"] = {"widths": r.choice(([5], [5, 10], [2, 20, 100], [0.5, 5]))}
+    elif secret and roll < 0.5 and kind != "odd numbers":
+        attribute["values"] = [*texts, *(["Wmore"] if r.random() < 0.3 and kind == "word" else [])]
+        attribute["distance"] = r.choice(("equal", "ordinal"))
+    elif secret and kind == "int":
+        attribute["distance"] = r.choice(("equal", "ordinal", "numeric"))
+
+
+def _terms(r: random.Random, world: World, n: int, method: str) -> None:
+    """Set-valued columns with a knowledge table."""
+    if method not in ("suppress", "mondrian") and r.random() < 0.97:
+        return
+    if method == "mondrian" and r.random() < 0.6:
+        return
+    for i in range(r.choice((1, 1, 1, 2))):
+        name = f"t{i}"
+        terms = [r.choice((f"Tm{i}{j}", f"T m{i}{j}", f"=T{i}{j}")) for j in range(r.choice((1, 3, 5, 8)))]
+        labels = [r.choice((f"L{i}{j}", f"@L{i}{j}")) for j in range(r.choice((2, 4, 6)))]
+        pairs = [(label, term) for label in labels for term in terms if r.random() < 0.5]
+        pairs += [(labels[0], terms[0])]
+        pairs += [(label, "") for label in labels if all(label != one for one, _ in pairs)]
+        known = list(dict.fromkeys(term for _, term in pairs if term))
+        if r.random() < 0.2:
+            known.append("Tunknown")
+        attribute: dict[str, Any] = {"role": "quasi-sensitive", "unknown": r.choice(("reject", "drop", "keep"))}
+        header, lines = ["label", "term"], [list(pair) for pair in pairs]
+        if r.random() < 0.3:
+            world.weights[name] = {label: float(r.randint(1, 4)) for label in labels}
+            header.append("weight")
+        if r.random() < 0.4:
+            raw = [r.randint(1, 5) for _ in labels]
+            world.priors[name] = {label: part / sum(raw) for label, part in zip(labels, raw, strict=True)}
+            header.append("prior")
+        for line in lines:
+            line += [repr(part[name][line[0]]) for part in (world.weights, world.priors) if name in part]
+        file = f"know{i}.csv"
+        world.files[file] = "\n".join(",".join(line) for line in [header, *lines]) + "\n"
+        attribute["knowledge"] = file
+        sets = [r.sample(known, r.randint(0, min(len(known), 4))) for _ in range(n)]
+        if world.source in TYPED and r.random() < 0.5:
+            world.columns[name] = [None if r.random() < 0.05 else held for held in sets]
+        else:
+            attribute["separator"] = r.choice((";", "|", " / "))
+            world.columns[name] = [attribute["separator"].join(held) or None for held in sets]
+        world.attributes[name] = attribute
+        world.knowledge[name] = list(dict.fromkeys((a, b) for a, b in pairs))
+
+
+def _requirements(r: random.Random, world: World, method: str) -> None:
+    for name, attribute in world.attributes.items():
+        role = attribute["role"]
+        if r.random() < 0.02:
+            continue  # a secret that nothing protects must be refused
+        if role.startswith("sensitive"):
+            ask = decoy_requirements if (method == "decoys") != (r.random() < 0.02) else classic_requirements
+            world.require += ask(r, name, attribute, method)
+        elif role == "quasi-sensitive":
+            world.require += term_requirements(r, name, len({label for label, _ in world.knowledge[name]}))
+    if method in ("anatomy", "rating") and r.random() < 0.95:
+        return
+    if method != "decoys" and r.random() < 0.4:
+        world.require.append({"model": "k-anonymity", "k": r.choice((2, 2, 3, 5, 10))})
+
+
+def _duplicates(r: random.Random, world: World) -> None:
+    """Half of the rows are copies of others, but for what must be unique."""
+    for i in range(world.rows // 2):
+        copied = r.randrange(world.rows)
+        for name, values in world.columns.items():
+            if name != "row" and world.attributes[name]["role"] != "identifier":
+                values[i] = values[copied]
+
+
+def _markers(r: random.Random, world: World) -> None:
+    """Missing cells written as a marker."""
+    if r.random() < 0.15:
+        world.data["missing_values"] = ["?", "n/a"]
+
+
+def text(value: Any) -> str:
+    """A cell as a person would write it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -1,0 +1,157 @@
+"""`measure`: figures counted by hand, what is skipped and why, and releases of every form."""
+
+from __future__ import annotations
+
+from math import exp, inf, log
+from typing import Any
+
+import polars as pl
+import pytest
+
+import noren as nr
+from noren.pipeline.measure import Measures, measure
+
+ROWS = pl.DataFrame(
+    {
+        "age": ["20-29"] * 4 + ["30-39"] * 4,
+        "illness": ["flu", "flu", "cold", "ulcer", "flu", "cold", "cold", "ulcer"],
+        "pay": [1, 2, 3, 4, 1, 1, 4, 4],
+        "name": list("abcdefgh"),
+    }
+)
+"""Two classes of four: flu 2 : cold 1 : ulcer 1, and 1 : 2 : 1; overall 3 : 3 : 2."""
+
+
+def figures(found: Measures, column: str) -> dict[tuple[str, tuple[Any, ...]], float]:
+    return {(one.model, tuple(one.given.values())): one.achieved for one in found.found if one.column == column}
+
+
+def test_every_model_by_hand() -> None:
+    found = measure(ROWS, quasi=["age"], sensitive=["illness"])
+    assert (found.records, found.suppressed, found.quasi, found.sensitive) == (8, 0, ("age",), ("illness",))
+    assert figures(found, "quasi-identifiers") == {("k-anonymity", ()): 4}
+    assert figures(found, "illness") == pytest.approx(
+        {
+            ("alpha-k-anonymity", ()): 0.5,
+            ("distinct-l-diversity", ()): 3,
+            ("frequency-l-diversity", ()): 2,
+            ("entropy-l-diversity", ()): exp(log(2) / 2 + log(4) / 2),
+            ("recursive-cl-diversity", (2,)): 1.0,
+            ("recursive-cl-diversity", (3,)): 2.0,
+            ("tau-l-diversity", (2,)): 0.5,
+            ("tau-l-diversity", (3,)): 0.5,
+            ("p-sensitive-k-anonymity", ()): 3,
+            ("t-closeness", ("equal",)): 1 / 8,
+            ("beta-likeness", ("basic",)): 1 / 3,
+            ("beta-likeness", ("enhanced",)): 1 / 3,
+            ("delta-disclosure", ()): log(1.5),
+        }
+    )
+    assert found.skipped == {
+        "t-closeness (ordered) on illness": "the values have no declared order.",
+        "t-closeness (tree) on illness": found.skipped["t-closeness (tree) on illness"],
+        "expanded-k on illness": found.skipped["expanded-k on illness"],
+    }
+    assert "needs a hierarchy" in found.skipped["t-closeness (tree) on illness"]
+
+
+def test_numbers_have_an_order() -> None:
+    """Classes 1:1:1:1 and 2:0:0:2 over 1, 2, 3, 4; overall 3:1:1:3. Cumulated differences 1/8, 0, 1/8."""
+    found = measure(ROWS, quasi=["age"], sensitive=["pay"])
+    assert found.value("t-closeness", distance="ordered") == pytest.approx((1 / 8 + 0 + 1 / 8) / 3)
+    assert found.value("t-closeness", distance="equal") == pytest.approx(1 / 4)
+    assert found.value("delta-disclosure") == inf
+    assert found.value("recursive-cl-diversity", l=2) == 1.0
+    assert found.value("recursive-cl-diversity", l=3) == inf
+    with pytest.raises(nr.QueryError, match="no figure"):
+        found.value("recursive-cl-diversity", l=4)  # nothing is left to say once no c is enough
+
+
+def test_columns_on_their_own() -> None:
+    found = measure(ROWS, quasi=["age"], sensitive=["illness", "pay"])
+    assert figures(found, "pay") == figures(measure(ROWS, quasi=["age"], sensitive=["pay"]), "pay")
+    assert found.value("distinct-l-diversity", "illness") == 3
+    assert found.value("distinct-l-diversity", "pay") == 2
+
+
+def test_a_column_that_is_both_is_left_out_of_its_own_classes() -> None:
+    found = measure(ROWS, quasi=["age", "illness"], sensitive=["illness"])
+    assert found.value("k-anonymity") == 1
+    assert found.value("distinct-l-diversity") == 3
+    assert found.quasi == ("age", "illness")
+
+
+def test_a_constant_secret() -> None:
+    table = pl.DataFrame({"q": ["a", "a", "b"], "x": [5, 5, 5]})
+    found = measure(table, quasi=["q"], sensitive=["x"])
+    assert found.value("distinct-l-diversity") == found.value("entropy-l-diversity") == 1
+    assert found.value("t-closeness", distance="ordered") == found.value("t-closeness", distance="equal") == 0
+    assert found.value("beta-likeness") == found.value("delta-disclosure") == 0
+    assert not [one for one in found.found if one.model in ("recursive-cl-diversity", "tau-l-diversity")]
+
+
+def test_only_keys_or_only_secrets() -> None:
+    found = measure(ROWS, quasi=["age"])
+    assert [(one.model, one.achieved) for one in found.found] == [("k-anonymity", 4)]
+    found = measure(ROWS, sensitive=["illness"])
+    assert not found.found
+    assert "beside no quasi-identifier" in found.skipped["distinct-l-diversity on illness"]
+
+
+def test_a_policy_gives_roles_orders_and_trees() -> None:
+    tree = {"lungs": ["flu", "cold"], "gut": ["ulcer"]}
+    roles = {
+        "age": nr.quasi_identifier(),
+        "illness": nr.sensitive(hierarchy={"tree": tree}),
+        "pay": nr.sensitive(values=("4", "3", "2", "1")),
+        "name": nr.identifier(),
+    }
+    rules = [nr.DistinctLDiversity(on=("illness", "pay"), l=2)]
+    found = measure(ROWS, nr.Policy(attributes=roles, require=rules, method=nr.Mondrian()))
+    assert found.sensitive == ("illness", "pay")
+    assert found.value("le-diversity", "illness", e=1) == pytest.approx(4 / 3)
+    assert found.value("t-closeness", "illness", distance="tree") == pytest.approx(1 / 16)
+    assert found.value("t-closeness", "pay", distance="ordered") == pytest.approx(1 / 12)
+    named = measure(ROWS, nr.Policy(attributes=roles, require=rules, method=nr.Mondrian()), quasi=["name"])
+    assert (named.quasi, named.sensitive, named.value("k-anonymity")) == (("name",), (), 1)
+
+
+def test_what_is_not_known_is_asked_for() -> None:
+    with pytest.raises(nr.QueryError, match="not known"):
+        measure(ROWS)
+    with pytest.raises(nr.QueryError, match="'size', 'hue'"):
+        measure(ROWS, quasi=["hue", "age"], sensitive=["size"])
+    with pytest.raises(nr.QueryError, match="no figure for k-map"):
+        measure(ROWS, quasi=["age"]).value("k-map")
+
+
+def test_a_release_and_its_directory(tmp_path: Any) -> None:
+    """A generalised release, measured as itself, from its directory and as the CSV that a stranger would see."""
+    roles = {"age": nr.quasi_identifier(), "illness": nr.sensitive(), "pay": nr.plain(), "name": nr.identifier()}
+    rules = [nr.KAnonymity(k=2), nr.DistinctLDiversity(on="illness", l=2)]
+    release = nr.anonymize(ROWS, nr.Policy(attributes=roles, require=rules, method=nr.Mondrian()))
+    itself = measure(release)
+    saved = measure(release.save(tmp_path / "release", "csv"))
+    table = measure(tmp_path / "release" / "data.csv", quasi=["age"], sensitive=["illness"], suppressed=None)
+    assert itself.value("k-anonymity") >= 2
+    assert figures(itself, "illness") == figures(saved, "illness")
+    assert figures(table, "illness") == pytest.approx(figures(itself, "illness"))
+    keys = measure(release, quasi=["age", "pay"], sensitive=["illness"])
+    assert keys.value("k-anonymity") <= itself.value("k-anonymity")
+
+
+def test_sets_of_decoys() -> None:
+    roles = {"age": nr.quasi_identifier(), "illness": nr.sensitive(), "pay": nr.plain(), "name": nr.identifier()}
+    rules = [nr.FrequencyLDiversity(on="illness", l=2)]
+    found = measure(nr.anonymize(ROWS, nr.Policy(attributes=roles, require=rules)))
+    assert found.value("frequency-l-diversity", "illness") == found.value("expanded-k", "illness") == 2
+    assert "alpha-k-anonymity on illness" in found.skipped
+
+
+def test_as_data() -> None:
+    told = measure(ROWS, quasi=["age"], sensitive=["pay"]).to_dict()
+    assert told.keys() == {"table", "records", "suppressed", "quasi_identifiers", "sensitive", "measures", "skipped"}
+    assert told["measures"][0]["model"] == "k-anonymity"
+    assert {"column", "model", "parameter", "given", "achieved", "higher_is_safer", "basis", "statement"} == set(
+        told["measures"][0]
+    )

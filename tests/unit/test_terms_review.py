@@ -1,0 +1,81 @@
+"""Corners of quasi-sensitive terms that a review found: huge groups, and side tables that contradict themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import noren as nr
+from noren.errors import NorenError, ReleaseError
+from noren.kernels import term_search_best as best
+from noren.methods import term_search
+from noren.methods.term_beliefs import TermRequirement
+from noren.methods.term_search import search_group
+from noren.release.knowledge import read_knowledge
+from noren.release.manifest import ColumnEntry
+from noren.schema.roles import Role
+
+KNOWN = nr.Knowledge.from_pairs([("A", "a"), ("A", "b"), ("B", "b"), ("B", "c"), ("C", "c"), ("C", "a")])
+
+
+@pytest.mark.parametrize("search", ["adaptive", "depth-first"])
+def test_a_group_too_large_for_the_paper_s_searches_is_refused_in_words(
+    search: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(term_search, "MOST_ENTRIES", 3)
+    bounds, codes = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
+    with pytest.raises(NorenError, match="4 terms") as caught:
+        search_group(bounds, codes, KNOWN, TermRequirement("cl"), search=search, nodes=10, seconds=None)  # type: ignore[arg-type]
+    assert 'search = "best"' in (caught.value.hint or "")
+
+
+def test_memory_of_the_paper_s_searches_stays_bounded() -> None:
+    """A path holds a tail (8 bytes) and two scores (16 bytes) for every entry below every entry."""
+    assert 24 * term_search.MOST_ENTRIES**2 < 8 << 30
+
+
+def test_depths_of_groups_with_more_than_32767_records_fit() -> None:
+    front = best.new_front(2)
+    front.depth[0] = 100_000
+    assert front.depth[0] == 100_000
+    assert best.wider_front(front, 4).depth[0] == 100_000
+
+
+@pytest.mark.parametrize("column", ["weight", "prior"])
+def test_a_knowledge_table_of_a_release_with_two_numbers_for_a_label_is_damaged(tmp_path: Path, column: str) -> None:
+    entry = ColumnEntry(
+        name="signs", role=Role.QUASI_SENSITIVE, form="terms", kind="string", values=("a", "b"), knowledge=1
+    )
+    path = tmp_path / "knowledge-1.csv"
+    path.write_text(f"label,term,{column}\nA,a,0.5\nA,b,0.5\nB,b,0.5\n", encoding="utf-8")
+    assert read_knowledge(tmp_path, [entry], ".csv")["signs"].labels == ("A", "B")
+    path.write_text(f"label,term,{column}\nA,a,0.25\nA,b,0.5\nB,b,0.5\n", encoding="utf-8")
+    with pytest.raises(ReleaseError, match="not a knowledge table"):
+        read_knowledge(tmp_path, [entry], ".csv")
+
+
+def test_unknown_terms_of_dropped_records_are_named_nowhere(tmp_path: Path) -> None:
+    """The only record with an unknown term falls into a group that is dropped."""
+    skewed = nr.Knowledge.from_pairs(
+        [("A", "a"), ("B", "b"), ("C", "c")], priors={"A": 1 / 3, "B": 1 / 3, "C": 1 / 3}, weights={"A": 1.0}
+    )
+    table = pa.table({"age": [20] * 5 + [70], "signs": [["a"], ["b"], ["c"], [], ["a", "b"], ["a", "unheard-of"]]})
+    policy = nr.Policy(
+        attributes={
+            "age": "quasi-identifier",
+            "signs": {"role": "quasi-sensitive", "knowledge": skewed, "unknown": "keep"},
+        },
+        require=[
+            {"model": "k-anonymity", "k": 2},
+            {"model": "qs-diversity", "on": "signs", "c": 1, "l": 2},
+        ],
+        method={"name": "suppress", "nodes": 50, "generalise": "incognito", "suppression": 0.2},
+    )
+    for file_format in ("csv", "parquet"):
+        target = tmp_path / file_format
+        release = nr.anonymize(table, policy, to=target, file_format=file_format)  # type: ignore[arg-type]
+        assert release.manifest.suppressed == 1
+        assert not any(b"unheard-of" in path.read_bytes() for path in target.iterdir())
