@@ -21,6 +21,8 @@ ADULT = (
     "mondrian_adult.py",
     "incognito_adult.py",
     "grouping_adult.py",
+    "audit_adult.py",
+    "terms_adult.py",
     "measure_adult.py",
 )
 GENERATED = (
@@ -29,6 +31,7 @@ GENERATED = (
     ("reconstruction_census.py",),
     ("semantic_draw.py",),
     ("semantic_mse.py",),
+    ("term_search.py",),
     ("release_census.py", "--records", "10000000"),
 )
 

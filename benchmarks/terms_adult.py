@@ -117,7 +117,7 @@ def large(n: int, labels: int, seed: int) -> None:
         path = Path(folder) / "people.parquet"
         pq.write_table(table, path)
         del table, terms
-        made = policy(knowledge, quasi, ASKED["(1, 30)"], {"name": "suppress", "k": 5, "total_seconds": 600.0})
+        made = policy(knowledge, quasi, ASKED["(1, 30)"], {"name": "suppress", "k": 5, "total_seconds": 420.0})
         started = time.perf_counter()
         outcome = run(path, made, to=Path(folder) / "release")
         report(f"{n:,} records, {labels:,} labels", outcome, time.perf_counter() - started)

@@ -190,13 +190,17 @@ def _list(as_json: bool) -> None:
 def _check_targets(release: Path, plot: Path | None, records: Path | None) -> None:
     """Refuse what cannot be written, before any work; nothing is ever added to a release."""
     from noren.analysis.plots import chart_suffix
+    from noren.release.package import DESCRIPTOR
 
     for path in (plot, records):
-        if path is not None and release.resolve() in (path.resolve(), *path.resolve().parents):
+        folders = () if path is None else (path.resolve(), *path.resolve().parents)
+        if release.resolve() in folders or any((folder / DESCRIPTOR).is_file() for folder in folders):
             hint = "What an audit finds is for the holder only: put it elsewhere."
             raise DataError(f"{path} lies inside the release.", hint=hint)
     if plot is not None:
         chart_suffix(plot)
+        if plot.exists():
+            raise DataError(f"{plot} exists already.", hint="Choose another name, or remove it first.")
     if records is not None:
         if records.suffix.lower() != ".csv":
             raise DataError(f"{records}: records are written as CSV.", hint="Choose a name that ends in .csv.")
@@ -212,11 +216,20 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
 
         for number, one in enumerate(found, 1):
             path = plot if len(found) == 1 else plot.with_stem(f"{plot.stem}-{number}")
-            out.append(str(save_chart(one.chart(), path)))
+            written = save_chart(one.chart(), path)
+            if one.holder_only:
+                written.chmod(0o600)
+            out.append(str(written))
     if records is not None:
         import polars as pl
 
-        pl.concat([one.records() for one in found], how="diagonal_relaxed").write_csv(records)
+        from noren.release.groups import guarded_table
+        from noren.report.page import write_page
+
+        lines = pl.concat([one.records() for one in found], how="diagonal_relaxed")
+        safe = pl.from_arrow(guarded_table(lines.to_arrow(compat_level=pl.CompatLevel.oldest())))
+        assert isinstance(safe, pl.DataFrame)
+        write_page(records, safe.write_csv(), private=any(one.holder_only for one in found))
         out.append(str(records))
     return out
 

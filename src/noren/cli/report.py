@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from noren.cli.render import echo_json, stages
+from noren.errors import DataError
 
 
 @click.command(epilog="Example: noren report release --policy policy.toml --original patients.csv --to report.html")
@@ -38,6 +39,8 @@ def report(
     if original is not None and policy is None:
         raise click.UsageError("--original needs --policy, to read it.")
     if to is not None:
+        if to.suffix.lower() not in (".html", ".htm", ".json"):
+            raise DataError(f"{to}: a report is a page or JSON.", hint="Choose a name that ends in .html or .json.")
         refuse_target(to, release)
     page = make_report(release, policy, original=original, attacks=attacks or None, stage=stages(as_json))
     if to is not None:

@@ -19,14 +19,16 @@ from noren.engines.encode import as_dictionary, encode_labels, label_counts
 from noren.engines.terms import encode_terms
 from noren.errors import DataError, PolicyError, Problem
 from noren.io.source import Source
+from noren.models import TCloseness
 from noren.models.base import Verdict
 from noren.pipeline.verify import check_store, verify
 from noren.policy.policy import Policy
 from noren.policy.reading import open_table
+from noren.policy.resolve import NO_ORDER
 from noren.release.manifest import ColumnEntry
 from noren.release.release import Release, open_release
 from noren.release.store import MemoryStore
-from noren.schema.domain import MISSING, Domain, infer_kind, sort_labels
+from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, number_text, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
@@ -87,7 +89,9 @@ def read_foreign(
         elif roles[name] is Role.QUASI_SENSITIVE:
             entry, found = _terms(name, columns[name], known[name], list(known).index(name) + 1)
         else:
-            entry, found = _secret(name, roles[name], columns[name], trees.get(name), orders.get(name))
+            kept = suppressed is None or name in trees
+            hidden = columns[name] if kept else _without(columns[name], name, str(suppressed))
+            entry, found = _secret(name, roles[name], hidden, trees.get(name), orders.get(name))
         entries.append(entry)
         cells[name] = found
     number = int(keep.sum())
@@ -110,6 +114,10 @@ def verify_table(
         suppressed=suppressed,
     )
     require, entries = policy.require, foreign.entries
+    for entry in entries:
+        ordered = any(isinstance(m, TCloseness) and m.distance == "ordered" and entry.name in m.on for m in require)
+        if ordered and entry.domain_source == "data" and has_no_order(entry.values or ()):
+            raise PolicyError([Problem(f"attributes.{entry.name}.values", *NO_ORDER)], source=policy.source)
     verdicts = check_store(foreign.store, entries, require, {}, knowledge=foreign.knowledge, show=show)
     for name in source.columns:
         role = roles.get(name)
@@ -121,8 +129,13 @@ def verify_table(
 
 
 def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED) -> bool:
-    """Whether a table or a release meets every requirement of a policy: true or false, and nothing else."""
+    """Whether a table or a release meets every requirement of a policy: true or false, and nothing else.
+
+    Rows of a table whose quasi-identifiers all say `suppressed` belong to no class and are not looked at.
+    """
     rules = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if not rules.require:
+        raise PolicyError([Problem("require", "nothing is required, so nothing can hold.")], source=rules.source)
     if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
         release = table if isinstance(table, Release) else open_release(table)
         return all(verdict.holds is True for verdict in verify(release, rules))
@@ -196,7 +209,11 @@ def _open(name: str, role: Role, column: Any) -> tuple[ColumnEntry, Cells]:
 def _secret(
     name: str, role: Role, column: Any, hierarchy: Hierarchy | None, order: Sequence[str] | None
 ) -> tuple[ColumnEntry, Cells]:
-    """A sensitive column as values; as nodes where some cells are inner nodes of its hierarchy."""
+    """A sensitive column as values; as nodes where some cells are inner nodes of its hierarchy.
+
+    What means the same counts once, or a class would look more diverse than it is: spaces around a text, 1 and 1.0.
+    """
+    column = _plain_texts(column, name, hierarchy is None and order is None)
     labels, _, missing = label_counts(column, name)
     missing += MISSING in labels  # a release writes missing cells so
     labels = [label for label in dict.fromkeys(labels) if label != MISSING]
@@ -218,6 +235,28 @@ def _secret(
         name=name, role=role, form="value", kind=kind, values=domain.values, domain_source=domain.source, hierarchy=tree
     )
     return entry, ValueCells(len(domain), codes)
+
+
+def _without(column: Any, name: str, suppressed: str) -> Any:
+    """The cells, those that say "suppressed" as missing: no value of their own. A hierarchy may know the mark."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts, positions = as_dictionary(column, name)
+    mark = pc.equal(pc.utf8_trim_whitespace(texts), suppressed)
+    told = pc.if_else(mark, pa.scalar(None, pa.string()), texts)
+    return told.take(pa.array(positions, mask=positions < 0))
+
+
+def _plain_texts(column: Any, name: str, numbers: bool) -> Any:
+    """The cells without spaces around them; numbers, if all cells are such, as a person writes them."""
+    import pyarrow as pa
+
+    texts, positions = as_dictionary(column, name)
+    plain = [text.strip() for text in texts.to_pylist()]
+    if numbers and all(is_number(text) for text in plain if text):
+        plain = [number_text(float(text)) if text else text for text in plain]
+    return pa.array(plain, pa.string()).take(pa.array(positions, mask=positions < 0))
 
 
 def _nodes(

@@ -19,11 +19,15 @@ from noren.policy.policy import Policy
 from noren.policy.problems import closest
 from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
-from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, infer_kind, sort_labels
+from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, has_no_order, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
+NO_ORDER = (
+    "some values are numbers and others are not, so their order is not known.",
+    "Give values in their order, or list markers such as '?' under [data] missing_values.",
+)
 LONGEST_RANGE = 10_000
 """Whole numbers that a published range lists at most."""
 
@@ -108,6 +112,8 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
     if policy.method.layout == "general" and attribute.role is Role.QUASI_IDENTIFIER:
         domain, counts = _widened(domain, counts, policy.hierarchies.get(name))
     rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
+    if attribute.distance == "ordinal" and domain.source == "data" and has_no_order(domain.values):
+        problems.append(Problem(f"{where}.values", *NO_ORDER))
     hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
     problems += found
     distances, found = _distances(policy, attribute, domain, hierarchy, profile)

@@ -189,8 +189,8 @@ def run_attacks(
 
 
 def _file(given: Policy | str | Path | None, policy: Policy | None) -> Path | None:
-    """The file that a policy was read from."""
-    if given is None or policy is None:
+    """The file that a policy was read from; a policy that was written in Python has none, whatever lies about."""
+    if given is None or policy is None or isinstance(given, Policy):
         return None
-    path = Path(policy.source) if isinstance(given, Policy) else Path(given)
+    path = Path(given)
     return path if path.is_file() else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from shlex import quote
@@ -89,16 +90,29 @@ def _files(path: Path | None) -> list[dict[str, Any]]:
     return [{"name": n, "bytes": (path / n).stat().st_size, "sha256": checksum(path / n)} for n in names]
 
 
+SIDE_FILE = re.compile(r'\b(hierarchy|csv|matrix|semilattice|knowledge|priors) = "(?:[^"]*[/\\])?([^"/\\]+)"')
+
+
+def _without_places(text: str) -> str:
+    """A policy for a page that anybody may read: side files by their names alone, the secret not at all."""
+    lines = [line for line in SIDE_FILE.sub(r'\1 = "\2"', text).splitlines() if not line.startswith("secret = ")]
+    return "\n".join(lines) + "\n"
+
+
 def _policy(material: Material) -> dict[str, Any] | None:
-    """The policy as it was written, or as it would be written; its checksum is of exactly this text."""
+    """The policy as it was written, or as it would be written; its checksum is of exactly this text.
+
+    A page for anybody shows it without comments and without the holder's directories.
+    """
     if material.policy is None:
         return None
-    if material.policy_file is not None:
+    if material.policy_file is not None and material.holder_only:
         raw = material.policy_file.read_bytes()
         text = raw.decode("utf-8-sig")
         return {"name": material.policy_file.name, "text": text, "sha256": hashlib.sha256(raw).hexdigest()}
     try:
         text = material.policy.to_toml()
+        text = text if material.holder_only else _without_places(text)
     except PolicyError as error:
         return {"name": "policy", "text": "", "sha256": "", "note": error.problems[0].message}
     return {"name": "policy.toml", "text": text, "sha256": hashlib.sha256(text.encode()).hexdigest()}

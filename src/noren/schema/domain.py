@@ -17,6 +17,21 @@ Kind = Literal["string", "integer", "number", "boolean"]
 DomainSource = Literal["policy", "data", "bins", "hierarchy"]
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a finite number."""
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def has_no_order(values: Sequence[str]) -> bool:
+    """Whether numbers and other texts are mixed, so that neither size nor alphabet puts them in order."""
+    plain = [value for value in values if value not in (MISSING, OTHER)]
+    numbers = sum(map(is_number, plain))
+    return 0 < numbers < len(plain)
+
+
 @dataclass(frozen=True)
 class Domain:
     """An ordered list of value labels and what kind of value they write down."""
