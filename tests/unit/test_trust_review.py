@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
+from click.testing import CliRunner
 
 import noren as nr
-from noren.cli.audit import _check_targets
+from noren.audit import AttackResult, Scenario
+from noren.cli.audit import _check_targets, _write
+from noren.cli.main import main
 from noren.errors import DataError
 from noren.report.material import _file
 from noren.report.reproduce import _without_places
@@ -82,3 +86,26 @@ def test_a_page_for_anybody_names_no_directory() -> None:
     assert "key" not in shown
     assert 'hierarchy = "h.csv"' in shown
     assert 'csv = "b.csv", priors = "c.csv"' in shown
+
+
+def test_what_is_found_about_people_is_private_and_runs_nowhere(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"value": ["=cmd()", "flu"], "belief": [0.5, -0.25]})
+    scenario = Scenario("raw", "raw table", "person", {"belief": 0.5}, frame, holder_only=True)
+    result = AttackResult("made", ("s",), "nobody", "none", {"belief": 0.1}, (scenario,), {}, "belief", ())
+    path = tmp_path / "records.csv"
+    _write([result], None, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "'=cmd()" in path.read_text()
+    assert ",=cmd()" not in path.read_text()
+    assert "-0.25" in path.read_text()
+
+
+def test_nothing_is_overwritten_and_a_report_has_a_known_form(tmp_path: Path) -> None:
+    plot = tmp_path / "chart.png"
+    plot.write_bytes(b"mine")
+    with pytest.raises(DataError, match="exists already"):
+        _check_targets(tmp_path / "release", plot, None)
+    answer = CliRunner().invoke(main, ["report", str(tmp_path / "release"), "--to", str(tmp_path / "page.pdf")])
+    assert answer.exit_code == 2
+    assert "ends in .html or .json" in answer.output
+    assert not (tmp_path / "page.pdf").exists()
