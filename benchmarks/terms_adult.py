@@ -97,7 +97,7 @@ def balance(data: Path, seed: int) -> None:
             report(f"{title} {budget}", outcome, time.perf_counter() - started)
 
 
-def large(n: int, labels: int, seed: int) -> None:
+def large(n: int, labels: int, asked: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     knowledge = synthetic(rng, labels=labels)
     terms = term_lists(knowledge, *records(rng, knowledge, n))
@@ -117,10 +117,10 @@ def large(n: int, labels: int, seed: int) -> None:
         path = Path(folder) / "people.parquet"
         pq.write_table(table, path)
         del table, terms
-        made = policy(knowledge, quasi, ASKED["(1, 30)"], {"name": "suppress", "k": 5, "total_seconds": 420.0})
+        made = policy(knowledge, quasi, ASKED[asked], {"name": "suppress", "k": 5, "total_seconds": 420.0})
         started = time.perf_counter()
         outcome = run(path, made, to=Path(folder) / "release")
-        report(f"{n:,} records, {labels:,} labels", outcome, time.perf_counter() - started)
+        report(f"{n:,} records, {labels:,} labels, {asked}", outcome, time.perf_counter() - started)
         print("seconds:", {name: round(s, 1) for name, s in outcome.facts.seconds.items()})
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
 
@@ -131,10 +131,11 @@ def main() -> None:
     parser.add_argument("--part", choices=["k", "balance", "large"], default="k")
     parser.add_argument("--records", type=int, default=1_000_000, help="records of the part `large`")
     parser.add_argument("--labels", type=int, default=10_000, help="labels of the part `large`")
+    parser.add_argument("--asked", choices=list(ASKED), default="t = 0.4", help="requirement of the part `large`")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     if args.part == "large":
-        large(args.records, args.labels, args.seed)
+        large(args.records, args.labels, args.asked, args.seed)
         return
     if args.data is None or not (args.data / "adult.csv.gz").exists():
         sys.exit("This part needs --data, a folder with adult.csv.gz (UCI Adult, complete rows, header).")

@@ -58,7 +58,8 @@ class Case:
 
 NUMBERS = tuple(f"k{i},{i},{'abcd'[i % 4]}" for i in range(40))
 ABCD = ', values = ["a", "b", "c", "d"]'
-GRADES = tuple(f"k{i},z,{i % 4}" for i in range(40))
+GRADES = tuple(f"k{i},z,{'abcd'[i % 4]}" for i in range(40))
+MARKS = tuple(f"k{i},z,{i % 4}" for i in range(40))
 CASES = {
     "a cell too many": Case(f"k99,z1,a,{MARK}", "cells, the header has 3"),
     "a cell too few": Case(MARK, "cells, the header has 3"),
@@ -100,6 +101,9 @@ CASES = {
     ),
     "a rare value without partners": Case(
         f"k99,z,{MARK}", "are not shown", s=', distance = "ordinal"', require=FAR_APART, before=GRADES
+    ),
+    "numbers and another text in an order": Case(
+        f"k99,z,{MARK}", "order is not known", s=', distance = "ordinal"', require=FAR_APART, before=MARKS
     ),
     "a repeated record key": Case(f"{MARK},z1,a", "not unique", before=(*RECORDS, f"{MARK},z2,b"), secret=True),
     "a missing record key": Case(f",{MARK},a", "record key is missing", secret=True),
