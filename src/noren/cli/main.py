@@ -74,6 +74,8 @@ COMMANDS = {
     "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
     "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
+    "reproduce": ("papers", "Rerun the experiments of the five papers and answer their claims."),
+    "datasets": ("papers", "Which data sets the papers use, and where to get them."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }
 

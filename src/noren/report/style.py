@@ -35,7 +35,7 @@ thead th { border-bottom: 2px solid #57606a; vertical-align: bottom; }
 tbody th { font-weight: 500; overflow-wrap: anywhere; min-width: 5.5rem; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: normal; }
 figure { margin: 1.2rem 0; }
-figure svg { max-width: 100%; height: auto; display: block; }
+figure svg, figure img { max-width: 100%; height: auto; display: block; }
 figcaption { font-size: .9rem; color: #424a53; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", Consolas, monospace; font-size: .88em; background: #f1f3f5;
        padding: 0 .25rem; overflow-wrap: anywhere; }
