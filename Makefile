@@ -7,7 +7,7 @@ STAMP  := $(VENV)/.installed
 DATA   ?= ../shared/data
 PEERS_VENV ?= .peers
 
-.PHONY: demo test lint types check peers benchmarks fuzz clean
+.PHONY: demo test lint types check peers benchmarks papers fuzz clean
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Noren needs Python 3.11 or newer; set PYTHON=...")'
@@ -41,6 +41,9 @@ peers: $(STAMP) $(PEERS_VENV)/.pycanon  ## figures against pyCANON's and ARX's; 
 
 benchmarks: $(STAMP)  ## long measurements; DATA=folder with adult.csv.gz
 	$(BIN)/python benchmarks/run.py --data $(DATA)
+
+papers: $(STAMP)  ## the five papers in full, into docs/papers; DATA=folder, see `noren datasets`
+	$(BIN)/noren reproduce all $(if $(wildcard $(DATA)),--data $(DATA)) --out docs/papers
 
 CASES ?= 10000
 START ?= 0

@@ -15,8 +15,8 @@ DATA = click.option(
 
 
 @click.command(
-    epilog="Examples: noren reproduce list; noren reproduce semantic --quick; "
-    "noren reproduce tau-l 14 16 --data papers-data --out reproduced"
+    epilog="Example: noren reproduce tau-l 14 16 --data papers-data --out reproduced. "
+    "What there is: noren reproduce list. A first look: noren reproduce semantic --quick."
 )
 @click.argument("paper")
 @click.argument("figures", nargs=-1)

@@ -37,6 +37,8 @@ class Answer:
 
 def judged(outcomes: Sequence[bool], measured: str) -> Answer:
     """Holds if the claim was true in every comparison, does not hold if in none, else in part; says how many."""
+    if not len(outcomes):
+        raise ValueError("nothing was compared")
     true = sum(map(bool, outcomes))
     verdict = HOLDS if true == len(outcomes) else FAILS if true == 0 else IN_PART
     return Answer(verdict, f"{measured} (true in {true} of {len(outcomes)} comparisons)")
