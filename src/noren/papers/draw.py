@@ -224,10 +224,8 @@ def _dressed(
         header = alt.Header(title=None, labelFontSize=11.5, labelFontWeight="bold", labelColor=INK, labelAnchor="start")
         facet = alt.Facet(f"{_field(panel)}:N", sort=list(panels), header=header)
         picture = picture.facet(facet=facet, columns=columns, data=data, spacing=18)
-        picture = picture.resolve_axis(x="independent", y="independent" if not shared_y else "shared")
-        if not shared_y:
-            picture = picture.resolve_scale(y="independent")
-        picture = picture.resolve_scale(x="independent")
+        own = "shared" if shared_y else "independent"
+        picture = picture.resolve_axis(x="independent", y=own).resolve_scale(x="independent", y=own)
     subtitle = textwrap.wrap(note, 110) if note else []
     return (
         picture.properties(title=alt.TitleParams(text=title, subtitle=subtitle), padding=12)
