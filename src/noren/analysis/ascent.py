@@ -11,6 +11,8 @@ Progress = Callable[[int, float], None]
 Step = Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]]
 """One EM step: the following table, and the log likelihood of the one given."""
 LONGEST = 1e4
+LEAST = -575.0
+"""Logarithm of the smallest cell a long step may leave, beside the largest: a denormal one would overflow the next."""
 
 
 def ascend(
@@ -44,7 +46,7 @@ def ascend(
             fallback = x
             if length > 1:
                 x = path[0] + 2 * length * first + length**2 * (second - first)
-                x = np.exp(x - x.max())
+                x = np.exp(np.maximum(x - x.max(), LEAST))
                 x *= total / x.sum()
             path = []
     return x, steps, change

@@ -122,6 +122,9 @@ def stop_by_held_out(frame: Frame, progress: Progress | None = None) -> Fit:
     Every fold starts from its own margins: a start that has seen the held-out records would look too good to
     leave. All records are 4/3 of a fold's, so the last fit goes 4/3 as far. Steps are lengthened on the way; if the
     score falls while they are longer than is safe, the step is taken back and they are shortened for good.
+
+    What predicts other records best is the population, and the table's own counts differ from it by chance. They are
+    expected to be what every record's sets say with that population as prior: one more step.
     """
     tuples, n = frame.tuples, frame.kept
     none, zero = np.zeros(len(tuples), np.int32), np.zeros(len(tuples))
@@ -163,15 +166,16 @@ def stop_by_held_out(frame: Frame, progress: Progress | None = None) -> Fit:
         step, togo = step + 1, togo - length
         if progress is not None:
             progress(len(curve) + step, curve[best])
+    x = x * tuples.em_pass(x, none, zero, 1.0)[0]
     return Fit(
         x,
-        step,
+        step + 1,
         {
             "stopping": "held-out likelihood",
             "folds": len(held),
             "held_out": curve,
             "held_out_best": best,
-            "plain_steps": sum(lengths[:best]) * FOLDS / (FOLDS - 1),
+            "plain_steps": sum(lengths[:best]) * FOLDS / (FOLDS - 1) + 1,
             "converged": len(curve) < MAX_STEPS,
         },
     )
