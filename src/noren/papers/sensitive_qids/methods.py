@@ -1,0 +1,141 @@
+"""The methods that the paper compares, on codes: designs by its rules, Rating's groups, a random table.
+
+Decoys come from the library's own drawing and estimators; what the library has no name for stands here: the paper's
+rule for small domains, ValueAdding's way of counting on Rating's groups, and the table that knows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.designs.decoys import DecoyDesign
+from noren.papers.sensitive_qids.tables import Coded
+
+if TYPE_CHECKING:
+    from noren.cells import SetCells
+
+BLOCK = 1 << 22  # numbers held at once where records meet cells
+
+
+def diverse_designs(table: Coded, level: int) -> dict[str, DecoyDesign]:
+    """p = 1 and sets of l values; d - 1 where a domain has no more than l, which publishes binary columns in clear."""
+    return {name: DecoyDesign(d=d, eta=set_size(d, level)) for name, d in table.sizes.items()}
+
+
+def set_size(d: int, level: int) -> int:
+    return level if d > level else max(1, d - 1)
+
+
+def close_designs(table: Coded, t: float) -> dict[str, DecoyDesign]:
+    """The library's search: the largest p that keeps every set within t, the set size of least expected error."""
+    from noren.designs.closeness import search
+
+    return {name: search(table.counts(name), t, "equal").design for name in table.columns}
+
+
+def published(table: Coded, designs: Mapping[str, DecoyDesign]) -> dict[str, SetCells]:
+    """One release: a set for every cell of every column, from the library's cryptographic randomness."""
+    from noren.designs.draw import draw_table
+    from noren.secret import Keystream
+
+    return draw_table(designs, table.columns, Keystream())
+
+
+@dataclass(frozen=True)
+class Groups:
+    """One column as Rating publishes it: the group of every record, and for every group its share of each value."""
+
+    group_of: NDArray[np.int64]
+    shares: NDArray[np.float32]
+
+
+def rated(table: Coded, name: str, level: int) -> Groups:
+    """Rating's groups of one column: l different values in each (d - 1 in small domains).
+
+    Where a value has more than every l-th record, as in most columns here, some groups must hold it twice. The
+    library's method groups as many records of it as it can; the others join groups that hold the value already, so that
+    every group's set of values stays as it is and no record is dropped.
+    """
+    from noren.engines.permute import permutation
+    from noren.methods.base import CodedTable, ColumnFacts, GroupColumn
+    from noren.methods.rating import Rating
+    from noren.models import FrequencyLDiversity
+    from noren.schema.domain import Domain
+    from noren.schema.roles import Role
+    from noren.secret import Keystream
+
+    d, codes = table.sizes[name], table.columns[name].astype(np.int64)
+    size = set_size(d, level)
+    if size == 1:
+        return Groups(codes, np.eye(d, dtype=np.float32))
+    stream = Keystream()
+    keep = np.ones(table.n, bool)
+    cap = largest_cap(table.counts(name), size)
+    crowded = np.flatnonzero(table.counts(name) > cap)
+    for value in crowded:
+        rows = np.flatnonzero(codes == value)
+        keep[rows[permutation(len(rows), stream)[cap:]]] = False
+    counts = np.minimum(table.counts(name), cap)
+    facts = ColumnFacts(name, Role.SENSITIVE_QUASI_IDENTIFIER, Domain(table.values[name]), counts)
+    coded = CodedTable(int(counts.sum()), {name: facts}, {name: codes[keep]})
+    recoding = Rating().recode(coded, [FrequencyLDiversity(l=size, on=[name])], lambda n: permutation(n, stream))
+    column = recoding.columns[name]
+    assert isinstance(column, GroupColumn)
+    group_of = np.empty(table.n, np.int64)
+    group_of[keep] = column.data
+    for value in crowded:
+        joined, rest = group_of[keep & (codes == value)], np.flatnonzero(~keep & (codes == value))
+        group_of[rest] = joined[permutation(len(rest), stream) % len(joined)]
+    inside = np.zeros((column.table.groups, d), np.float32)
+    inside[column.table.group, column.table.value] = 1
+    return Groups(group_of, inside / inside.sum(axis=1, keepdims=True))
+
+
+def largest_cap(counts: NDArray[np.int64], size: int) -> int:
+    """How many records of one value can be grouped at most: the largest c with size * c <= sum of min(count, c)."""
+    low, high = 0, int(counts.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        if size * middle <= int(np.minimum(counts, middle).sum()):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def spread(columns: Sequence[Groups]) -> NDArray[np.float64]:
+    """ValueAdding's count on groups: every record is spread evenly over the cells that its groups leave possible.
+
+    With sets of l values in every column this is equation 18 at p = 1, w divided by the product of the l.
+    """
+    shape = tuple(column.shares.shape[1] for column in columns)
+    half = (len(columns) + 1) // 2
+    rows = len(columns[0].group_of)
+    out = np.zeros((prod(shape[:half]), prod(shape[half:])))
+    step = max(1, BLOCK // (out.shape[0] + out.shape[1]))
+    for start in range(0, rows, step):
+        block = slice(start, start + step)
+        left = _products([c.shares[c.group_of[block]] for c in columns[:half]])
+        right = _products([c.shares[c.group_of[block]] for c in columns[half:]]) if columns[half:] else None
+        out += left.sum(axis=0)[:, None] if right is None else left.T @ right
+    return out.reshape(shape)
+
+
+def _products(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Row by row the outer product, laid flat."""
+    out = parts[0]
+    for part in parts[1:]:
+        out = (out[:, :, None] * part[:, None, :]).reshape(len(out), -1)
+    return out
+
+
+def random_table(rng: np.random.Generator, shape: Sequence[int], n: int) -> NDArray[np.float64]:
+    """n records spread over the cells by a uniform Dirichlet draw: what can be said without any data."""
+    weights = rng.standard_exponential(tuple(shape))
+    return np.asarray(weights / weights.sum() * n)
