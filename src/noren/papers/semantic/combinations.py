@@ -24,8 +24,7 @@ DUPLICATE = ("N-Proposal", "N-Existing", "N-Simple", "N-Anonymity")
 SIMPLE = ("Ex-Proposal", "Ex-Existing", "Ex-Simple")
 LE = "LE"
 OURS = "flat + likelihood (ours)"
-TO_THE_END = "flat + likelihood run to its maximum (ours)"
-OUR_SERIES = (OURS, TO_THE_END)
+OUR_SERIES = (OURS,)
 PAPER_SERIES = (*DUPLICATE, *SIMPLE, LE)
 SERIES = (*PAPER_SERIES, *OUR_SERIES)
 WORST_CONDITION = 1e12
@@ -75,8 +74,7 @@ def measure(
         if design.compatibility.identifiable(l):
             status = "" if design.name == "semantic-flat" else "uniform-sets: the flat design does not exist here"
             for _ in range(ours):
-                for name, estimate in zip(OUR_SERIES, likelihood(material, design), strict=True):
-                    found.setdefault(name, []).append(mse(material, estimate))
+                found.setdefault(OURS, []).append(mse(material, likelihood(material, design)))
     except NorenError as error:
         status = f"not possible: {short(error)}"
     why.update(dict.fromkeys(OUR_SERIES, status))
@@ -143,14 +141,10 @@ def paper_estimates(
     return out, why
 
 
-def likelihood(material: Material, design: Any) -> tuple[Counts, Counts]:
-    """Ours: the likelihood of whole sets, stopped where held-out records are predicted best, and at its maximum.
-
-    The first is what `release.estimate` answers. It speaks for a population; where cells hold few records, the table's
-    own counts can be much nearer to the maximum.
-    """
+def likelihood(material: Material, design: Any) -> Counts:
+    """Ours: the likelihood of whole sets, as `release.estimate` answers it."""
     from noren.analysis.axes import Axis, prepare
-    from noren.analysis.likelihood import fit, maximum
+    from noren.analysis.likelihood import fit
     from noren.cells import SetCells, ValueCells
     from noren.designs.decoys import DecoyDesign
 
@@ -158,14 +152,7 @@ def likelihood(material: Material, design: Any) -> tuple[Counts, Counts]:
     exact = Axis("slot", ValueCells(n, material.slots.astype(np.uint8)), DecoyDesign.exact(n))
     cells = SetCells.from_codes(material.size, drawn(material, design))
     frame = prepare([exact, Axis("secret", cells, design)])
-    found = fit(frame)
-    with quiet():
-        return np.asarray(found.table, np.float64), np.asarray(maximum(frame, found), np.float64)
-
-
-def quiet() -> np.errstate:
-    """A long step of EM may leave a set without weight; it is then taken back, and NumPy's warning says nothing."""
-    return np.errstate(invalid="ignore")
+    return np.asarray(fit(frame).table, np.float64)
 
 
 def le_estimate(material: Material, l: int, d: float, rng: np.random.Generator) -> tuple[Counts | None, str]:

@@ -13,7 +13,7 @@ import polars as pl
 from noren.papers import draw
 from noren.papers.base import Result
 from noren.papers.semantic import material as tables
-from noren.papers.semantic.combinations import DUPLICATE, OUR_SERIES, OURS, SERIES, TO_THE_END, measure
+from noren.papers.semantic.combinations import DUPLICATE, OUR_SERIES, OURS, SERIES, measure
 from noren.papers.semantic.error_answers import ANSWERS
 from noren.papers.semantic.grid import Grid
 
@@ -89,10 +89,9 @@ def figure_13(bench: Bench) -> Result:
     notes = (
         "fnlwgt falls into classes of 10,000: from 10,000 to 1,490,000 these are the paper's 148. Values outside "
         "are put into the nearest class.",
-        "The likelihood that release.estimate answers is stopped by held-out records, which asks how well a "
-        "population is predicted, not how near the table's own counts are; where it stops decides its error here. "
-        "It is therefore drawn beside the same likelihood run to its maximum, a line that was added after the first "
-        "had been seen to jump.",
+        "An earlier form of the library's likelihood gave the population that predicts held-out records best; on "
+        "cells as small as these it was up to twenty times worse than what is drawn here, the table's own counts with "
+        "that population as prior. This figure is what showed it.",
     )
     return _figure(bench, "13", "Adult, fnlwgt", tables.weights, panels, CLAIMS_13, bench.pick((10, 3), (2, 1)), notes)
 
@@ -166,17 +165,14 @@ def _figure(
 
 def _ours(grid: Grid) -> str:
     """Ours against the best of the paper's combinations at every setting."""
-    parts = []
-    for series in (OURS, TO_THE_END):
-        ratios, rivals = grid.against_best(series)
-        if not len(ratios):
-            continue
-        better = int((ratios < 1).sum())
-        text = (
-            f"{series.removesuffix(' (ours)')}: error below that of the best of the paper's combinations at {better} "
-            f"of {len(ratios)} settings, {np.exp(np.log(ratios).mean()):.2f} times it on average (geometric), "
-            f"between {ratios.min():.2g} and {ratios.max():.2g} times"
-        )
-        worst = rivals[int(np.argmax(ratios))]
-        parts.append(text + (f" (largest at l = {worst[0]}, d = {worst[1]})" if ratios.max() >= 1 else ""))
-    return "; ".join(parts) + "."
+    ratios, rivals = grid.against_best(OURS)
+    if not len(ratios):
+        return "0 settings allow a comparison."
+    better = int((ratios < 1).sum())
+    worst = rivals[int(np.argmax(ratios))]
+    largest = f" (largest at l = {worst[0]}, d = {worst[1]})" if ratios.max() >= 1 else ""
+    return (
+        f"{OURS.removesuffix(' (ours)')}: error below that of the best of the paper's combinations at {better} of "
+        f"{len(ratios)} settings, {np.exp(np.log(ratios).mean()):.2f} times it on average (geometric), between "
+        f"{ratios.min():.2g} and {ratios.max():.2g} times{largest}."
+    )

@@ -24,10 +24,7 @@ from noren.papers.semantic.combinations import (
     OURS,
     SERIES,
     SIMPLE,
-    TO_THE_END,
-    likelihood,
     mse,
-    quiet,
     short,
 )
 from noren.papers.semantic.material import DEPTH, Counts, Material
@@ -111,12 +108,8 @@ def histograms(table: Material, l: int, d: int, setting: str, distance: str = "o
             if name == "N-Anonymity":  # the published counts, of which the simple analysis takes one in l
                 found[name] = found["N-Simple"] * l
                 continue
-            if name == TO_THE_END:
-                found[name] = likelihood(table, release.designs["secret"])[1]
-                continue
             estimator = "likelihood" if name == OURS else ESTIMATORS[name.split("-")[1]]
-            with quiet():
-                answer = release.estimate(["age", "gender", "secret"], estimator=estimator)
+            answer = release.estimate(["age", "gender", "secret"], estimator=estimator)
             found[name] = _cells(table, answer.frame)
         used = release.designs["secret"].name
         if used != f"semantic-{design}":
@@ -262,9 +255,8 @@ def _figure(
         notes=(
             *notes,
             "Every histogram is one release of the whole pipeline and its release.estimate by age, gender and "
-            "value; N-Anonymity is the published counts as they are; the likelihood run to its maximum is computed "
-            "from fresh sets of the release's design. Similarity is the mean squared error of equation 18; "
-            "unevenness the standard deviation over the values of each age and gender, over that of the original.",
+            "value; N-Anonymity is the published counts as they are. Similarity is the mean squared error of "
+            "equation 18; unevenness the standard deviation over the values of each age and gender, over the original's.",
             "Tiles are cut at zero and at the largest count of the original.",
         ),
     )
@@ -362,13 +354,13 @@ def _ours(similarity: pl.DataFrame) -> str:
         rows = {row["series"]: row for row in part.to_dicts()}
         rivals = {name: row["mse"] for name, row in rows.items() if name not in OUR_SERIES}
         best = min(rivals, key=lambda name: rivals[name])
-        for name, words in ((OURS, "flat + likelihood"), (TO_THE_END, "likelihood run to its maximum")):
-            if name in rows:
-                ratio = rows[name]["mse"] / rivals[best]
-                made = f" ({rows[name]['status']})" if rows[name]["status"] and name == OURS else ""
-                parts.append(
-                    f"{words} at {part['setting'][0]}{made}: mean squared error {rows[name]['mse']:.2g}, {ratio:.2g} "
-                    f"times that of {best}, the best of the paper's{'' if ratio < 1 else ', so not better'}; "
-                    f"unevenness {rows[name]['unevenness']:.0%} of the original's"
-                )
+        if OURS in rows:
+            row = rows[OURS]
+            ratio = row["mse"] / rivals[best]
+            made = f" ({row['status']})" if row["status"] else ""
+            parts.append(
+                f"flat + likelihood at {part['setting'][0]}{made}: mean squared error {row['mse']:.2g}, {ratio:.2g} "
+                f"times that of {best}, the best of the paper's{'' if ratio < 1 else ', so not better'}; "
+                f"unevenness {row['unevenness']:.0%} of the original's"
+            )
     return "Our " + "; our ".join(parts) + "."

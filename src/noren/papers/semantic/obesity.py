@@ -110,7 +110,7 @@ def _fits(bench: Bench) -> dict[str, Any]:
         tables: dict[str, list[Counts]] = {"paper": [], "ours": []}
         for _ in range(times):
             tables["paper"].append(paper_estimates(one, simple, drawn(one, simple), ("Ex-Proposal",))[0]["Ex-Proposal"])
-            tables["ours"].append(likelihood(one, flat)[0])
+            tables["ours"].append(likelihood(one, flat))
         errors = {name: np.array([mse(one, table) for table in found]) for name, found in tables.items()}
         return {"times": times, "mean": {name: np.mean(found, axis=0) for name, found in tables.items()}, "mse": errors}
 
@@ -259,7 +259,7 @@ def table_10(bench: Bench) -> Result:
     one, fits = _used(bench), _fits(bench)
     estimate = solved(np.array(REPORTED))
     rounded, printed = half_up(estimate), np.array(PRINTED)
-    single = likelihood(one, made(one, "flat", L, D))[0]
+    single = likelihood(one, made(one, "flat", L, D))
     sheet = pl.DataFrame(
         _long("true", TRUE) + _long("paper's Table 10", PRINTED) + _long("solved again from Table 9", estimate)
         + _long(OURS, single)
