@@ -256,7 +256,7 @@ def _figure(
             *notes,
             "Every histogram is one release of the whole pipeline and its release.estimate by age, gender and "
             "value; N-Anonymity is the published counts as they are. Similarity is the mean squared error of "
-            "equation 18; unevenness the standard deviation over the values of each age and gender, over the original's.",
+            "equation 18; unevenness the standard deviation over an age and gender's values, over the original's.",
             "Tiles are cut at zero and at the largest count of the original.",
         ),
     )
