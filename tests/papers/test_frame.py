@@ -318,3 +318,26 @@ def test_a_chart_draws_gaps_dots_and_panels(kind: str) -> None:
 def test_unknown_papers_are_refused_by_name() -> None:
     with pytest.raises(QueryError, match="no paper called"):
         registry.find_paper("006")
+
+
+def test_a_packed_picture_has_the_same_pixels() -> None:
+    import struct
+    import zlib
+
+    from noren.papers.write import packed
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    pixels = b"\0" + bytes(range(3)) * 400
+    stored = zlib.compress(pixels, 0)
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", 400, 1, 8, 2, 0, 0, 0))
+    png = (
+        b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", stored[:50]) + chunk(b"IDAT", stored[50:]) + chunk(b"IEND", b"")
+    )
+    small = packed(png)
+    assert len(small) < len(png) / 5
+    assert small.startswith(png[: 8 + len(header)])
+    assert small.endswith(chunk(b"IEND", b""))
+    data = small[8 + len(header) + 8 : -12 - 4]
+    assert zlib.decompress(data) == pixels

@@ -64,11 +64,11 @@ def markdown(paper: Paper, records: Sequence[Record]) -> str:
     out = [f"# {paper.title}", "", paper.source, ""]
     for line in opening(paper, records):
         out += [line, ""]
-    out += ["| figure | the paper says | measured | the claim |", "| --- | --- | --- | --- |"]
+    out += ["| figure | the paper says | the claim |", "| --- | --- | --- |"]
     for record in records:
         heading = _figure(paper, record).heading
         out += [
-            f"| {heading} | {_cell(answer['claim'])} | {_cell(answer['measured'])} | **{answer['verdict']}** |"
+            f"| [{heading}](#{_anchor(_figure(paper, record))}) | {_cell(answer['claim'])} | **{answer['verdict']}** |"
             for answer in record.answers
         ]
     for record in records:
@@ -76,7 +76,7 @@ def markdown(paper: Paper, records: Sequence[Record]) -> str:
         out += ["", f"## {figure.heading}: {figure.title}", ""]
         out += [f"![{figure.heading}: {_cell(figure.title)}]({name})\n" for name in record.pictures]
         out += [
-            f"- *{_cell(a['claim'])}* {_cell(a['measured'])} **{a['verdict'].capitalize()}.**" for a in record.answers
+            f"- *{_cell(a['claim'])}* **{a['verdict'].capitalize()}**: {_cell(a['measured'])}." for a in record.answers
         ]
         out += ["", f"**Ours** ({', '.join(record.ours_series)}): {record.ours}", ""]
         out += [f"- {note}" for note in record.notes]
@@ -84,6 +84,12 @@ def markdown(paper: Paper, records: Sequence[Record]) -> str:
         out += ["", "Data: " + "; ".join(map(_data, record.data)) + "." if record.data else "No data.", ""]
         out += [f"Numbers: {', '.join(f'[{name}]({name})' for name in record.sheets)}. {_run(record)}"]
     return "\n".join(out).rstrip() + "\n"
+
+
+def _anchor(figure: Figure) -> str:
+    """The address that readers of Markdown give to a figure's heading."""
+    words = f"{figure.heading}: {figure.title}".lower()
+    return "".join(c for c in words if c.isalnum() or c in " -_").replace(" ", "-")
 
 
 def _cell(text: str) -> str:
@@ -118,11 +124,17 @@ def page(paper: Paper, target: Path, records: Sequence[Record]) -> str:
         [element("h1", paper.title), paragraph(paper.source), *(paragraph(line) for line in opening(paper, records))]
     )
     rows = [
-        [_figure(paper, record).heading, answer["claim"], answer["measured"], element("strong", answer["verdict"])]
+        [
+            element("a", _figure(paper, record).heading, href=f"#{_figure(paper, record).name}"),
+            answer["claim"],
+            element("strong", answer["verdict"]),
+        ]
         for record in records
         for answer in record.answers
     ]
-    claims = table("Every claim and what was measured", ("figure", "the paper says", "measured", "the claim"), rows)
+    claims = table(
+        "Every claim; what was measured stands with its figure", ("figure", "the paper says", "the claim"), rows
+    )
     parts = [("claims", "The claims", section("claims", "The claims", claims))]
     for record in records:
         figure = _figure(paper, record)
@@ -135,9 +147,7 @@ def page(paper: Paper, target: Path, records: Sequence[Record]) -> str:
 def _body(target: Path, figure: Figure, record: Record) -> list[Markup]:
     pictures = [_picture(target / name, f"{figure.heading}: {figure.title}") for name in record.pictures]
     answers = [
-        join(
-            [element("em", a["claim"]), " ", a["measured"], " ", element("strong", f"{a['verdict'].capitalize()}.")], ""
-        )
+        join([element("em", a["claim"]), " ", element("strong", a["verdict"].capitalize()), f": {a['measured']}."], "")
         for a in record.answers
     ]
     ours = paragraph(element("strong", "Ours"), f" ({', '.join(record.ours_series)}): {record.ours}")

@@ -191,7 +191,7 @@ def _search_gain(audit: pl.DataFrame) -> str:
     }
     return (
         f"The safe search exceeds t by at most {max(0.0, top[SAFE]):.2g} in any attribute, Algorithm 1 as printed by "
-        f"up to {top[AS_PRINTED]:.2f}; the price is the larger distance of every line against '{PRINTED}'."
+        f"up to {top[AS_PRINTED]:.2f}; what the guarantee costs is the gap to the line '{PRINTED}'."
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +18,6 @@ from noren.papers.sensitive_qids.tables import Coded
 
 if TYPE_CHECKING:
     from noren.cells import SetCells
-
-BLOCK = 1 << 22  # numbers held at once where records meet cells
 
 
 def diverse_designs(table: Coded, level: int) -> dict[str, DecoyDesign]:
@@ -112,26 +109,39 @@ def largest_cap(counts: NDArray[np.int64], size: int) -> int:
 def spread(columns: Sequence[Groups]) -> NDArray[np.float64]:
     """ValueAdding's count on groups: every record is spread evenly over the cells that its groups leave possible.
 
-    With sets of l values in every column this is equation 18 at p = 1, w divided by the product of the l.
+    With sets of l values in every column this is equation 18 at p = 1, w divided by the product of the l. Groups of
+    several sizes are counted apart, each by the library's own counting of sets.
     """
-    shape = tuple(column.shares.shape[1] for column in columns)
-    half = (len(columns) + 1) // 2
-    rows = len(columns[0].group_of)
-    out = np.zeros((prod(shape[:half]), prod(shape[half:])))
-    step = max(1, BLOCK // (out.shape[0] + out.shape[1]))
-    for start in range(0, rows, step):
-        block = slice(start, start + step)
-        left = _products([c.shares[c.group_of[block]] for c in columns[:half]])
-        right = _products([c.shares[c.group_of[block]] for c in columns[half:]]) if columns[half:] else None
-        out += left.sum(axis=0)[:, None] if right is None else left.T @ right
-    return out.reshape(shape)
+    from noren.analysis.axes import Axis, prepare
+    from noren.cells import SetCells
+    from noren.cells.sets import mask_dtype
 
-
-def _products(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Row by row the outer product, laid flat."""
-    out = parts[0]
-    for part in parts[1:]:
-        out = (out[:, :, None] * part[:, None, :]).reshape(len(out), -1)
+    domains = [column.shares.shape[1] for column in columns]
+    out = np.zeros(domains)
+    sizes = [(column.shares > 0).sum(axis=1) for column in columns]
+    masks = [
+        ((column.shares > 0) @ (np.uint64(1) << np.arange(d, dtype=np.uint64))).astype(mask_dtype(d))
+        for column, d in zip(columns, domains, strict=True)
+    ]
+    key = np.zeros(len(columns[0].group_of), np.int64)
+    for column, size, d in zip(columns, sizes, domains, strict=True):
+        key = key * (d + 1) + size[column.group_of]
+    for one in np.unique(key):
+        rows = np.flatnonzero(key == one)
+        axes, shape, width = [], [], 1
+        for j, (column, d) in enumerate(zip(columns, domains, strict=True)):
+            group_of = column.group_of[rows]
+            eta = int(sizes[j][group_of[0]])
+            width *= eta
+            shape.append(1 if eta == d else d)
+            if eta < d:  # a set of the whole domain says nothing: its axis is spread at the end
+                axes.append(Axis(f"{j}", SetCells(d, masks[j][group_of]), DecoyDesign(d=d, eta=eta)))
+        if axes:
+            frame = prepare(axes)
+            found = frame.place(frame.inclusions())
+        else:
+            found = np.array(float(len(rows)))
+        out += found.reshape(shape) / width
     return out
 
 

@@ -23,7 +23,8 @@ LOW, HIGH, CLASSES = 250, 4000, 50
 """Cents an hour: each class ends 5.7% above its beginning; the outer ones are open."""
 OCC_NOTE = (
     "OCC is an extract of Census-Income (occupation codes, 46 values) instead of the paper's 600,000 records with 50: "
-    "fewer records make every group smaller, and the proposal's error is about inversely proportional to its size."
+    "fewer records make every group smaller, and the proposal's error goes about inversely with its size. Most "
+    "people have one country of birth, so a question that leaves it out asks about few; the paper has 124 places."
 )
 SAL_NOTE = (
     "SAL is the hourly wage of the same people in 50 classes of equal ratio from $2.50 to $40. Most records of "
