@@ -99,8 +99,9 @@ def anatomy_groups(buckets, m, l, walk):
             while tried < count and holder[open_groups[cursor % count]] == b:
                 tried += 1
                 cursor += 1
-            if tried < count:
-                groups[row] = open_groups[cursor % count]
-                holder[groups[row]] = b
-                cursor += 1
+            if tried == count:
+                break  # every group holds this bucket: none of its other records finds one either
+            groups[row] = open_groups[cursor % count]
+            holder[groups[row]] = b
+            cursor += 1
     return groups, count

@@ -54,7 +54,7 @@ FORMS = "Adult's attributes are taken as they are; fnlwgt as the sensitive one i
 def figure_4(bench: Bench) -> Result:
     frame = adult(bench)
     levels = bench.pick(LEVELS, (2, 6, 10))
-    count = bench.pick(25, 3)
+    count = bench.pick(15, 3)
     bench.plan(len(ADULT_COLUMNS))
     sheets = []
     for place in range(1, len(ADULT_COLUMNS) + 1):
@@ -95,7 +95,7 @@ def figure_4(bench: Bench) -> Result:
             "At l = |S| every set is the whole domain: the method runs, as the paper counts it, and publishes nothing "
             "about the attribute; the library refuses this unless told (eta = |S|), as is done here.",
             "The paper does not say over which settings its mean MSE goes. Each method's own settings differ, so the "
-            "mean over those that all four can do is given beside it and decides.",
+            "mean over those that all four can do is given beside it; both are compared.",
             HISTOGRAM_NOTE,
             LATE_NOTE,
             METHODS_NOTE,
@@ -164,7 +164,7 @@ def _smallest_mean(line: dict[str, dict[str, Any]]) -> Answer:
     common = ", ".join(f"{name} {_number(line[name]['mse_common'])}" for name in PAPERS)
     by_size = ", ".join(f"{name} {_number(line[name]['mse_true_total_common'])}" for name in PAPERS)
     return judged(
-        [line[PROPOSAL]["mse_common"] < line[name]["mse_common"] for name in OTHERS],
+        [line[PROPOSAL][mean] < line[name][mean] for mean in ("mse_common", "mse") for name in OTHERS],
         f"mean MSE over the {shared} settings that all four can do: {common} (all divided by the true group size "
         f"instead: {by_size}); each over its own settings: {told}",
     )

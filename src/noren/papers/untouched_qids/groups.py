@@ -172,7 +172,7 @@ def figure_3(bench: Bench) -> Result:
 
 
 def _count(bench: Bench) -> int:
-    return bench.pick(50, 5)
+    return bench.pick(40, 5)
 
 
 def _setting(bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object]) -> pl.DataFrame:  # noqa: E741

@@ -19,7 +19,7 @@ EPSILON = 1.0
 """Records: the paper stops when no count moves by more."""
 MOST_STEPS = 20_000
 FOLDS = 4
-PATIENCE = 4
+PATIENCE = 3
 TINY = np.float32(1e-30)
 LONGEST = 150
 MIXED = 0.01
