@@ -95,7 +95,7 @@ class Paper:
     figures: tuple[Figure, ...]
 
     def figure(self, key: str) -> Figure | None:
-        wanted = key.lower().removeprefix("figure").removeprefix("fig").strip(" .-_")
+        wanted = key.lower().removeprefix("figure").removeprefix("fig").strip(" .-_").replace(" ", "-")
         return next((figure for figure in self.figures if figure.key == wanted), None)
 
 

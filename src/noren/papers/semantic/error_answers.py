@@ -11,9 +11,10 @@ import numpy as np
 
 from noren.errors import NorenError
 from noren.papers.base import FAILS, HOLDS, Answer, judged
-from noren.papers.semantic.combinations import DUPLICATE, LE, SIMPLE, made
+from noren.papers.semantic.combinations import DUPLICATE, LE, SIMPLE, made, short
 from noren.papers.semantic.grid import Grid, factor, named
-from noren.papers.semantic.policies import parted, policy
+from noren.papers.semantic.material import DEPTH
+from noren.papers.semantic.policies import diverse, parted, policy
 
 CLOSE = 1.5
 """No worse: at most so many times the other's error."""
@@ -135,9 +136,9 @@ def probabilities(grid: Grid) -> Answer:
     return judged(
         [*kept, *apart, *rising],
         f"the simple algorithm is off equation 2 by up to {simple[top]:.3f} (at {named(top)}), not at all at l = 2, "
-        f"more at {sum(rising)} of {len(rising)} steps up; duplicate-processing keeps to it at all {sum(kept)} "
-        "settings that it knows, if neighbours are counted on the circle; with distances as the text defines them "
-        f"it is off by up to {linear:.3f}",
+        f"more at {sum(rising)} of {len(rising)} steps up; duplicate-processing keeps to it at {sum(kept)} of "
+        f"{len(kept)} settings that it knows, if neighbours are counted on the circle; with distances as the text "
+        f"defines them it is off by up to {linear:.3f}",
     )
 
 
@@ -181,8 +182,26 @@ def no_duplicate(grid: Grid) -> Answer:
     poor = [s for s, ratio in line if ratio > 1]
     told = f"; Ex-Proposal errs more than Ex-Simple, which only divides by l, at {len(poor)} of {len(line)} settings"
     return judged(
-        [all(refused), bool(poor)],
+        [all(refused), *(ratio > 1 for _, ratio in line)],
         f"refused at {sum(refused)} of {len(refused)} settings with d > 1{told + ' with l > 2' if line else ''}",
+    )
+
+
+def alone(grid: Grid) -> Answer:
+    """One record by itself: Anatomy has nobody to group it with, decoys need nobody."""
+    import noren as nr
+
+    person, done = grid.table.frame().head(1), {}
+    asked = {"(l,e)-diversity": (parted(2, DEPTH - 1), nr.Anatomy()), "decoys": (diverse(2, 2), nr.Decoys())}
+    for name, (model, method) in asked.items():
+        try:
+            nr.anonymize(person, policy(grid.table, "tree", model, method))
+            done[name] = "published"
+        except NorenError as error:
+            done[name] = f"refused ({short(error)})"
+    return judged(
+        [done["(l,e)-diversity"] != "published", done["decoys"] == "published"],
+        "a single record, l = d = 2: " + ", ".join(f"{name} {said}" for name, said in done.items()),
     )
 
 
@@ -214,6 +233,7 @@ ANSWERS: Mapping[str, Callable[[Grid], Answer]] = {
     "anonymity": anonymity,
     "tree": tree,
     "no-duplicate": no_duplicate,
+    "alone": alone,
     "le-better": le_better,
     "le-not-always": le_not_always,
 }

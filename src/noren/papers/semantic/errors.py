@@ -29,9 +29,9 @@ ANALYSIS = {
     "loss": "It loses far less information than the existing algorithms do.",
 }
 CLAIMS_11 = {
-    "n-proposal": "N-Proposal has a small error in all cases.",
+    "n-proposal": "At every setting N-Proposal's error is small.",
     "ex-small": "While l and d are small, Ex-Proposal is no worse than N-Proposal.",
-    "ex-grows": "The larger l or d, the larger the error of Ex-Proposal becomes.",
+    "ex-grows": "Ex-Proposal's error grows with l and with d.",
     **ANALYSIS,
     "duplicate": "Duplicate-processing is worth its trouble: N-Proposal errs less than Ex-Proposal.",
     "probabilities": "The simple algorithm's probabilities of choosing a decoy move away from equation 2 as l or d "
@@ -40,11 +40,12 @@ CLAIMS_11 = {
     "tree": "(l,e)-diversity cannot be used here: it needs a tree of values.",
 }
 CLAIMS_12 = {
-    "ex-grows": "The higher l and d, the worse the error of Ex-Proposal.",
+    "ex-grows": "Here too Ex-Proposal's error grows with l and with d.",
     "no-duplicate": "Duplicate-processing cannot be used on schooling, which has no order, and so the result is poor.",
     **ANALYSIS,
+    "alone": "(l,e)-diversity needs the whole table, so it is of no use where every person anonymises alone.",
     "le-better": "In panel (b) Ex-Proposal errs more than (l,e)-diversity.",
-    "le-not-always": "(l,e)-diversity is not always better.",
+    "le-not-always": "There are settings at which the proposal beats (l,e)-diversity.",
 }
 CLAIMS_13 = {key: CLAIMS_11[key] for key in CLAIMS_11 if key != "probabilities"}
 

@@ -38,13 +38,13 @@ ESTIMATORS = {"Proposal": "semantic-linear", "Existing": "uniform-linear", "Simp
 ALIKE = 0.95
 FLATTENED = 0.9
 COMMON = {
-    "closest": "The histograms that the proposed analysis estimates are the most similar to the original.",
-    "averaged": "Those of the simple analysis are averaged overall and their features are diminished.",
-    "uneven": "Those of the proposed analysis keep their characteristic unevenness.",
+    "closest": "Of all combinations those with the proposed analysis come nearest to the original histogram.",
+    "averaged": "The simple analysis levels the histogram, so that peaks and gaps fade.",
+    "uneven": "Under the proposed analysis the peaks and gaps stay as they were.",
 }
 CLAIMS_8 = {
     **COMMON,
-    "similar": "Anonymised and analysed as proposed, the histogram is very similar to the true one.",
+    "similar": "A user who gets the proposed release and analysis sees almost the true histogram.",
     "feasible": "The 14 income classes can be anonymised to (3,7)-semantic diversity.",
 }
 CLAIMS_9 = {
@@ -325,7 +325,7 @@ def _common(similarity: pl.DataFrame) -> dict[str, Answer]:
         "closest": judged(closest, "mean squared error: " + "; ".join(told)),
         "averaged": judged(
             [row["unevenness"] <= FLATTENED for row in simple],
-            f"of the original's unevenness is left: {_told(simple)}; averaged is read as at most {FLATTENED:.0%}",
+            f"of the original's unevenness is left: {_told(simple)}; levelled is read as at most {FLATTENED:.0%}",
         ),
         "uneven": judged(
             [abs(row["unevenness"] - 1) <= 1 - FLATTENED for row in proposed],

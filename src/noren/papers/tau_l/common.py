@@ -53,8 +53,9 @@ CHUNK = 16
 Requirement = tuple[float, int]
 REQUIREMENTS: dict[str, tuple[Requirement, ...]] = {
     "adult": ((0.5, 2), (0.5, 3), (0.4, 4), (0.3, 5), (0.25, 6), (0.2, 7), (0.15, 8)),
-    "nursery": ((0.5, 2), (0.5, 3), (0.4, 3), (0.45, 4), (0.4, 4), (0.4, 5)),
+    "nursery": ((0.5, 2), (0.5, 3), (0.45, 3), (0.45, 4), (0.4, 4), (0.4, 5)),
 }
+"""From weak to strong: psi(k) of each is nowhere above that of the one before."""
 GRIDS: dict[str, tuple[tuple[float, ...], tuple[int, ...]]] = {
     "adult": ((0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15), (2, 3, 4, 5, 6, 7, 8, 9)),
     "nursery": ((0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2), (2, 3, 4, 5)),

@@ -51,7 +51,7 @@ CLASSES = {
     "c": (("hepatitis",) * 5 + ("tuberculosis",) * 4 + ("flu",), ("hepatitis", "anemia")),
 }
 """The classes of the tables (b) and (c) of its first figure."""
-SIMPLE, RECURSIVE, TAU_L = "simple l", "(c, l) with c = 1", "(tau, l), secrets generalised (ours)"
+SIMPLE, RECURSIVE, TAU_L = "simple l", "(c, l) with c = 1", "(tau, l) by SWEEP"
 THEOREM, EXACT = "Theorem 23", "exact (ours)"
 
 
@@ -61,6 +61,7 @@ def table_1(bench: Bench) -> Result:
     rows: list[dict[str, Any]] = []
     outcomes: list[bool] = []
     useful: list[str] = []
+    reached: list[str] = []
     for name, (values, most) in PRINTED.items():
         source = SOURCES[name]
         counts = bench.table(source.table)[source.sensitive].value_counts()["count"].to_numpy()
@@ -69,6 +70,7 @@ def table_1(bench: Bench) -> Result:
         outcomes += good
         useful += words
         reach = {SIMPLE: found.simple, RECURSIVE: found.largest_l(1), TAU_L: _reach(bench, name)}
+        reached.append(f"{source.title} {reach[TAU_L]} instead of {found.simple}")
         for series, l in reach.items():
             rows.append(
                 {
@@ -89,11 +91,10 @@ def table_1(bench: Bench) -> Result:
             y="largest_l",
             series="series",
             order=(SIMPLE, RECURSIVE, TAU_L),
-            ours=(TAU_L,),
             title="Table 1. The largest l that a column of secrets allows",
             x_title="",
             y_title="largest l",
-            note="1: no requirement can be met. (tau, l) allows every l up to the number of values.",
+            note="1: no requirement can be met. SWEEP was run with l the number of values.",
         ),
         "strength": draw.lines(
             strength,
@@ -114,10 +115,10 @@ def table_1(bench: Bench) -> Result:
     }
     pairs = _pairs(ranges)
     ours = (
-        f"Generalising secrets makes every l up to the number of values reachable (SWEEP was run at that l with "
-        f"tau = 1/l): {', '.join(f'{SOURCES[n].title} {r.values} instead of {r.simple}' for n, r in ranges.items())}. "
         f"The exact strength of (c, l) replaces Theorem 23, whose converse is wrong for tau above 1/l: (c, l) with "
-        f"whole c that are eligible and guarantee a representative requirement: {pairs}."
+        f"whole c that are eligible and guarantee a representative requirement: {pairs}. The paper's own way out, "
+        f"general secrets, is drawn beside: SWEEP was run with l the number of values and tau = 1/l "
+        f"and reaches {', '.join(reached)}."
     )
     notes = (
         "Not available, so not counted again: " + ", ".join(ELSEWHERE) + ".",
@@ -132,7 +133,7 @@ def table_1(bench: Bench) -> Result:
         pictures,
         _answers(ranges, outcomes, useful),
         ours,
-        (TAU_L, EXACT),
+        (EXACT,),
         parameters,
         notes,
     )
@@ -158,10 +159,10 @@ def _answers(ranges: dict[str, EligibleRanges], outcomes: list[bool], useful: li
             + ", ".join(f"{title[n]} {ranges[n].simple} ({PRINTED[n][1]} printed)" for n in ranges),
         ),
         "most empty": weighed(
-            [2 * len(none) > len(ranges), 2 * total > len(ranges) + len(ELSEWHERE)],
+            [2 * total > len(ranges) + len(ELSEWHERE)],
             f"No simple l at all: {len(none)} of the {len(ranges)} data sets at hand "
             f"({listed([title[n] for n in none])}); with the printed figures of the {len(ELSEWHERE)} others "
-            f"{total} of {len(ranges) + len(ELSEWHERE)}",
+            f"{total} of {len(ranges) + len(ELSEWHERE)}, and these decide",
         ),
         "whatever the number": Answer(
             HOLDS if skewed else FAILS,

@@ -79,7 +79,7 @@ def tiles(frame: pl.DataFrame, value: str, title: str, words: str, methods: tupl
 def _plane_figure(name: str, key: str, title: str) -> Figure:
     claims = {
         "less": "Over the plane of requirements SWEEP protects much less in excess than 1DLD and CLD.",
-        "hard to see": "The differences are small against the height of the plots and hard to see in three dimensions.",
+        "hard to see": "In three-dimensional plots the differences hardly show.",
         "in favour": "Taking the least excess over all l, or all (c, l), shows 1DLD and CLD at their best.",
     }
 
@@ -135,7 +135,7 @@ def _hard_to_see(frame: pl.DataFrame) -> Answer:
             middle = gaps[len(gaps) // 2] / top
             outcomes.append(middle < 0.1)
             texts.append(f"{other} lies above SWEEP by {middle:.0%} of the height in the median")
-    return weighed(outcomes, f"The highest excess is {top:.2f}; " + ", ".join(texts) + "; small is below 10%")
+    return weighed(outcomes, f"The highest excess is {top:.2f}; " + ", ".join(texts) + "; hardly is below 10%")
 
 
 def _in_favour(bench: Bench, name: str, frame: pl.DataFrame) -> Answer:
@@ -245,7 +245,10 @@ def _random(frame: pl.DataFrame) -> Answer:
         if len(found) > 2:
             outcomes.append(_turns(found) > 0)
             texts.append(f"{title} {', '.join(f'{value:.3f}' for value in found)}, turns: {_turns(found)}")
-    return weighed(outcomes, "CLD along ever stronger requirements: " + "; ".join(texts or ["too few tables"]))
+    return weighed(
+        outcomes,
+        "CLD along ever stronger requirements: " + "; ".join(texts or ["too few tables"]) + "; asked for a turn",
+    )
 
 
 def _other_tables(frame: pl.DataFrame) -> Answer:

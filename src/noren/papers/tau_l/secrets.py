@@ -121,9 +121,9 @@ def _picture(frame: pl.DataFrame, what: str) -> Any:
         kept = floored(kept, what)
     chart = draw.lines(
         kept.with_columns(panel=panel), x="value", y=what, series="requirement", panel="panel", ordinal=True, columns=2,
-        shared_y=False, log_y=what == "error", size=(360, 200), title=titles[what][0], y_title=titles[what][1],
-        x_title="sensitive value, the most frequent first",
-        note=FLOOR_NOTE if what == "error" else "",
+        shared_y=False, log_y=what == "error", size=(360, 200), title=titles[what][0],
+        y_title=titles[what][1], x_title="sensitive value, the most frequent first",
+        note=f"{FLOOR_NOTE} Mind the scales: they differ." if what == "error" else "",
     )  # fmt: skip
     return chart
 
@@ -155,7 +155,7 @@ def _small(frame: pl.DataFrame) -> Answer:
 
 
 def _craft(frame: pl.DataFrame, bench: Bench) -> Answer:
-    """The original count as in the paper, and an error that rounds to no more than its own."""
+    """The original count as in the paper, and an error of less than twice its own."""
     value, original, _, error = CRAFT
     tau, l = requirements(bench, "adult")[0]
     rows = _sweep(frame).filter((pl.col("data") == "Adult") & (pl.col("requirement") == label(tau, l)))

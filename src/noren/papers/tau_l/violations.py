@@ -104,7 +104,7 @@ def figure_12(bench: Bench) -> Result:
         x_title="k",
         y_title="F(k)",
         size=(310, 230),
-        note="For each method and k the class with the largest F(k).",
+        note="For each method and k the class with the largest F(k). SWEEP's lines may cover psi(k), never exceed it.",
     )
     kept = {key: int(value.any(axis=1).sum()) for key, value in over.items()}
     ours = (

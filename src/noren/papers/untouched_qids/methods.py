@@ -50,7 +50,7 @@ def publish(source: Source, l: int, series: str) -> nr.Release | None:  # noqa: 
     else:
         method = nr.Decoys()
     require = [nr.FrequencyLDiversity(on=source.secret, l=l)]
-    # The library refuses what it refuses for the secrets alone: where that is to be expected, ask with one column first.
+    # What the library refuses, it refuses for the secrets alone: where that is likely, ask with one column first.
     crowded = int(counts.max()) * l > int(counts.sum())
     release = None
     try:

@@ -20,6 +20,8 @@ EPSILON = 1.0
 MOST_STEPS = 20_000
 FOLDS = 4
 PATIENCE = 3
+WORTH = 0.1
+"""A step must raise the log likelihood of all held-out records together by this much."""
 TINY = np.float32(1e-30)
 LONGEST = 150
 MIXED = 0.01
@@ -57,9 +59,13 @@ def equation_10(inclusions: Floats, size: int, epsilon: float = EPSILON) -> tupl
     return x, steps
 
 
-def overall(sets: NDArray[np.float32], steps: int = 100) -> Floats:
-    """Shares of the values among all records: EM on whole sets from a uniform start."""
-    x = np.full(sets.shape[1], 1 / sets.shape[1], np.float32)
+def overall(sets: NDArray[np.float32], steps: int = 30) -> Floats:
+    """Shares of the values among all records: linear inversion, then EM on whole sets."""
+    d, share = sets.shape[1], sets.mean(axis=0, dtype=float)
+    other = (share.sum() - 1) / max(1, d - 1)
+    linear = (share - other) / (1 - other) if other < 1 - 1e-9 else np.full(d, 1 / d)
+    x = np.maximum(linear, 0.05 / d).astype(np.float32)
+    x /= x.sum()
     for _ in range(steps):
         following = x * ((1 / np.maximum(sets @ x, TINY)) @ sets) / np.float32(len(sets))
         moved = float(np.abs(following - x).max())
@@ -87,17 +93,18 @@ def held_out(sets: NDArray[np.float32], start: Floats, fold: NDArray[np.integer]
     sizes = np.maximum(train.sum(axis=0), 1)
     x = np.repeat(base[:, None], FOLDS + 1, axis=1)
     floor = (sets @ base) * np.float32(MIXED)
-    path, curve = [x[:, -1]], list[float]()
+    path, best, top = [x[:, -1]], 0, -np.inf
     rows = np.arange(n)
     for _ in range(LONGEST):
         expected = np.maximum(sets @ x, TINY)
-        curve.append(float(np.log((1 - MIXED) * expected[rows, fold] + floor).sum(dtype=float)))
-        best = int(np.argmax(curve))
-        if len(curve) - 1 - best >= PATIENCE:
+        score = float(np.log((1 - MIXED) * expected[rows, fold] + floor).sum(dtype=float))
+        if score > top + WORTH:
+            best, top = len(path) - 1, score
+        if len(path) - 1 - best >= PATIENCE:
             break
         x = x * (sets.T @ (train / expected)) / sizes
         path.append(x[:, -1])
-    wanted = max(1, round(int(np.argmax(curve)) * FOLDS / (FOLDS - 1)))
+    wanted = max(1, round(best * FOLDS / (FOLDS - 1)))
     last = path[min(wanted - 1, len(path) - 1)]
     for _ in range(wanted - len(path)):
         last = _step(sets, last).astype(np.float32)
