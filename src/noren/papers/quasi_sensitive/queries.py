@@ -39,7 +39,7 @@ LARGER = tuple(k for k in SIZES if k > 1)
 
 TITLE = "average error of count queries against k, QS t-closeness"
 CLAIMS = {
-    "five": "With five conditions (qd = 5) a small k has smaller errors than larger k.",
+    "five": "With five quasi-identifiers asked for (qd = 5) a small k has smaller errors than larger k.",
     "five general": "With qd = 5 a small k has smaller errors than generalisation only.",
     "one": "With qd = 1 generalisation only has the smallest errors.",
     "removal": "The error of removal only is close to 0.",

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from noren.papers.base import Answer, judged
+from noren.papers.base import FAILS, HOLDS, IN_PART, Answer, judged
 from noren.papers.quasi_sensitive.adult import SIZES, Point
 from noren.papers.quasi_sensitive.world import falls, listed
 
@@ -61,7 +61,7 @@ def ends(frame: pl.DataFrame) -> dict[str, Answer]:
     dearest = max(float(np.nanmax(cost[named(k)])) for k in SIZES if k > 1)
     at = listed(_xs(frame), "g")
     return {
-        "larger k": judged(down, f"Costs at x = {at}, by k: {_table(cost)}; a step that stays at 0 counts as down"),
+        "larger k": _usually(down, f"Costs at x = {at}, by k: {_table(cost)}; a step that stays at 0 counts as down"),
         "general end": judged(
             general,
             f"Cost of terms {listed(cost[ONLY_GENERAL].tolist(), '.4f')} and average group "
@@ -75,6 +75,13 @@ def ends(frame: pl.DataFrame) -> dict[str, Answer]:
             f"{listed(over_k(ncp, 0, least=2))}",
         ),
     }  # fmt: skip
+
+
+def _usually(outcomes: list[bool], measured: str) -> Answer:
+    """For a claim that allows exceptions: holds from three quarters of the cases on, in part from a half."""
+    share = sum(outcomes) / len(outcomes)
+    verdict = HOLDS if share >= 0.75 else IN_PART if share >= 0.5 else FAILS
+    return Answer(verdict, f"{measured}. True in {sum(outcomes)} of {len(outcomes)} steps; usually: three quarters")
 
 
 def _falling(values: list[float]) -> list[bool]:
@@ -116,15 +123,15 @@ def diversity(frame: pl.DataFrame, upwards: bool, c: float | None) -> dict[str, 
             f"20), over these k at fixed x by {listed(across)}; it dominates if the first is below all of the second",
         ),
         "little": judged(
-            [bool(share[k][at] > 0.8) for k in SIZES for at in places],
+            [bool(share[k][at] > 0.8) for k in SIZES if k > 1 for at in places],
             "Mean belief change after removal as a share of that of the same groups with all terms, by k: "
             + "; ".join(f"k = {k}: {listed(share[k].tolist(), '.2f')}" for k in SIZES)
-            + ". Little means that more than 0.8 is left",
+            + ". Little means that more than 0.8 is left; k = 1 generalises nothing and is not counted",
         ),
         "over general": judged(
-            [bool(rise[named(k)][at] > 0.8 * general[at]) for k in SIZES for at in places],
+            [bool(rise[named(k)][at] > 0.8 * general[at]) for k in SIZES if k > 1 for at in places],
             f"Generalisation only: {listed(general.tolist())}; two phases, by k: {_table(rise)}. Clearly better would "
-            "be less than 0.8 of it",
+            "be less than 0.8 of it; k = 1 has one phase and is not counted",
         ),
         "weak bound": judged(
             kept + weak,

@@ -1,7 +1,7 @@
 """The paper's synthetic knowledge: 3,000 labels with about 20 terms each, every term in about 100 of them.
 
-A record's terms are drawn from one label. Drawn independently they fit no label from three terms on (`linked_share`
-measures it), a group of such records reveals nothing, and every requirement would hold without any removal.
+A record's terms are drawn from one label. Drawn independently, three terms fit some label in one record of ten and nine
+in none (`linked_share` measures it): a group of such records reveals nothing and needs no removal.
 """
 
 from __future__ import annotations

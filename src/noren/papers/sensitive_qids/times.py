@@ -141,6 +141,7 @@ def _at(sheet: pl.DataFrame, series: str, records: int) -> dict[int, float]:
 def _answers_5(sheet: pl.DataFrame, part: int, every: int) -> dict[str, Answer]:
     proposal, other, rating, drawn = (_at(sheet, s, part) for s in (PROPOSAL, VALUE_ADDING, RATING, DRAWN))
     full = _at(sheet, PROPOSAL, every)[LEVEL]
+    compiled = _at(sheet, DRAWN, every)[LEVEL]
     same = [proposal[level] / other[level] for level in proposal]
     return {
         "less": judged(
@@ -155,9 +156,9 @@ def _answers_5(sheet: pl.DataFrame, part: int, every: int) -> dict[str, Answer]:
             "drawing",
         ),
         "tens": judged(
-            [full < 100],
-            f"The proposal in NumPy takes {full:.1f} s for {every:,} records at l = {LEVEL} (several tens: below 100 "
-            f"s), ours {_at(sheet, DRAWN, every)[LEVEL]:.2f} s",
+            [full < 100, compiled < 100],
+            f"The proposal in NumPy takes {full:.1f} s for {every:,} records at l = {LEVEL}, the same sets drawn by "
+            f"compiled code {compiled:.2f} s (several tens: below 100 s)",
         ),
     }
 
@@ -183,9 +184,9 @@ def _picture_5(sheet: pl.DataFrame) -> object:
     return draw.lines(
         shown, x="l", y="seconds", series="series", panel="panel", columns=2, ours=[DRAWN, PIPELINE],
         order=[DRAWN, PIPELINE, PROPOSAL, VALUE_ADDING, RATING], log_y=True, y_title="anonymisation time, CPU s",
-        title="Figure 5. Anonymisation time for all records and all attributes", size=(300, 220),
+        title="Figure 5. Time to anonymise the whole table", size=(300, 220),
         note="Shape of the US Census, 68 attributes.",
     )  # fmt: skip
 
 
-FIGURE_5 = Figure("5", "Anonymisation time for all records and all attributes", CLAIMS_5, figure_5)
+FIGURE_5 = Figure("5", "Time to anonymise the whole table", CLAIMS_5, figure_5)

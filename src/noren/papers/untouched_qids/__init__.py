@@ -9,7 +9,7 @@ PAPER = Paper(
     key="untouched-qids",
     number="002",
     title="l-diversity with untouched quasi-identifiers",
-    source="Sei and others, Journal of Information Processing (IPSJ) 56(5), 1377-1387, 2015, in Japanese.",
+    source="Sei and others, IPSJ Journal 56(5), 1377-1387, May 2015 (in Japanese).",
     figures=(
         Figure("1", "MSE against g", groups.CLAIMS_1, groups.figure_1, ("occupations", "census income")),
         Figure("2", "MSE against l", groups.CLAIMS_2, groups.figure_2, ("occupations", "census income")),

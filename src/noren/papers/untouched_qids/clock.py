@@ -101,8 +101,8 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
     )  # fmt: skip
     ours = (
         f"The library's likelihood takes {mean[OURS, 1]:.3f} s on Adult and {mean[OURS, copies]:.2f} s on {copies} "
-        f"times Adult, {mean[OURS, copies] / many:.1f} times the proposal's iteration: it works on whole sets and adds "
-        "intervals of less width. It is not the quicker one."
+        f"times Adult, {mean[OURS, copies] / many:.1f} times the proposal's iteration: it works on whole sets and not "
+        "on their counts. It is not the quicker one."
     )
     if mean[OURS, copies] <= many:
         ours = ours.replace(" It is not the quicker one.", "")
