@@ -285,8 +285,8 @@ def _completes(large: Courses, small: pl.DataFrame, bound: float) -> Answer:
         f"search {ended['depth-first']}, ours {ended['best']}. In groups of {SMALL['d']} records with {SMALL['n']} "
         f"terms they took {listed([1e3 * np.median(times[s]) for s in ('adaptive', 'depth-first', 'best')], '.1f')} "
         f"ms (adaptive, depth-first, ours; medians of the quickest of {REPEATS} runs) and visited "
-        f"{listed([np.median(visited[s]) for s in ('adaptive', 'depth-first', 'best')], ',.0f')} nodes. Times are compared "
-        f"{where}",
+        f"{listed([np.median(visited[s]) for s in ('adaptive', 'depth-first', 'best')], ',.0f')} nodes. "
+        f"Times are compared {where}",
     )
 
 
