@@ -129,7 +129,7 @@ def _answers(n: int, truth: NDArray[np.float64], found: dict[str, NDArray[np.flo
         "biased": judged(outcomes, "; ".join(shares) + " (far: at most 3/4, at least 4/3)"),
         "imprecise": judged(
             [facts[series]["L1"] > 0.25 for series in (VALUE_ADDING, RATING)],
-            f"Share of misplaced mass (L1 distance): ValueAdding {facts[VALUE_ADDING]['L1']:.2f}, Rating "
+            f"L1 distance (twice the misplaced share): ValueAdding {facts[VALUE_ADDING]['L1']:.2f}, Rating "
             f"{facts[RATING]['L1']:.2f} (not precise: above 0.25)",
         ),
         "perfect": judged(

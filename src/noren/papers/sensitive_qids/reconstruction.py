@@ -90,9 +90,9 @@ def figure_6(bench: Bench) -> Result:
             "same iteration with the matrix as a product over the attributes, and gives the same table.",
             f"The limit keeps {_within(census68.DOMAINS, limit):.0%} of all choices of four attributes of the Census "
             f"shape and {_within(adult.sizes, limit):.0%} of Adult's, the small ones; it also hides how time grows "
-            "with the number of attributes. For ten minutes on average Adult is therefore asked for any four attributes as "
-            "well, in product form; what the matrix would take is estimated from the steps and the squared number of "
-            "cells.",
+            "with the number of attributes. For ten minutes on average Adult is therefore asked for any four "
+            "attributes as well, in product form; what the matrix would take is estimated from the steps and the "
+            "squared number of cells.",
             "Rating's sets are of several sizes, which are counted apart one after the other: its time says more of "
             "this code than of the method.",
             f"'{OURS}' is timed on the first {part:,} records; all others on all. Counting which cells the records' "
@@ -211,8 +211,8 @@ def _answers(means: pl.DataFrame, any_size: pl.DataFrame, limit: int) -> dict[st
             [value < TEN_MINUTES for value in (*averages.values(), matrix)],
             f"Mean over l and choices of four attributes with at most {limit:,} cells: "
             + ", ".join(f"{table} {value:.2f} s" for table, value in averages.items())
-            + f". Any four attributes of Adult, up to {any_size['cells'].max():,} cells: {product:.2f} s in product "
-            f"form, an estimated {matrix:.0f} s by the matrix as it stands",
+            + f". Any four attributes of Adult, up to {max(any_size['cells'].to_list()):,} cells: {product:.2f} s in "
+            f"product form, an estimated {matrix:.0f} s by the matrix as it stands",
         ),
         "grows": judged(
             [by_size[a] < by_size[b] for a, b in pairwise(sizes)],
