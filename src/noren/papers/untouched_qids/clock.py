@@ -80,7 +80,7 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
     }
     one, many = mean[PROPOSAL, 1], mean[PROPOSAL, copies]
     records = max(sheet["records"].to_list())
-    strict = LARGE / 100
+    strict = LARGE / 10
     large = HOLDS if many <= strict else IN_PART if many <= LARGE else FAILS
     answers = {
         "adult": Answer(
@@ -90,7 +90,7 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
         "hundred": Answer(
             large,
             f"{many:.3f} s on average with {records:,} records, {many / one:.0f} times as long for {copies} times the "
-            f"records (the paper's figures: {LARGE / SMALL:.0f} times, or {strict / SMALL:.1f} if the text lost a "
+            f"records (the paper's figures: {LARGE / SMALL:.0f} times, or {strict / SMALL:.0f} if the text lost a "
             f"decimal point); holds if at most {strict:g} s, in part up to {LARGE:.0f} s",
         ),
     }

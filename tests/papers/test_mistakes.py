@@ -1,0 +1,55 @@
+"""Corrections on the mistakes page that no golden test holds: small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from noren.designs.decoys import DecoyDesign
+from noren.methods.term_beliefs import estimated_prior, removal_cost
+from noren.schema.knowledge import Knowledge
+
+PAGE = Path(__file__).parents[2] / "docs" / "papers" / "mistakes.md"
+
+
+def test_removing_a_term_can_raise_the_largest_belief() -> None:
+    """Two people, two labels: each fits one of them. Without its second term the first fits both, and the group leans
+    to the second label."""
+    knowledge = Knowledge.from_sets([[0, 1], [0, 2]], terms=["fever", "rash", "cough"])
+    before = estimated_prior(np.array([0, 2, 4]), np.array([0, 1, 0, 2]), knowledge)
+    after = estimated_prior(np.array([0, 1, 3]), np.array([0, 0, 2]), knowledge)
+    np.testing.assert_allclose(before, [0.5, 0.5])
+    np.testing.assert_allclose(after, [0.25, 0.75])
+
+
+def test_the_cost_of_equation_2_divides_by_all_terms_of_all_records() -> None:
+    """The inner index runs over the terms of a record: 1/3 + 1/2 lost of (1/3 + 1/2 + 1) + (1/2 + 1)."""
+    assert removal_cost(np.array([3, 2]), np.array([2, 0])) == pytest.approx((1 / 3 + 1 / 2) / (11 / 6 + 3 / 2))
+
+
+def test_the_rule_for_small_domains_publishes_two_values_in_clear() -> None:
+    design = DecoyDesign(d=2, eta=1)
+    assert design.p_true == 1
+    assert design.p_other == 0
+
+
+@pytest.mark.parametrize("kind", ["golden", "unit", "properties", "papers"])
+def test_the_page_names_tests_that_exist(kind: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name in re.findall(rf"\b{kind}/(test_\w+)", text):
+        assert (Path(__file__).parents[1] / kind / f"{name}.py").is_file(), name
+
+
+def test_the_page_names_figures_that_exist() -> None:
+    from noren.papers.registry import find_paper
+
+    parts = re.split(r"\(\[summary\]\(([\w-]+)/summary\.md\)\)", PAGE.read_text(encoding="utf-8"))
+    assert len(parts) == 11, "five papers"
+    for key, section in zip(parts[1::2], parts[2::2], strict=True):
+        cells = [line.rsplit("|", 2)[1] for line in section.splitlines() if line.startswith("|")]
+        for cell in cells:
+            for number in re.findall(r"figures? (\d+)|(?:to|and) (\d+)", cell) if "figure" in cell else []:
+                assert find_paper(key).figure("".join(number)), (key, cell)
