@@ -136,17 +136,19 @@ def test_point_of_the_lab_against_plain_loops(lab: Lab, world: World) -> None:
 
     n = lab.table.n
     prior = belief([terms(lab.had, i) for i in range(n)], labels)
-    rises_of, costs = [], []
+    rises_of, costs, uneven = [], [], []
     for group in range(point.groups):
         members = np.flatnonzero(point.view.classes == group)
         beta = belief([terms(point.terms, i) for i in members], labels)
         ranked = sorted(beta.values(), reverse=True)
         assert ranked[0] <= sum(ranked[4:]) + 1e-9
         rises_of.append(max(beta[i] - prior.get(i, 0.0) for i in beta))
+        uneven.append(max(beta.values()) / np.mean([b for b in beta.values() if b > 0]))
         lost = sum(1 / j for i in members for j in range(len(terms(point.terms, i)) + 1, len(terms(lab.had, i)) + 1))
         costs.append(lost / sum(1 / j for i in members for j in range(1, len(terms(lab.had, i)) + 1)))
     assert point.rise == pytest.approx(np.mean(rises_of))
     assert point.cost == pytest.approx(np.mean(costs))
+    assert point.uneven == pytest.approx(np.mean(uneven))
     assert point.size == pytest.approx(n / point.groups)
     assert point.holds
 
@@ -159,7 +161,7 @@ def test_a_broken_requirement_is_seen(lab: Lab) -> None:
 
 def sheet(rise: dict[str, list[float]], **columns: float) -> pl.DataFrame:
     rows = [
-        {"x": float(at), "series": series, "rise": value, **columns}
+        {"x": float(at), "series": series, "rise": value, "uneven": value, **columns}
         for series, line in rise.items()
         for at, value in enumerate(line)
     ]
@@ -172,11 +174,11 @@ def test_verdicts_follow_the_numbers() -> None:
     line = {tradeoff_answers.named(k): v for k, v in {1: 0.1, 2: 0.9, 5: 0.8, 10: 0.7, 20: 0.6}.items()}
     agree = {name: [v, v - 0.001] for name, v in line.items()} | {tradeoff_answers.ONLY_GENERAL: [0.5, 0.5]}
     found = tradeoff_answers.diversity(sheet(agree, **common), True, 1.0)
-    for key in ("strictness", "dominant", "k = 1", "k = 2", "larger groups", "single"):
+    for key in ("strictness", "dominant", "k = 1", "k = 2", "larger groups", "single", "uneven"):
         assert found[key].verdict == HOLDS, key
     opposed = {name: [1 - v[0], 1.5 - v[0]] for name, v in agree.items()}
     found = tradeoff_answers.diversity(sheet(opposed, **common), True, 1.0)
-    for key in ("strictness", "k = 1", "k = 2", "larger groups"):
+    for key in ("strictness", "k = 1", "k = 2", "larger groups", "uneven"):
         assert found[key].verdict == FAILS, key
     assert rises([1, 2, 2]) == [True, False]
     assert falls([2, 1, 1]) == [True, False]

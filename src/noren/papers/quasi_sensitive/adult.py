@@ -20,7 +20,7 @@ from noren.cells import TermCells
 from noren.errors import RequirementNotMet
 from noren.methods.base import Recoding, RecodingMethod
 from noren.methods.scoring import view_of
-from noren.methods.term_beliefs import TermRequirement, measure_groups
+from noren.methods.term_beliefs import TermRequirement, estimated_prior, measure_groups
 from noren.metrics.general import GeneralTable
 from noren.metrics.losses import ncp_loss
 from noren.metrics.terms import belief_change, term_loss
@@ -90,10 +90,16 @@ class Point:
     """The largest posterior belief of all groups."""
     single: float
     """Share of groups with one record."""
+    uneven: float
+    """Mean over groups of the largest belief beside the mean belief in a label that fits; 1 where all are alike."""
     holds: bool
     """Whether every group satisfies the requirement, by other code than the search's."""
     view: GeneralTable
     terms: TermCells
+
+
+EVEN_GROUPS = 200
+"""Groups whose beliefs are looked at label by label."""
 
 
 class Lab:
@@ -143,10 +149,24 @@ class Lab:
             highest=change.highest,
             belief=change.highest_belief,
             single=float((loss.records == 1).mean()),
+            uneven=self._unevenness(left, group),
             holds=bool(rule.holds(self._measures(left, group, rule.l)).all()),
             view=view,
             terms=left,
         )
+
+    def _unevenness(self, left: TermCells, group: NDArray[np.int64]) -> float:
+        """From up to so many groups, each on its own, by the definition of a group's belief."""
+        knowledge = self.table.terms[SIGNS].knowledge
+        found = []
+        for one in range(min(EVEN_GROUPS, int(group.max()) + 1)):
+            members = np.flatnonzero(group == one)
+            parts = [left.data[left.offsets[i] : left.offsets[i + 1]] for i in members]
+            bounds = np.cumsum([0, *map(len, parts)])
+            belief = estimated_prior(bounds, np.concatenate(parts).astype(np.int64), knowledge)
+            if belief.any():
+                found.append(float(belief.max() / belief[belief > 0].mean()))
+        return float(np.mean(found)) if found else 1.0
 
     def _measures(self, left: TermCells, group: NDArray[np.int64], l: int) -> NDArray[np.float64]:  # noqa: E741
         order = np.argsort(group, kind="stable")
@@ -215,5 +235,5 @@ def line(series: str, x: float, point: Point | None, **more: object) -> Mapping[
         "share",
         "groups",
     )
-    values = {name: None if point is None else getattr(point, name) for name in (*names, "single", "holds")}
+    values = {name: None if point is None else getattr(point, name) for name in (*names, "single", "uneven", "holds")}
     return {"x": x, "series": series, **more, **values}

@@ -82,6 +82,8 @@ DIVERSITY = {
     "k = 2": "k = 2 gives the worst privacy.",
     "larger groups": "From k = 2 on the belief change falls with k.",
     "single": "With k = 1 most groups have a single record.",
+    "uneven": "That is why k = 1 does well: one record's labels are all believed alike, merged records make beliefs "
+    "uneven, and large groups even them out again.",
 }
 CLAIMS: Mapping[Axis, Mapping[str, str]] = {
     "l": ENDS | {"strictness": "The mean belief change falls with l."} | DIVERSITY,

@@ -105,7 +105,8 @@ def _strict(frame: pl.DataFrame, rise: Mapping[str, np.ndarray], *, upwards: boo
 
 
 def diversity(frame: pl.DataFrame, upwards: bool, c: float | None) -> dict[str, Answer]:
-    rise, before, belief, single = (grid(frame, name) for name in ("rise", "rise_before", "belief", "single"))
+    rise, before, belief = (grid(frame, name) for name in ("rise", "rise_before", "belief"))
+    single, uneven = (grid(frame, name) for name in ("single", "uneven"))
     xs = _xs(frame)
     places = range(len(xs))
     along, across = spreads(rise)
@@ -157,6 +158,18 @@ def diversity(frame: pl.DataFrame, upwards: bool, c: float | None) -> dict[str, 
         "single": judged(
             [bool(single[ONLY_REMOVAL].min() > 0.5)],
             f"{float(single[ONLY_REMOVAL].min()):.1%} of the groups have one record",
+        ),
+        "uneven": judged(
+            [
+                part
+                for at in places
+                for part in (
+                    bool(uneven[ONLY_REMOVAL][at] < uneven[named(2)][at]),
+                    *falls(over_k(uneven, at, least=2)),
+                )
+            ],
+            "Largest belief over the mean belief in a label that fits, averaged over groups, by k: "
+            f"{_table(uneven)}; k = 1 is to be below k = 2, and from there it is to fall",
         ),
     }  # fmt: skip
 
