@@ -80,7 +80,10 @@ def _list(as_json: bool) -> None:
         )
         return
     for paper in found:
-        rows = [[figure.key, figure.title, len(figure.claims), ", ".join(figure.data)] for figure in paper.figures]
+        rows = [
+            [figure.key, figure.title, len(figure.claims), ", ".join(figure.data) or "generated"]
+            for figure in paper.figures
+        ]
         table(f"{paper.key}: {paper.title}", ("figure", "what it shows", "claims", "data"), rows, ("claims",))
     click.echo("Run one: noren reproduce semantic 11 --data DIR --out reproduced")
 

@@ -81,7 +81,8 @@ class Figure:
 
     @property
     def heading(self) -> str:
-        return self.name.replace("-", " ").capitalize()
+        name = self.name if self.key[0].isdigit() else self.key
+        return name.replace("-", " ").capitalize()
 
 
 @dataclass(frozen=True)
