@@ -1,6 +1,6 @@
 """The papers' layouts as charts: panels of lines or bars, tiles for what was drawn in three dimensions.
 
-Our own line is always the first colour and drawn thick; the others keep one colour and one dash through a paper.
+Our own line is always blue, thick and underneath, so that a line that coincides with it is still seen.
 """
 
 from __future__ import annotations
@@ -61,13 +61,14 @@ def lines(
         tooltip=[*( [alt.Tooltip(f"{_field(panel)}:N")] if panel else []), alt.Tooltip(f"{_field(series)}:N"),
                  alt.Tooltip(f"{_field(x)}:{'O' if ordinal else 'Q'}"), alt.Tooltip(f"{_field(y)}:Q", format=".4g")],
     )  # fmt: skip
-    thick = alt.condition(_is_ours(series, ours), alt.value(3.2), alt.value(1.6))
     dashes = alt.Scale(domain=names, range=[DASHES[0] if n in ours else DASHES[i % 7] for i, n in enumerate(names)])
-    drawn = base.mark_line().encode(
-        strokeWidth=thick, strokeDash=alt.StrokeDash(f"{_field(series)}:N", scale=dashes, legend=None)
-    )
-    points = base.mark_point(filled=True, size=34, opacity=1)
-    picture = alt.layer(drawn, points).properties(width=size[0], height=size[1])
+    dash = alt.StrokeDash(f"{_field(series)}:N", scale=dashes, legend=None)
+    mine = _is_ours(series, ours)
+    under = base.transform_filter(mine).mark_line(strokeWidth=4).encode(strokeDash=dash)
+    over = base.transform_filter(f"!({mine})").mark_line(strokeWidth=1.6).encode(strokeDash=dash)
+    below = base.transform_filter(mine).mark_point(filled=True, size=52, opacity=1)
+    above = base.transform_filter(f"!({mine})").mark_point(filled=True, size=26, opacity=1)
+    picture = alt.layer(under, below, over, above).properties(width=size[0], height=size[1])
     return _dressed(picture, kept, title, note, panel, places, columns, shared_y)
 
 
@@ -190,7 +191,7 @@ def _data(
 def _y(y: str, title: str | None, log: bool) -> Any:
     import altair as alt
 
-    scale = alt.Scale(type="log", nice=False) if log else alt.Scale(zero=True)
+    scale = alt.Scale(type="log", nice=False, padding=6) if log else alt.Scale(zero=True)
     axis = alt.Axis(format=".0e", tickCount=5) if log else alt.Axis(tickCount=5)
     return alt.Y(f"{_field(y)}:Q", title=y if title is None else title, scale=scale, axis=axis)
 

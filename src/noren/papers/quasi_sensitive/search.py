@@ -144,7 +144,7 @@ def compute(bench: Bench, kind: Kind) -> Result:
         mean, x="x", y="cost", series="series", panel="panel", columns=2, ours=[OURS], x_title="", shared_y=False,
         y_title="cost (equation 2)", order=list(SERIES.values()), title=f"Figure {number}. Cost of removed terms",
         note=f"{'QS (c, l)-diversity' if kind == 'cl' else 'QS t-closeness'}, {seconds:g} s a group; means of "
-        f"{datasets} random groups. Where a line is not seen, it lies under ours.",
+        f"{datasets} random groups.",
     )  # fmt: skip
     return Result(
         sheets={"": mean, "datasets": every},

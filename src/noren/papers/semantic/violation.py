@@ -90,7 +90,7 @@ def figure_6(bench: Bench) -> Result:
         shown, x="x", y="probability", series="series", panel="panel", order=order, ours=(EXACT_MEAN, FLAT),
         title="Figure 6. Probability that a record violates (l,d)-semantic diversity", x_title="F, l or d",
         y_title="probability of violation",
-        note="At zero the proposals lie under the flat design; no point where a design does not exist.",
+        note="At zero the proposals lie on the flat design; no point where a design does not exist.",
         columns=3,
     )  # fmt: skip
     gap = _by(sheet, EXACT_MEAN) - _by(sheet, THEOREM)
@@ -283,7 +283,7 @@ def _rates(bench: Bench, plan: dict[str, list[tuple[int, int]]], axis: str, numb
         sheet, x=axis, y="rate", series="series", panel="panel", order=order, ours=(EXACT_DATA, FLAT),
         title=f"Figure {number}. Violation rate of (l,d)-semantic diversity at {fixed}",
         x_title={"l": "l, values in a set", "d": "d, least distance"}[axis], y_title="violation rate",
-        note="Measured lies under exact, the proposals under flat. No theorem for the tree.", columns=3,
+        note="Measured lies on exact, the proposals on flat. No theorem for the tree.", columns=3,
     )  # fmt: skip
     wide = sheet.pivot(on="series", index=["table", "l", "d"], values="rate", maintain_order=True)
     ordered = wide.filter(pl.col(THEOREM).is_not_null())
