@@ -204,7 +204,8 @@ def closeness(frame: pl.DataFrame, contrast: Point) -> dict[str, Answer]:
         ),
         "any k": judged(
             reached,
-            f"In every group no belief rises by more than t, which the requirement itself implies; the mean belief change comes down to "
+            "In every group no belief rises by more than t, which the requirement itself implies; the mean belief "
+            "change comes down to "
             f"{listed([strict[k] for k in SIZES], '.4f')} at t^2 = {xs[0]:g} for k = {', '.join(map(str, SIZES))}",
         ),
         "not full": judged(

@@ -271,8 +271,8 @@ def _theory(bench: Bench) -> Answer:
     return weighed(
         outcomes,
         f"Best table of a (c, l) that guarantees (tau, l) beside that of the search: {listed(texts, 8)}; none is "
-        f"eligible for {nothing} requirements that the search meets, which counts as much less, as does anything below 90%. 1DLD's guarantee is l "
-        f"itself, which its search finds too",
+        f"eligible for {nothing} requirements that the search meets, which counts as much less, as does anything "
+        "below 90%. 1DLD's guarantee is l itself, which its search finds too",
     )
 
 
