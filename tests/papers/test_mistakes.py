@@ -53,3 +53,23 @@ def test_the_page_names_figures_that_exist() -> None:
         for cell in cells:
             for number in re.findall(r"figures? (\d+)|(?:to|and) (\d+)", cell) if "figure" in cell else []:
                 assert find_paper(key).figure("".join(number)), (key, cell)
+
+
+def test_the_index_counts_the_verdicts_of_the_records_beside_it() -> None:
+    import json
+
+    from noren.papers.base import VERDICTS
+    from noren.papers.registry import HOMES, find_paper
+
+    text = (PAGE.parent / "README.md").read_text(encoding="utf-8")
+    for key in HOMES:
+        folder = PAGE.parent / key
+        records = [json.loads((folder / f"{f.name}.json").read_text(encoding="utf-8")) for f in find_paper(key).figures]
+        assert not any(record["quick"] for record in records), "the page shows full runs"
+        for record, figure in zip(records, find_paper(key).figures, strict=True):
+            assert [answer["claim"] for answer in record["answers"]] == list(figure.claims.values()), (key, figure.key)
+        found = [answer["verdict"] for record in records for answer in record["answers"]]
+        counts = " | ".join(str(number) for number in (len(found), *map(found.count, VERDICTS)))
+        assert f"]({key}/summary.md)" in text
+        (line,) = [line for line in text.splitlines() if f"]({key}/summary.md)" in line]
+        assert line.endswith(f"| {counts} |"), key
