@@ -16,7 +16,7 @@ h3 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
 p, li { max-width: 48rem; }
 li { margin: .25rem 0; }
 nav h2 { font-size: 1rem; border: 0; margin: 1.2rem 0 .2rem; }
-nav ol { margin: 0; columns: 2; max-width: 44rem; }
+nav ol { margin: 0; columns: 2; column-gap: 3rem; max-width: 48rem; }
 a { color: #0b4f8a; }
 a:focus, .wide:focus { outline: 3px solid #0b4f8a; outline-offset: 2px; }
 .skip { position: absolute; left: -999rem; }
