@@ -76,7 +76,8 @@ def markdown(paper: Paper, records: Sequence[Record]) -> str:
         out += ["", f"## {figure.heading}: {figure.title}", ""]
         out += [f"![{figure.heading}: {_cell(figure.title)}]({name})\n" for name in record.pictures]
         out += [
-            f"- *{_cell(a['claim'])}* **{a['verdict'].capitalize()}**: {_cell(a['measured'])}." for a in record.answers
+            f"- *{_cell(a['claim'])}* **{a['verdict'].capitalize()}**: {_cell(a['measured']).rstrip('.')}."
+            for a in record.answers
         ]
         out += ["", f"**Ours** ({', '.join(record.ours_series)}): {record.ours}", ""]
         out += [f"- {note}" for note in record.notes]
@@ -147,7 +148,15 @@ def page(paper: Paper, target: Path, records: Sequence[Record]) -> str:
 def _body(target: Path, figure: Figure, record: Record) -> list[Markup]:
     pictures = [_picture(target / name, f"{figure.heading}: {figure.title}") for name in record.pictures]
     answers = [
-        join([element("em", a["claim"]), " ", element("strong", a["verdict"].capitalize()), f": {a['measured']}."], "")
+        join(
+            [
+                element("em", a["claim"]),
+                " ",
+                element("strong", a["verdict"].capitalize()),
+                f": {a['measured'].rstrip('.')}.",
+            ],
+            "",
+        )
         for a in record.answers
     ]
     ours = paragraph(element("strong", "Ours"), f" ({', '.join(record.ours_series)}): {record.ours}")
