@@ -128,6 +128,15 @@ def test_a_file_in_the_place_of_the_folder_is_refused(paper: Paper, tmp_path: Pa
     assert (tmp_path / "invented").read_text() == "mine"
 
 
+@pytest.mark.parametrize("text", ["not json", '{"key": "1"}', "[]"])
+def test_a_strange_record_counts_as_not_run(paper: Paper, tmp_path: Path, text: str) -> None:
+    (tmp_path / "invented").mkdir()
+    (tmp_path / "invented" / "table-2.json").write_text(text)
+    reproduce("invented", ["1"], out=tmp_path, quick=True)
+    assert "Not run yet: Table 2" in (tmp_path / "invented" / "summary.md").read_text(encoding="utf-8")
+    assert (tmp_path / "invented" / "table-2.json").read_text() == text, "what is not ours is left alone"
+
+
 def changed(**parts: object) -> Result:
     whole = {
         "sheets": {"": FRAME},

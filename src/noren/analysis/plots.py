@@ -91,9 +91,12 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> Path:
     The file appears whole or not at all: it is written aside and renamed.
     """
     target = Path(path)
-    suffix = chart_suffix(target)
-    content = _rendered(chart, suffix)
-    handle, aside = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=suffix, dir=target.parent)
+    return write_whole(target, _rendered(chart, chart_suffix(target)))
+
+
+def write_whole(target: Path, content: bytes) -> Path:
+    """Write a file that appears whole or not at all, with the permissions that the user's mask gives."""
+    handle, aside = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -149,15 +149,7 @@ def _left_out(part: Suppressed) -> dict[str, Any]:
     """What the search for the cheapest removals found, in all and group by group."""
     names = ("records", "cost", "lower_bound", "optimal", "searched")
     return {
-        "columns": list(part.columns),
-        "search": part.search,
-        "groups": len(part.cost),
-        "searched": int(part.searched.sum()),
-        "proven": int((part.searched & part.optimal).sum()),
-        "mean_cost": part.mean_cost,
-        "gap": part.gap,
-        "removed": part.removed,
-        "entries": part.entries,
+        **part.totals,
         "nodes": part.nodes,
         "seconds": part.seconds,
         "by_group": {name: getattr(part, name).tolist() for name in names},

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,21 @@ class Suppressed:
     """How many of them are not published."""
     nodes: int
     seconds: float
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        """What the search found, in all."""
+        return {
+            "columns": list(self.columns),
+            "search": self.search,
+            "groups": len(self.cost),
+            "searched": int(self.searched.sum()),
+            "proven": int((self.searched & self.optimal).sum()),
+            "mean_cost": self.mean_cost,
+            "gap": self.gap,
+            "removed": self.removed,
+            "entries": self.entries,
+        }
 
     @property
     def mean_cost(self) -> float:

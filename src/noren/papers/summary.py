@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from noren.analysis.plots import write_whole
 from noren.papers.base import VERDICTS, Figure, Paper
-from noren.papers.write import Record, put
-from noren.report.html import Markup, document, element, join, listing, paragraph, section, table
+from noren.papers.write import Record
+from noren.report.html import Markup, document, element, join, listing, paragraph, safe, section, table
 
 
 def write_summary(paper: Paper, target: Path, records: Sequence[Record]) -> None:
     """summary.md and summary.html over the figures that a folder holds."""
-    put(target / "summary.md", markdown(paper, records).encode())
-    put(target / "summary.html", page(paper, target, records).encode())
+    write_whole(target / "summary.md", markdown(paper, records).encode())
+    write_whole(target / "summary.html", page(paper, target, records).encode())
 
 
 def counted(records: Sequence[Record]) -> str:
@@ -174,10 +175,4 @@ def _live(name: str) -> str:
 
 def _picture(path: Path, words: str) -> Markup:
     content = base64.b64encode(path.read_bytes()).decode()
-    return element("figure", Markup(f'<img alt="{escape_text(words)}" src="data:image/png;base64,{content}">'))
-
-
-def escape_text(words: str) -> str:
-    from html import escape
-
-    return escape(words, quote=True)
+    return element("figure", Markup(f'<img alt="{safe(words)}" src="data:image/png;base64,{content}">'))

@@ -7,9 +7,7 @@ fifty charts opens without a network and does not carry fifty copies of the char
 from __future__ import annotations
 
 import json
-import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from noren import __version__
+from noren.analysis.plots import write_whole
 from noren.errors import NorenError
 from noren.papers.base import Figure, Paper, Result
 from noren.papers.datasets import Used
@@ -60,14 +59,14 @@ def write_figure(
     sheets, pictures = [], []
     for name, sheet in result.sheets.items():
         sheets.append(_named(figure, name, ".csv"))
-        put(target / sheets[-1], _csv(sheet))
+        write_whole(target / sheets[-1], _csv(sheet))
     if result.pictures:
         _write_script(target)
     for name, chart in result.pictures.items():
         pictures.append(_named(figure, name, ".png"))
         text = chart.to_json(indent=None)
-        put(target / pictures[-1], _png(text))
-        put(target / _named(figure, name, ".html"), _page(figure, text).encode())
+        write_whole(target / pictures[-1], _png(text))
+        write_whole(target / _named(figure, name, ".html"), _page(figure, text).encode())
     record = Record(
         key=figure.key,
         quick=quick,
@@ -85,31 +84,23 @@ def write_figure(
         sheets=sheets,
         pictures=pictures,
     )
-    put(target / f"{figure.name}.json", (json.dumps(record.to_dict(), ensure_ascii=False, indent=1) + "\n").encode())
+    write_whole(
+        target / f"{figure.name}.json", (json.dumps(record.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
+    )
     return record
 
 
 def read_records(paper: Paper, target: Path) -> list[Record]:
-    """The records in a folder, in the order of the paper."""
+    """The records in a folder, in the order of the paper. One that cannot be read counts as not run."""
     out = []
     for figure in paper.figures:
         path = target / f"{figure.name}.json"
         if path.is_file():
-            out.append(Record(**json.loads(path.read_text(encoding="utf-8"))))
+            try:
+                out.append(Record(**json.loads(path.read_text(encoding="utf-8"))))
+            except (ValueError, TypeError):
+                continue  # torn, or of another version
     return out
-
-
-def put(path: Path, content: bytes) -> None:
-    """A file appears whole or not at all."""
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(aside, 0o644)
-        os.replace(aside, path)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
 
 
 def _named(figure: Figure, part: str, suffix: str) -> str:
@@ -162,7 +153,7 @@ def _write_script(target: Path) -> None:
     import vl_convert as vlc
 
     snippet = "window.vegaEmbed = vegaEmbed;"
-    put(target / SCRIPT, str(vlc.javascript_bundle(snippet)).encode())
+    write_whole(target / SCRIPT, str(vlc.javascript_bundle(snippet)).encode())
 
 
 def _page(figure: Figure, text: str) -> str:

@@ -159,15 +159,4 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 
 def _left_out(part: Any) -> dict[str, Any]:
     """What the search for the cheapest removals of terms found, in all."""
-    return {
-        "columns": list(part.columns),
-        "search": part.search,
-        "groups": len(part.cost),
-        "searched": int(part.searched.sum()),
-        "proven": int((part.searched & part.optimal).sum()),
-        "mean_cost": part.mean_cost,
-        "gap": part.gap,
-        "removed": part.removed,
-        "entries": part.entries,
-        "holder_only": True,
-    }
+    return {**part.totals, "holder_only": True}
