@@ -79,7 +79,11 @@ def test_a_run_writes_sheets_pictures_answers_and_summaries(paper: Paper, tmp_pa
 def test_a_chart_page_loads_nothing_from_a_network(paper: Paper, tmp_path: Path) -> None:
     reproduce("invented", ["1"], out=tmp_path, quick=True)
     page = (tmp_path / "invented" / "figure-1.html").read_text(encoding="utf-8")
-    assert 'src="charts.js"' in page
+    assert '<script src="charts.js">' in page
+    assert "module" not in page.split("vegaEmbed")[0], "browsers load no module from a file on disk"
+    script = (tmp_path / "invented" / "charts.js").read_text(encoding="utf-8")
+    assert script.startswith("(function () {")
+    assert not [line for line in script.splitlines() if line.startswith(("import ", "export "))]
     assert (tmp_path / "invented" / "charts.js").stat().st_size > 100_000
     assert 'src="http' not in page
 

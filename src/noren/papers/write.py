@@ -152,16 +152,19 @@ def _write_script(target: Path) -> None:
         return
     import vl_convert as vlc
 
-    snippet = "window.vegaEmbed = vegaEmbed;"
-    write_whole(target / SCRIPT, str(vlc.javascript_bundle(snippet)).encode())
+    bundle = str(vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    write_whole(target / SCRIPT, f'(function () {{"use strict";\n{bundle}\n}})();\n'.encode())
 
 
 def _page(figure: Figure, text: str) -> str:
-    """A chart's page; the specification is data, and nothing in it can end the script element."""
+    """A chart's page; the specification is data, and nothing in it can end the script element.
+
+    Plain scripts, because browsers load no module from a file on disk.
+    """
     safe = text.replace("</", "<\\/").replace("<!--", "<\\!--")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<title>{figure.heading}</title>\n<script type="module" src="{SCRIPT}"></script>\n</head>\n<body>\n'
-        f'<div id="chart"></div>\n<script type="module">\n'
+        f'<title>{figure.heading}</title>\n<script src="{SCRIPT}"></script>\n</head>\n<body>\n'
+        f'<div id="chart"></div>\n<script>\n'
         f'window.vegaEmbed("#chart", {safe}, {{renderer: "svg"}});\n</script>\n</body>\n</html>\n'
     )
