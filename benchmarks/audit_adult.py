@@ -18,24 +18,28 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import noren as nr
-from noren.audit import applicable
+from noren import Policy, anonymize
+from noren.audit import applicable, attack
 from noren.errors import NorenError
+from noren.methods import Anatomy, Decoys, Hilbert, Incognito, Mondrian, Rating, Suppress, Sweep, ThreePhase
+from noren.models import FrequencyLDiversity, KAnonymity, QSCloseness
+from noren.release.release import Release
+from noren.schema.column import quasi_identifier, quasi_sensitive, sensitive
 from term_search import records, synthetic
 from terms_adult import term_lists
 
 QUASI = ("age", "sex", "race", "marital-status", "education", "native-country", "workclass")
-DIVERSE = nr.FrequencyLDiversity(on="occupation", l=3)
-CLASSES: list[Any] = [nr.KAnonymity(k=5), DIVERSE]
+DIVERSE = FrequencyLDiversity(on="occupation", l=3)
+CLASSES: list[Any] = [KAnonymity(k=5), DIVERSE]
 METHODS: dict[str, tuple[Any, list[Any]]] = {
-    "decoys": (nr.Decoys(), [DIVERSE]),
-    "mondrian": (nr.Mondrian(), CLASSES),
-    "sweep": (nr.Sweep(), CLASSES),
-    "incognito": (nr.Incognito(suppression=0.05), CLASSES),
-    "hilbert": (nr.Hilbert(), CLASSES),
-    "three-phase": (nr.ThreePhase(), CLASSES),
-    "anatomy": (nr.Anatomy(), [DIVERSE]),
-    "rating": (nr.Rating(), [DIVERSE]),
+    "decoys": (Decoys(), [DIVERSE]),
+    "mondrian": (Mondrian(), CLASSES),
+    "sweep": (Sweep(), CLASSES),
+    "incognito": (Incognito(suppression=0.05), CLASSES),
+    "hilbert": (Hilbert(), CLASSES),
+    "three-phase": (ThreePhase(), CLASSES),
+    "anatomy": (Anatomy(), [DIVERSE]),
+    "rating": (Rating(), [DIVERSE]),
 }
 SHOWN = {
     "reidentification": ("mean_risk", "max_risk"),
@@ -48,14 +52,14 @@ SHOWN = {
 }
 
 
-def figures(release: nr.Release, original: Any, policy: nr.Policy) -> dict[str, tuple[float, ...]]:
+def figures(release: Release, original: Any, policy: Policy) -> dict[str, tuple[float, ...]]:
     """attack.figure -> before any release, raw table, this release."""
     out: dict[str, tuple[float, ...]] = {}
     for name in applicable(release):
         if name not in SHOWN:
             continue
         try:
-            result = nr.attack(release, name, original=original, policy=policy)[0]
+            result = attack(release, name, original=original, policy=policy)[0]
         except NorenError as error:
             print(f"    {name}: {error.message}")
             continue
@@ -84,11 +88,11 @@ def main() -> None:
     table = frame.select(*QUASI, "occupation").to_arrow()
     print("columns: before any release, raw table, this release")
     for name, (method, require) in METHODS.items():
-        attributes = {column: nr.quasi_identifier() for column in QUASI} | {"occupation": nr.sensitive()}
+        attributes = {column: quasi_identifier() for column in QUASI} | {"occupation": sensitive()}
         started = time.perf_counter()
         try:
-            policy = nr.Policy(attributes, require, method)
-            release = nr.anonymize(table, policy)
+            policy = Policy(attributes=attributes, require=require, method=method)
+            release = anonymize(table, policy)
         except NorenError as error:
             print(f"\n{name}: {error}")
             continue
@@ -98,11 +102,15 @@ def main() -> None:
     knowledge = synthetic(rng)
     terms = term_lists(knowledge, *records(rng, knowledge, len(frame)))
     signs = frame.select(QUASI).to_arrow().append_column("signs", terms)
-    attributes = {column: nr.quasi_identifier() for column in QUASI}
-    attributes["signs"] = nr.quasi_sensitive(knowledge=knowledge)
-    policy = nr.Policy(attributes, [nr.KAnonymity(k=5), nr.QSCloseness(on="signs", t=0.4)], nr.Suppress(seconds=0.05))
+    attributes = {column: quasi_identifier() for column in QUASI}
+    attributes["signs"] = quasi_sensitive(knowledge=knowledge)
+    policy = Policy(
+        attributes=attributes,
+        require=[KAnonymity(k=5), QSCloseness(on="signs", t=0.4)],
+        method=Suppress(seconds=0.05),
+    )
     started = time.perf_counter()
-    release = nr.anonymize(signs, policy)
+    release = anonymize(signs, policy)
     seconds = time.perf_counter() - started
     show("suppress", figures(release, signs, policy), seconds)
 

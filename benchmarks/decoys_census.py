@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from noren.designs.decoys import DecoyDesign
+from noren.designs import DecoyDesign
 from noren.designs.draw import draw_table
 from noren.secret import Keystream, RecordStream, Secret
 

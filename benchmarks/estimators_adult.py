@@ -18,10 +18,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from noren.analysis.axes import Axis, prepare
+from noren.analysis.axes import Axis
 from noren.analysis.estimators import ESTIMATORS
-from noren.cells import SetCells, ValueCells
-from noren.designs.decoys import DecoyDesign
+from noren.analysis.frame import prepare
+from noren.cells import SetCells
+from noren.designs import DecoyDesign
 
 ROWS = 30_162
 ATTRIBUTES = (
@@ -46,11 +47,11 @@ def load(directory: Path) -> dict[str, tuple[np.ndarray, int]]:
 def draw(rng: np.random.Generator, name: str, codes: np.ndarray, d: int, eta: int) -> Axis:
     """The true value and eta - 1 distinct others."""
     if eta == 1:
-        return Axis(name, ValueCells(d, codes), DecoyDesign.exact(d))
+        return Axis.exact(name, codes, d)
     keys = rng.random((len(codes), d))
     keys[np.arange(len(codes)), codes] = -1.0
     sets = np.argpartition(keys, eta - 1, axis=1)[:, :eta]
-    return Axis(name, SetCells.from_codes(d, sets), DecoyDesign(d=d, eta=eta))
+    return Axis.drawn(name, SetCells.from_codes(d, sets), DecoyDesign(d=d, eta=eta))
 
 
 def trial(rng: np.random.Generator, columns: dict, names: list[str], level: int) -> dict[str, tuple[float, float, int]]:

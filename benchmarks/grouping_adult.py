@@ -22,31 +22,27 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.errors import RequirementNotMet
-from noren.methods.anatomy import Anatomy
-from noren.methods.base import CodedTable, ColumnFacts, NodeColumn, Recoding, RecodingMethod
-from noren.methods.hilbert import Hilbert
-from noren.methods.rating import Rating
-from noren.methods.three_phase import Entries, Task, ThreePhase
-from noren.models.base import Model
-from noren.models.distinct_l_diversity import DistinctLDiversity
-from noren.models.frequency_l_diversity import FrequencyLDiversity
-from noren.models.k_anonymity import KAnonymity
-from noren.models.tau_l_diversity import TauLDiversity
+from noren.methods import Anatomy, Hilbert, Rating, ThreePhase
+from noren.methods.base import ClassMethod
+from noren.methods.three_phase import SecretCounts, Task
+from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity, Model, TauLDiversity
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Plan, Recode, Records
 
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
 SECRET = "occupation"
 REQUIRED = ((0.5, 2), (0.5, 3), (0.4, 4), (0.3, 5), (0.25, 6), (0.2, 7), (0.15, 8))
-METHODS: dict[str, RecodingMethod] = {"1-D": Hilbert(), "TP+": ThreePhase(), "TP": ThreePhase(refine=False)}
+METHODS: dict[str, ClassMethod] = {"1-D": Hilbert(), "TP+": ThreePhase(), "TP": ThreePhase(refine=False)}
 
 
 def order(n: int) -> NDArray[np.int64]:
     return np.random.default_rng(n).permutation(n)
 
 
-def load(folder: Path) -> CodedTable:
+def load(folder: Path) -> Records:
     path = folder / "adult.csv.gz"
     trees = folder / "adult_hierarchies"
     if not path.exists() or not trees.is_dir():
@@ -59,79 +55,78 @@ def load(folder: Path) -> CodedTable:
         codes[name] = np.array([place[value] for value in frame[name].to_list()], np.int64)
         domain = Domain(tree.leaves, "integer" if name == "age" else "string", "policy")
         role = Role.SENSITIVE if name == SECRET else Role.QUASI_IDENTIFIER
-        counts = np.bincount(codes[name], minlength=len(domain))
-        columns[name] = ColumnFacts(name, role, domain, counts, hierarchy=tree)
-    return CodedTable(len(frame), columns, codes)
+        columns[name] = Column(role=role, hierarchy=tree).met(name, domain)
+    return Records(len(frame), columns, codes)
 
 
-def enlarged(table: CodedTable, n: int) -> CodedTable:
+def enlarged(table: Records, n: int) -> Records:
     """A larger table: rows drawn again, each with a new age near the old one."""
     rng = np.random.default_rng(11)
     rows = rng.integers(0, table.n, n)
     codes = {name: column[rows] for name, column in table.codes.items()}
     codes["age"] = np.clip(codes["age"] + rng.integers(-3, 4, n), 0, len(table.columns["age"].domain) - 1)
-    return CodedTable(n, table.columns, codes)
+    return Records(n, table.columns, codes)
 
 
-def utility(recoding: Recoding) -> float:
+def utility(plan: Plan) -> float:
     """The mean of 1 / leaves(node) over records and quasi-identifiers."""
     shares = []
-    for column in recoding.columns.values():
-        assert isinstance(column, NodeColumn)
+    for column in plan.recoded.values():
+        assert isinstance(column, Recode)
         shares.append(float((1 / column.nodes.sizes[column.data]).mean()))
     return float(np.mean(shares))
 
 
-def timed(method: RecodingMethod, table: CodedTable, required: list[Model]) -> tuple[Recoding, float]:
+def timed(method: ClassMethod, table: Records, required: list[Model]) -> tuple[Plan, float]:
     begin = time.process_time()
-    recoding = method.recode(table, required, order)
-    return recoding, time.process_time() - begin
+    plan = method.recode(table, required, order)
+    return plan, time.process_time() - begin
 
 
-def generalisation(table: CodedTable) -> None:
+def generalisation(table: Records) -> None:
     print("\nutility um / QI utility alone / CPU seconds (smallest l that satisfies)")
     print(f"{'(tau, l)':<12}" + "".join(f"{name:>34}" for name in METHODS))
     for tau, l in REQUIRED:
         cells = []
         for method in METHODS.values():
             try:
-                recoding, seconds = timed(method, table, [TauLDiversity(on=SECRET, tau=tau, l=l)])
+                plan, seconds = timed(method, table, [TauLDiversity(on=SECRET, tau=tau, l=l)])
             except RequirementNotMet:
                 cells.append("not eligible")
                 continue
-            quasi = utility(recoding)
-            chosen = recoding.notes[0].rsplit("= ", 1)[1]
+            quasi = utility(plan)
+            chosen = plan.notes[0].rsplit("= ", 1)[1]
             cells.append(f"{(7 * quasi + 1) / 8:.4f} / {quasi:.4f} / {seconds:.2f} (l = {chosen})")
         print(f"{f'({tau}, {l})':<12}" + "".join(f"{cell:>34}" for cell in cells))
 
 
-def residues(table: CodedTable) -> None:
+def residues(table: Records) -> None:
     from noren.kernels.three_phase import three_phase
 
     print("\nTP: records in the residue after phases 1, 2 and 3, and rounds of phase 3")
     for l in range(2, 8):
         task = Task.of(table, [FrequencyLDiversity(on=SECRET, l=l)], 0.0, order(table.n))
-        entries = Entries.of(task, order)
+        entries = SecretCounts.of(task, order)
         _, sizes, rounds = three_phase(
             entries.bounds, entries.values, entries.counts, task.m, l, entries.walk, entries.group_walk
         )
         print(f"  l = {l}: {', '.join(f'{size:,}' for size in sizes)}; {rounds}")
 
 
-def anonymity(table: CodedTable) -> None:
+def anonymity(table: Records) -> None:
     print("\nk-anonymity along the curve: QI utility, loss (leaves - 1) / (domain - 1), CPU seconds")
     for k in (2, 5, 10, 25, 100):
-        recoding, seconds = timed(Hilbert(), table, [KAnonymity(k=k)])
+        plan, seconds = timed(Hilbert(), table, [KAnonymity(k=k)])
         losses = []
-        for column in recoding.columns.values():
-            assert isinstance(column, NodeColumn)
+        for column in plan.recoded.values():
+            assert isinstance(column, Recode)
             losses.append(((column.nodes.sizes[column.data] - 1) / (column.nodes.d - 1)).mean())
-        print(f"  k = {k:>3}: {utility(recoding):.4f}  {np.mean(losses):.4f}  {seconds:.2f}")
+        print(f"  k = {k:>3}: {utility(plan):.4f}  {np.mean(losses):.4f}  {seconds:.2f}")
 
 
-def growth(table: CodedTable, sizes: list[int]) -> None:
+def growth(table: Records, sizes: list[int]) -> None:
     print("\nCPU seconds (millions of records per second) on enlarged tables, frequency l = 4")
-    jobs: dict[str, RecodingMethod] = {**METHODS, "anatomy": Anatomy(), "rating, 3 columns": Rating()}
+    jobs: dict[str, ClassMethod] = {**METHODS, "anatomy": Anatomy(), "rating, 3 columns": Rating()}
     print(f"{'records':>10}" + "".join(f"{name:>20}" for name in jobs))
     for n in sizes:
         large = enlarged(table, n)

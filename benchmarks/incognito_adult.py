@@ -18,21 +18,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from noren.errors import RequirementNotMet
-from noren.methods.base import CodedTable, ColumnFacts
-from noren.methods.incognito import Incognito
-from noren.methods.lattice_search import FullDomain, best_full_domain
+from noren.methods import Incognito
+from noren.methods.incognito.search import FullDomain, best_full_domain
 from noren.methods.requirements import compiled
+from noren.models import KAnonymity, RecursiveCLDiversity
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Records
 
 ROWS = 30_162
 ARX = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "salary-class")
@@ -57,10 +57,6 @@ print(json.dumps([time.process_time() - begin, len(out), out[names].drop_duplica
 """
 
 
-def asked(model: str, *on: str, **given: float) -> Any:
-    return SimpleNamespace(model=model, on=on, parameters=lambda: given)
-
-
 def load(folder: Path) -> tuple[pl.DataFrame, dict[str, Hierarchy]]:
     path = folder / "adult.csv.gz"
     trees = folder / "adult_hierarchies"
@@ -72,9 +68,9 @@ def load(folder: Path) -> tuple[pl.DataFrame, dict[str, Hierarchy]]:
     return frame, {name: Hierarchy.read_csv(trees / f"adult_hierarchy_{name}.csv") for name in names}
 
 
-def coded(frame: pl.DataFrame, trees: dict[str, Hierarchy], names: tuple[str, ...]) -> CodedTable:
+def coded(frame: pl.DataFrame, trees: dict[str, Hierarchy], names: tuple[str, ...]) -> Records:
     """The quasi-identifiers over all leaves, the sensitive column over the values that occur."""
-    columns: dict[str, ColumnFacts] = {}
+    columns: dict[str, Column] = {}
     codes: dict[str, NDArray] = {}
     for name in (*names, SECRET):
         tree = trees[name] if name != SECRET else None
@@ -82,9 +78,8 @@ def coded(frame: pl.DataFrame, trees: dict[str, Hierarchy], names: tuple[str, ..
         codes[name] = frame[name].cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int64)
         domain = Domain(values, "integer" if name == "age" else "string")
         role = Role.SENSITIVE if name == SECRET else Role.QUASI_IDENTIFIER
-        counts = np.bincount(codes[name], minlength=len(values))
-        columns[name] = ColumnFacts(name, role, domain, counts, hierarchy=tree)
-    return CodedTable(len(frame), columns, codes)
+        columns[name] = Column(role=role, hierarchy=tree).met(name, domain)
+    return Records(len(frame), columns, codes)
 
 
 def granularity_of(folder: Path, trees: dict[str, Hierarchy]) -> None:
@@ -119,7 +114,7 @@ def cpu_seconds(work: Callable[[], object], times: int = 5) -> float:
 def against_arx(folder: Path, frame: pl.DataFrame, trees: dict[str, Hierarchy]) -> None:
     print("\n5-anonymity, 8 quasi-identifiers, at most 5% of records dropped")
     table = coded(frame, trees, ARX)
-    found = best_full_domain(table, compiled(table, [asked("k-anonymity", k=5)]), suppression=0.05)
+    found = best_full_domain(table, compiled(table, [KAnonymity(k=5)]), suppression=0.05)
     said = f"granularity {1 - found.loss:.4f}, {found.classes} classes, {found.dropped:,} dropped"
     print(f"  Incognito:    {said} (levels {tuple(found.levels.values())}, {found.tested} tested)")
     granularity_of(folder, trees)
@@ -127,7 +122,7 @@ def against_arx(folder: Path, frame: pl.DataFrame, trees: dict[str, Hierarchy]) 
 
 def against_anjana(folder: Path, frame: pl.DataFrame, trees: dict[str, Hierarchy], peers: str | None) -> None:
     print("\nCPU seconds for 5-anonymity, 8 quasi-identifiers (ours: warm, least of five)")
-    table, need = coded(frame, trees, ARX), [asked("k-anonymity", k=5)]
+    table, need = coded(frame, trees, ARX), [KAnonymity(k=5)]
     coding = cpu_seconds(lambda: coded(frame, trees, ARX))
     for suppression in (0.0, 0.05):
         method = Incognito(suppression=suppression)
@@ -154,7 +149,7 @@ def excess_of(hists: NDArray, tau: float, l: int) -> float | None:  # noqa: E741
     return float(np.abs(bound - reached).sum(axis=1).min()) if (reached <= bound + 1e-9).all() else None
 
 
-def histograms(table: CodedTable, found: FullDomain) -> NDArray:
+def histograms(table: Records, found: FullDomain) -> NDArray:
     """(classes, values) of the sensitive column."""
     nodes = [found.trees[name].at[level][table.codes[name]] for name, level in found.levels.items()]
     _, classes = np.unique(np.stack(nodes, axis=1), axis=0, return_inverse=True)
@@ -162,7 +157,7 @@ def histograms(table: CodedTable, found: FullDomain) -> NDArray:
     return np.bincount(classes.ravel() * m + table.codes[SECRET], minlength=m * (classes.max() + 1)).reshape(-1, m)
 
 
-def utility_of(table: CodedTable, found: FullDomain) -> float:
+def utility_of(table: Records, found: FullDomain) -> float:
     """um: mean over cells, the exact sensitive ones among them, of 1 / leaves."""
     parts = [
         (1 / found.trees[n].nodes.sizes[found.trees[n].at[h][table.codes[n]]]).mean() for n, h in found.levels.items()
@@ -178,7 +173,7 @@ def against_paper(frame: pl.DataFrame, trees: dict[str, Hierarchy], loss: str, m
     releases: dict[tuple[int, ...], tuple[float, NDArray, str]] = {}
     for l in range(2, len(table.columns[SECRET].domain) + 1):  # noqa: E741
         for c in grid:
-            need = compiled(table, [asked("recursive-cl-diversity", SECRET, c=c, l=l)])
+            need = compiled(table, [RecursiveCLDiversity(on=SECRET, c=c, l=l)])
             try:
                 found = best_full_domain(table, need, loss)
             except RequirementNotMet:

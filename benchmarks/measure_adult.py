@@ -34,10 +34,10 @@ sys.path.insert(0, str(ROOT))
 
 from tests.peers.differences import agree, expected  # noqa: E402
 
-from noren.methods.base import NodeColumn  # noqa: E402
-from noren.methods.mondrian import Mondrian  # noqa: E402
-from noren.models.k_anonymity import KAnonymity  # noqa: E402
+from noren.methods import Mondrian  # noqa: E402
+from noren.models import KAnonymity  # noqa: E402
 from noren.pipeline.measure import Measures, measure  # noqa: E402
+from noren.table import Recode  # noqa: E402
 
 SECRET = "salary-class"
 K = 9
@@ -52,11 +52,11 @@ def mondrian_table(path: Path, target: Path) -> int:
 
     frame = pl.read_csv(path, infer_schema_length=0)
     table = coded(frame, SETS, SECRET, {})
-    recoding = Mondrian(refinement=0).recode(table, [KAnonymity(k=K)], order)
+    plan = Mondrian(refinement=0).recode(table, [KAnonymity(k=K)], order)
     texts = {}
     for name in SETS:
-        column = recoding.columns[name]
-        assert isinstance(column, NodeColumn)
+        column = plan.of(name)
+        assert isinstance(column, Recode)
         texts[name] = np.array(column.nodes.labels, object)[column.data].tolist()
     made = pl.DataFrame({**texts, SECRET: frame[SECRET]})
     made.write_csv(target)

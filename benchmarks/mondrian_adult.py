@@ -24,16 +24,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren.methods.base import CodedTable, ColumnFacts, Recoding
-from noren.methods.mondrian import Mondrian
-from noren.methods.scoring import view_of
+from noren.methods import Mondrian
+from noren.metrics.general import view_of
 from noren.metrics.losses import granularity_score, ncp_loss
-from noren.models.base import Model
-from noren.models.distinct_l_diversity import DistinctLDiversity
-from noren.models.k_anonymity import KAnonymity
+from noren.models import DistinctLDiversity, KAnonymity, Model
+from noren.schema.column import Column
 from noren.schema.domain import Domain, Kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Plan, Records
 
 ROWS = 30_162
 SETS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")
@@ -75,7 +74,7 @@ def load(folder: Path) -> tuple[pl.DataFrame, dict[str, Hierarchy]]:
     return frame, {name: Hierarchy.read_csv(trees / f"adult_hierarchy_{name}.csv") for name in TREES}
 
 
-def coded(frame: pl.DataFrame, quasi: tuple[str, ...], secret: str, trees: dict[str, Hierarchy]) -> CodedTable:
+def coded(frame: pl.DataFrame, quasi: tuple[str, ...], secret: str, trees: dict[str, Hierarchy]) -> Records:
     columns, codes = {}, {}
     for name in (*quasi, secret):
         role = Role.SENSITIVE if name == secret else Role.QUASI_IDENTIFIER
@@ -85,23 +84,23 @@ def coded(frame: pl.DataFrame, quasi: tuple[str, ...], secret: str, trees: dict[
         values = tree.leaves if tree is not None else tuple(sort_labels(sorted(set(cells)), kind))
         domain = Domain(values, kind, "data")
         codes[name] = np.array([domain.index[cell] for cell in cells])
-        columns[name] = ColumnFacts(name, role, domain, np.bincount(codes[name], minlength=len(values)), hierarchy=tree)
-    return CodedTable(len(frame), columns, codes)
+        columns[name] = Column(role=role, hierarchy=tree).met(name, domain)
+    return Records(len(frame), columns, codes)
 
 
 def order(n: int) -> NDArray[np.int64]:
     return np.random.default_rng(7).permutation(n)
 
 
-def timed(table: CodedTable, method: Mondrian, requirements: list[Model], runs: int = 5) -> tuple[Recoding, float]:
-    """The recoding, and median CPU seconds of several runs, after one that loads the kernels."""
-    recoding = method.recode(table, requirements, order)
+def timed(table: Records, method: Mondrian, requirements: list[Model], runs: int = 5) -> tuple[Plan, float]:
+    """The plan, and median CPU seconds of several runs, after one that loads the kernels."""
+    plan = method.recode(table, requirements, order)
     seconds = []
     for _ in range(runs):
         begin = time.process_time()
         method.recode(table, requirements, order)
         seconds.append(time.process_time() - begin)
-    return recoding, float(np.median(seconds))
+    return plan, float(np.median(seconds))
 
 
 def peer(python: str, folder: Path, distinct: int) -> tuple[float, float, int]:
@@ -121,8 +120,8 @@ def sets(frame: pl.DataFrame, folder: Path, python: str | None) -> None:
         print(f"\n{title}, 8 quasi-identifiers without hierarchies: NCP, CPU seconds")
         found = {}
         for name, method in variants().items():
-            recoding, found[name] = timed(table, method, requirements)
-            print(f"  {name:<24}{ncp_loss(view_of(table, recoding)):.4f}{found[name]:>10.3f}", flush=True)
+            plan, found[name] = timed(table, method, requirements)
+            print(f"  {name:<24}{ncp_loss(view_of(table, plan)):.4f}{found[name]:>10.3f}", flush=True)
         if python is None:
             print("  anonypy left out: give --peers an interpreter that has it.")
             continue
@@ -146,8 +145,8 @@ def granularity(frame: pl.DataFrame, trees: dict[str, Hierarchy], folder: Path) 
     print("\nk = 5, 8 quasi-identifiers with ARX's hierarchies: granularity, CPU seconds")
     table = coded(frame, TREES, "occupation", trees)
     for name, method in variants().items():
-        recoding, seconds = timed(table, method, [KAnonymity(k=5)])
-        print(f"  {name:<24}{granularity_score(view_of(table, recoding)):.4f}{seconds:>10.3f}", flush=True)
+        plan, seconds = timed(table, method, [KAnonymity(k=5)])
+        print(f"  {name:<24}{granularity_score(view_of(table, plan)):.4f}{seconds:>10.3f}", flush=True)
     path = folder / "arx_outputs" / "adult_local_k5.csv.gz"
     if not path.exists():
         print(f"  ARX left out: {path} is missing.")
@@ -175,9 +174,9 @@ def growth(frame: pl.DataFrame, largest: int) -> None:
         for name, column in base.codes.items():
             other = column[rng.integers(0, base.n, n)]
             codes[name] = np.where(rng.random(n) < NOISE, other, column[rows])
-        table = CodedTable(n, base.columns, codes)
-        recoding, seconds = timed(table, Mondrian(), [KAnonymity(k=5)], runs=1)
-        loss = ncp_loss(view_of(table, recoding))
+        table = Records(n, base.columns, codes)
+        plan, seconds = timed(table, Mondrian(), [KAnonymity(k=5)], runs=1)
+        loss = ncp_loss(view_of(table, plan))
         print(f"  {n:>9,}{seconds:>9.2f}{seconds / n * 1e6:>8.2f}{loss:>9.4f}", flush=True)
         n *= 2
 

@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.designs import DecoyDesign
 from noren.designs.closeness import search
-from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import draw_sets
 from noren.designs.posterior import mean_true_probability, worst_confidence
 from noren.secret import Keystream

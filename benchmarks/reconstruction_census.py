@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis
-from noren.analysis.estimators import tabulate
-from noren.designs.decoys import DecoyDesign
+from noren.analysis.tabulate import tabulate
+from noren.designs import DecoyDesign
 from noren.designs.draw import draw_sets
 from noren.metrics.distances import l1_loss, l2_loss
 from noren.secret import Keystream
@@ -44,8 +45,8 @@ def main() -> None:
     axes = []
     for number, (d, codes) in enumerate(zip(SIZES, columns, strict=True)):
         design = DecoyDesign(d=d, eta=args.eta)
-        axes.append(Axis(f"a{number}", draw_sets(design, codes, Keystream(), attribute=f"a{number}"), design))
-    warm = [Axis(a.name, a.cells.take(slice(0, 2000)), a.design) for a in axes]
+        axes.append(Axis.drawn(f"a{number}", draw_sets(design, codes, Keystream(), attribute=f"a{number}"), design))
+    warm = [replace(axis, cells=axis.cells.take(slice(0, 2000))) for axis in axes]
     for estimator in ("linear", "bayes", "likelihood"):
         tabulate(warm[:3], estimator)
     tabulate(warm[:4], "linear")

@@ -18,9 +18,10 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis, prepare
+from noren.analysis.axes import Axis
 from noren.analysis.estimators import ESTIMATORS, SEMANTIC_ESTIMATORS
-from noren.designs.semantic.design import SemanticDesign
+from noren.analysis.frame import prepare
+from noren.designs import SemanticDesign
 from noren.errors import NorenError
 from noren.secret import Keystream
 
@@ -52,7 +53,7 @@ def table(F: int, records: int) -> NDArray[np.int64]:
 def mse(design: SemanticDesign, estimator: str, codes: NDArray[np.int64]) -> float:
     """Equation 18 for one draw of decoys."""
     truth = np.bincount(codes, minlength=design.d)
-    frame = prepare([Axis("x", design.draw(codes, Keystream(), attribute="x"), design)])
+    frame = prepare([Axis.drawn("x", design.draw(codes, Keystream(), attribute="x"), design)])
     found = ALL[estimator](frame, progress=None, eps=1.0).table[0]
     return float(np.square((found - truth) / len(codes)).mean())
 

@@ -20,15 +20,17 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from noren.engines.permute import permutation
-from noren.methods.base import CodedTable, ColumnFacts, Recoding
-from noren.methods.sweep import Run, Sweep
-from noren.methods.sweep_bounds import bounds_of
-from noren.models.tau_l_diversity import TauLDiversity
+from noren.methods import Sweep
+from noren.methods.sweep import Run
+from noren.methods.sweep.bounds import bounds_of
+from noren.models import TauLDiversity
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.secret import Keystream
+from noren.table import Plan, Recode, Records
+from noren.table.permute import permutation
 
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
 SECRET = "occupation"
@@ -47,7 +49,7 @@ CHUNKED = ((0.2, 7), 16, 0.785)
 GROWTH = ((0.5, 2), (0.3, 5), (0.15, 8))
 
 
-def load(folder: Path) -> CodedTable:
+def load(folder: Path) -> Records:
     path = folder / "adult.csv.gz"
     trees = folder / "adult_hierarchies"
     if not path.exists() or not trees.is_dir():
@@ -59,16 +61,15 @@ def load(folder: Path) -> CodedTable:
         code = frame[name].replace_strict(list(tree.leaves), range(len(tree.leaves)), return_dtype=pl.Int64)
         codes[name] = code.to_numpy()
         role = Role.SENSITIVE if name == SECRET else Role.QUASI_IDENTIFIER
-        counts = np.bincount(codes[name], minlength=len(tree.leaves))
-        columns[name] = ColumnFacts(name, role, Domain(tree.leaves), counts, hierarchy=tree)
-    return CodedTable(len(frame), columns, codes)
+        columns[name] = Column(role=role, hierarchy=tree).met(name, Domain(tree.leaves))
+    return Records(len(frame), columns, codes)
 
 
-def head(table: CodedTable, n: int) -> CodedTable:
-    return CodedTable(n, table.columns, {name: codes[:n] for name, codes in table.codes.items()})
+def head(table: Records, n: int) -> Records:
+    return Records(n, table.columns, {name: codes[:n] for name, codes in table.codes.items()})
 
 
-def grown(table: CodedTable, n: int) -> CodedTable:
+def grown(table: Records, n: int) -> Records:
     """Rows drawn at random, age up to six years off, half of the educations drawn anew."""
     rng = np.random.default_rng(7)
     pick = rng.integers(0, table.n, n)
@@ -77,42 +78,42 @@ def grown(table: CodedTable, n: int) -> CodedTable:
     codes["age"] = np.clip(codes["age"] + rng.integers(-6, 7, n), 0, oldest)
     other = rng.random(n) < 0.5
     codes["education"][other] = rng.integers(0, len(table.columns["education"].domain), int(other.sum()))
-    return CodedTable(n, table.columns, codes)
+    return Records(n, table.columns, codes)
 
 
 def order(n: int) -> np.ndarray:
     return permutation(n, Keystream())
 
 
-def timed(table: CodedTable, tau: float, l: int, chunk: int | None = None) -> tuple[Recoding, float]:  # noqa: E741
+def timed(table: Records, tau: float, l: int, chunk: int | None = None) -> tuple[Plan, float]:  # noqa: E741
     begin = time.process_time()
-    recoding = Sweep(chunk=chunk).recode(table, [TauLDiversity(on=SECRET, tau=tau, l=l)], order)
-    return recoding, time.process_time() - begin
+    plan = Sweep(chunk=chunk).recode(table, [TauLDiversity(on=SECRET, tau=tau, l=l)], order)
+    return plan, time.process_time() - begin
 
 
-def utilities(recoding: Recoding) -> tuple[float, float, float]:
+def utilities(plan: Plan) -> tuple[float, float, float]:
     """Of the quasi-identifiers, of the secret, and of all eight columns together."""
 
     def mean(name: str) -> float:
-        column = recoding.columns.get(name)
-        return 1.0 if column is None else float((1 / column.nodes.sizes[column.data]).mean())
+        column = plan.of(name)
+        return float((1 / column.nodes.sizes[column.data]).mean()) if isinstance(column, Recode) else 1.0
 
     quasi = sum(mean(name) for name in QUASI)
     return quasi / len(QUASI), mean(SECRET), (quasi + mean(SECRET)) / (len(QUASI) + 1)
 
 
-def open_after_base(table: CodedTable, tau: float, l: int) -> int:  # noqa: E741
+def open_after_base(table: Records, tau: float, l: int) -> int:  # noqa: E741
     bounds = bounds_of(table, [TauLDiversity(on=SECRET, tau=tau, l=l)])
-    run = Run.of(table, QUASI, [table.columns[name].hierarchy for name in QUASI], bounds, order)  # type: ignore[misc]
+    run = Run.of(table, QUASI, [table.columns[name].tree for name in QUASI], bounds, order)  # type: ignore[misc]
     run.close(slice(0, 1), 1, -1)
     return int((run.classes < 0).sum())
 
 
-def compare(table: CodedTable) -> None:
+def compare(table: Records) -> None:
     print(f"\nfirst {table.n:,} rows: utility of all cells (reference), quasi-identifiers, {SECRET}; open after base")
     for (tau, level), (utility, waiting) in REFERENCE.items():
-        recoding, _ = timed(table, tau, level)
-        quasi, secret, both = utilities(recoding)
+        plan, _ = timed(table, tau, level)
+        quasi, secret, both = utilities(plan)
         found = open_after_base(table, tau, level)
         verdict = "ok" if abs(both - utility) <= 0.005 and waiting in (None, found) else "DIFFERS"
         apart = f"{quasi:.4f}  {secret:.4f}"
@@ -122,12 +123,12 @@ def compare(table: CodedTable) -> None:
     print(f"  ({tau}, {level}), chunk = {chunk}: {both:.4f} ({utility})  {quasi:.4f}  {secret:.4f}")
 
 
-def speed(table: CodedTable) -> None:
+def speed(table: Records) -> None:
     print(f"\nall {table.n:,} rows: CPU seconds")
     print("  " + "   ".join(f"({tau}, {level}): {timed(table, tau, level)[1]:.2f}" for tau, level in REFERENCE))
 
 
-def growth(table: CodedTable, rows: int) -> None:
+def growth(table: Records, rows: int) -> None:
     print("\nlarger tables: CPU seconds at " + ", ".join(f"({tau}, {level})" for tau, level in GROWTH))
     n = 125_000
     while n <= rows:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.methods.term_beliefs import TermRequirement, estimated_prior, measure_groups, removal_cost
-from noren.methods.term_search import search_group, search_groups
+from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups, removal_cost
+from noren.methods.suppress.search import search_group, search_groups
 from noren.schema.knowledge import Knowledge
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -21,8 +21,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-import noren as nr
+from noren import Policy
 from noren.pipeline.anonymize import Outcome, run
+from noren.schema.column import quasi_identifier, quasi_sensitive
 from noren.schema.knowledge import Knowledge
 from term_search import records, synthetic
 
@@ -38,9 +39,9 @@ def term_lists(knowledge: Knowledge, bounds: np.ndarray, codes: np.ndarray) -> p
     return pa.ListArray.from_arrays(pa.array(bounds, pa.int32()), names)
 
 
-def policy(knowledge: Knowledge, quasi: tuple[str, ...], asked: dict[str, Any], method: dict[str, Any]) -> nr.Policy:
-    attributes = {name: nr.quasi_identifier() for name in quasi}
-    return nr.Policy(attributes | {"signs": nr.quasi_sensitive(knowledge=knowledge)}, [asked], method)  # type: ignore[arg-type]
+def policy(knowledge: Knowledge, quasi: tuple[str, ...], asked: dict[str, Any], method: dict[str, Any]) -> Policy:
+    attributes = {name: quasi_identifier() for name in quasi} | {"signs": quasi_sensitive(knowledge=knowledge)}
+    return Policy(attributes=attributes, require=[asked], method=method)
 
 
 def report(title: str, outcome: Outcome, seconds: float) -> None:

@@ -1,12 +1,16 @@
-"""How Hypothesis runs: other examples every time on a desk, the same ones in continuous integration.
+"""How the tests run: what Hypothesis tries, how workers share a machine, what a run demands.
 
-Strategies that discard many candidates are meant to; the health check for that would only fail by chance.
+On a desk Hypothesis tries other examples every time, in continuous integration the same ones. Strategies that discard
+many candidates are meant to; the health check for that would only fail by chance.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -16,3 +20,31 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 settings.load_profile("noren")
+
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+if WORKER and "NUMBA_CACHE_DIR" not in os.environ:
+    # Numba replaces each file of its cache whole, but index and code are two files: two workers that compile a kernel
+    # for different types at once number both "1", and the index may lead to the other's code. So each has its own.
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".numba" / WORKER)
+
+DEMAND = bool(os.environ.get("NOREN_DEMAND"))
+"""Continuous integration: a test that cannot run here is a failure. `make peers` has its own needs and is not meant."""
+
+
+def demanded(report: Any) -> Any:
+    """The report of a skipped test or file as that of a failed one."""
+    if DEMAND and report.skipped and not hasattr(report, "wasxfail") and not report.nodeid.startswith("tests/peers/"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        report.outcome = "failed"
+        report.longrepr = f"NOREN_DEMAND is set, and this was not run. {reason}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return demanded((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return demanded((yield))

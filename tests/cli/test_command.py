@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import noren as nr
-from noren.cli.main import COMMANDS
+from noren.cli.main import COMMANDS, ELSEWHERE
 from tests.cli.conftest import strict
 from tests.cli.test_holder import assert_needs_no_network
 
@@ -75,10 +76,40 @@ def test_every_command_has_help_with_an_example_and_json(name, run):
 
 def test_the_program_lists_its_commands_and_exit_codes(run):
     text = run("--help").output
-    for name in COMMANDS:
+    for name in COMMANDS | ELSEWHERE:
         assert f"  {name} " in text
     assert "Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong." in " ".join(text.split())
     assert run("--version").output == f"noren, version {nr.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("semantic", "11", "--quick")])
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_command_whose_distribution_is_missing_says_how_to_install_it(name, words, run, monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: metadata.EntryPoints())
+    home, text = ELSEWHERE[name]
+    assert text in " ".join(run("--help").output.split())
+    refused = run(name, *words, code=2)
+    assert refused.stdout == ""
+    assert refused.stderr == (
+        f"Error: `noren {name}` is part of {home}, which is not installed.\n"
+        f"  Hint: pip install {home}; in a clone of the repository: make.\n"
+    )
+    assert home in strict(run(name, *words, "--json", code=2).stdout)["hint"]
+
+
+def test_any_distribution_may_add_a_command_but_not_replace_one(run, tmp_path, monkeypatch):
+    """Help names who added it and does not import it."""
+    (tmp_path / "guests.py").write_text("import click\n@click.command()\ndef greet():\n    click.echo('Good day.')\n")
+    about = tmp_path / "noren_guests-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: noren-guests\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[noren.commands]\ngreet = guests:greet\nverify = guests:greet\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "Added by noren-guests." in run("--help").output
+    assert "guests" not in sys.modules
+    assert run("greet").output == "Good day.\n"
+    assert "Example: noren verify" in run("verify", "--help").output
+    monkeypatch.delitem(sys.modules, "guests")
 
 
 @pytest.mark.parametrize("words", [("anonymise",), ("anonymize", "x.csv"), ("count", "release"), ("init", "--what")])

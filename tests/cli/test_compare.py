@@ -98,7 +98,8 @@ def test_only_some_methods(command):
 def test_an_unknown_method_is_refused_in_words(command):
     text = command("--only", "mondrain", code=2).output
     assert "no method 'mondrain' to compare" in text
-    assert "Known: anatomy, decoys" in text
+    assert "Known: anatomy, decoys, " in text
+    assert "mondrian + decoys" in text
     assert strict(command("--only", "mondrain", "--json", code=2).output)["error"] == "QueryError"
 
 
@@ -159,7 +160,7 @@ def test_what_is_adopted_works(only, folder, command, run, tmp_path):
     assert snippet.startswith(f'[method]\nname = "{only}"')
     (tmp_path / "towns.csv").write_text(TOWNS)
     (tmp_path / "policy.toml").write_text(POLICY + "\n" + snippet)
-    made = nr.Policy.load(tmp_path / "policy.toml").method
+    (made,) = nr.Policy.load(tmp_path / "policy.toml").methods
     assert made.name == only
     assert only == "decoys" or made.suppression == 0.1
     run("anonymize", folder / "data.csv", tmp_path / "policy.toml", "--to", tmp_path / "release")
@@ -174,7 +175,7 @@ def test_auto_in_a_policy(folder, run, tmp_path):
     answer = strict(run(*command).output)
     assert answer["notes"][0].startswith("auto chose the least queries loss: ")
     assert answer["designs"] == {}
-    assert nr.open_release(tmp_path / "release").manifest.method == {"name": "auto"}
+    assert [used.name for used in nr.open_release(tmp_path / "release").manifest.methods] == ["auto"]
 
 
 def test_a_column_to_learn(command):

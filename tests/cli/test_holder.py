@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 import noren as nr
+from noren.engines import ENGINES
 from tests.cli.conftest import strict
 
 LOCAL = re.compile(r"^(#|data:|$)")
@@ -67,7 +68,7 @@ def test_init_keeps_what_it_was_told_about_the_file(tmp_path, run):
     policy = nr.Policy.parse(answer["policy"])
     assert policy.data.model_dump() == {"separator": "|", "encoding": "cp1252", "missing_values": ("?",)}
     release = nr.anonymize(tmp_path / "shades.txt", policy)
-    assert set(release.manifest.column("shade").values) == {"röt", "blau", "grün", "(missing)"}
+    assert set(release.column("shade").domain.values) == {"röt", "blau", "grün", "(missing)"}
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
@@ -246,3 +247,16 @@ def test_paths_may_be_written_in_any_script(hospital, tmp_path, run):
     run("estimate", target, "--by", "job", "--plot", picture)
     assert picture.read_text(encoding="utf-8").startswith("<svg")
     assert report.exists()
+
+
+def test_the_engine_is_one_of_the_registry(hospital, run, tmp_path):
+    given = ("anonymize", hospital / "patients.csv", hospital / "policy.toml", "--to", tmp_path / "release")
+    assert "'abacus' is not" in run(*given, "--engine", "abacus", code=2).output
+    assert not (tmp_path / "release").exists()
+    assert strict(run(*given, "--engine", "local", "--json").output)["records"] == 800
+    assert all(name in run("anonymize", "--help").output for name in ENGINES)
+
+
+def test_an_address_is_passed_on_as_it_was_typed(hospital, run, tmp_path):
+    given = ("gopher://host//table", hospital / "policy.toml", "--to", tmp_path / "release")
+    assert "cannot read from gopher://" in run("anonymize", *given, code=2).output

@@ -54,7 +54,10 @@ def test_verify_against_a_stricter_policy_is_exit_code_1(release, hospital, tmp_
 @pytest.mark.parametrize(("verdicts", "told"), [((None,), "1 of 1 cannot be decided"), ((True, None), "1 of 2 cannot")])
 def test_verify_does_not_call_held_what_cannot_be_decided(verdicts, told, release, run, monkeypatch):
     """A recipient's estimate of the overall distribution may be too uncertain to judge closeness."""
-    made = [nr.Verdict("t-closeness", "job", 0.3, 0.301, holds, "an estimate", 800, 1, "unsure") for holds in verdicts]
+    made = [
+        nr.models.Verdict("t-closeness", "job", 0.3, 0.301, holds, "an estimate", 800, 1, "unsure")
+        for holds in verdicts
+    ]
     monkeypatch.setattr("noren.pipeline.verify.verify", lambda *args, **options: made)
     result = run("verify", release)
     assert told in result.output

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 import noren
+from noren.methods import METHODS
+from noren.models import MODELS
+from noren.schema.roles import Role
 
 SOURCE = Path(noren.__file__).parent
 ORDER = (
-    "errors", "secret", "schema", "cells", "io", "kernels", "engines", "designs", "models", "analysis", "release",
-    "metrics", "methods", "policy", "pipeline", "audit", "report", "papers", "demo", "cli", "studio",
+    "lazy", "errors", "ragged", "progress", "results", "secret", "schema", "cells", "io", "kernels", "designs",
+    "models", "analysis", "release", "table", "metrics", "methods", "engines", "policy", "pipeline", "audit",
+    "report", "demo", "cli", "studio",
 )  # fmt: skip
 LEAF = "kernels"
 """Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""
 
-HEAVY = ("numba", "polars", "pyarrow", "altair", "scipy", "pydantic")
+HEAVY = ("numba", "polars", "pyarrow", "altair", "scipy", "pydantic", "jinja2")
 
 
 def room_of(path: Path, root: Path = SOURCE) -> str:
@@ -80,6 +88,18 @@ def test_imports_point_one_way() -> None:
     assert wrong == []
 
 
+def test_the_library_does_not_know_the_papers() -> None:
+    """They are a distribution that depends on this one; the command line finds it through entry points."""
+    assert not (SOURCE / "papers").exists()
+    wrong = [
+        f"{path.relative_to(SOURCE)}, line {node.lineno}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom) and "noren_papers" in ast.unparse(node)
+    ]
+    assert wrong == []
+
+
 def test_every_room_has_its_place_in_the_order() -> None:
     assert {room_of(path) for path in modules()} - set(ORDER) == set()
 
@@ -107,7 +127,7 @@ def test_the_walk_sees_a_wrong_import(room: str, code: str) -> None:
         ("policy", "from noren.schema.roles import Role\nimport numpy"),
         ("pipeline", "from noren import __version__"),
         ("cli", "from noren.cli.render import table"),
-        ("papers", "from noren import Release"),
+        ("demo", "from noren import Release"),
     ],
 )
 def test_the_walk_lets_a_right_import_pass(room: str, code: str) -> None:
@@ -133,7 +153,7 @@ def test_help_loads_no_table_library() -> None:
     code = "import sys; from noren.cli.main import main; main(['--help'], standalone_mode=False)"
     loaded = loaded_after(code)
     assert "noren.cli.main" in loaded
-    assert loaded.isdisjoint(HEAVY)
+    assert loaded.isdisjoint({*HEAVY, "noren_papers"})
 
 
 def test_a_recipient_loads_neither_methods_nor_cryptography_nor_the_chart_maker(tmp_path: Path) -> None:
@@ -141,7 +161,7 @@ def test_a_recipient_loads_neither_methods_nor_cryptography_nor_the_chart_maker(
     table.write_text("job,town\n" + "".join(f"{'abcd'[i % 4]},{'xy'[i % 2]}\n" for i in range(40)))
     policy = noren.Policy(
         attributes={"job": noren.sensitive(), "town": noren.quasi_identifier()},
-        require=[noren.FrequencyLDiversity(on="job", l=2)],
+        require=[noren.models.FrequencyLDiversity(on="job", l=2)],
     )
     noren.anonymize(table, policy, to=tmp_path / "release")
     code = (
@@ -151,24 +171,68 @@ def test_a_recipient_loads_neither_methods_nor_cryptography_nor_the_chart_maker(
         "assert release.count({'town': 'x'}).count == 20\n"
     )
     loaded = loaded_after(code, str(tmp_path / "release"))
-    assert "noren.analysis.likelihood" in loaded
+    assert "noren.analysis.fit" in loaded
     unwanted = {"cryptography", "vl_convert", "altair"}
     assert {name for name in loaded if name.split(".")[0] in unwanted} == set()
     rooms = {name.split(".")[1] for name in loaded if name.startswith("noren.")}
     assert rooms.isdisjoint({"methods", "policy", "pipeline", "cli"})
 
 
-def test_the_public_names_are_the_lazy_table_and_all_resolve() -> None:
-    assert noren.__all__ == sorted(noren._HOMES)
-    assert dir(noren) == noren.__all__
-    for name, home in noren._HOMES.items():
-        assert getattr(noren, name) is getattr(sys.modules[home], name)
+PACKAGES = [noren, noren.metrics, noren.pipeline, noren.report]
+"""Packages whose names are loaded when first used."""
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_the_public_names_are_the_lazy_table_and_all_resolve(package: ModuleType) -> None:
+    rooms = getattr(package, "_ROOMS", ())
+    assert package.__all__ == sorted([*package._HOMES, *rooms])
+    assert dir(package) == package.__all__
+    for name, home in package._HOMES.items():
+        assert getattr(package, name) is getattr(sys.modules[home], name)
+        assert f"{package.__name__}.{name}" not in sys.modules, "a module of this name would hide it"
+    for room in rooms:
+        assert getattr(package, room) is sys.modules[f"{package.__name__}.{room}"]
     with pytest.raises(AttributeError, match="no attribute 'Polcy'"):
-        noren.Polcy  # noqa: B018
+        package.Polcy  # noqa: B018
 
 
-def test_the_names_for_type_checkers_are_the_lazy_table() -> None:
-    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    homes = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    assert homes == noren._HOMES
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_the_names_for_type_checkers_are_the_lazy_table(package: ModuleType) -> None:
+    stub = ast.parse(Path(f"{package.__file__}i").read_text(encoding="utf-8"))
+    told = {}
+    for node in stub.body:
+        if isinstance(node, ast.ImportFrom):
+            assert all(alias.asname == alias.name for alias in node.names), "otherwise it is not exported"
+            told |= {alias.name: node.module for alias in node.names}
+    rooms = dict.fromkeys(getattr(package, "_ROOMS", ()), package.__name__)
+    assert told == {**package._HOMES, **rooms}
+
+
+def test_the_top_has_few_names_and_the_rooms_have_the_rest() -> None:
+    constructors = {role.name.lower() for role in Role}
+    assert constructors <= noren._HOMES.keys()
+    assert len(noren._HOMES.keys() - constructors) <= 25
+    for name, model in MODELS.items():
+        assert getattr(noren.models, model.__name__) is model, name
+    for name, method in METHODS.items():
+        assert getattr(noren.methods, method.__name__) is method, name
+
+
+VERBS = (
+    "anonymize", "attack", "compare", "measure", "make_report", "open_release", "verify", "Release.estimate",
+    "Release.count", "Collector.release", "Policy.load",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_a_verb_returns_can_be_imported_from_the_top_or_a_room(verb: str) -> None:
+    found: Any = noren
+    for part in verb.split("."):
+        found = getattr(found, part)
+    returned = inspect.signature(found).return_annotation
+    public = {*noren._HOMES, *(name for room in noren._ROOMS for name in vars_of(room))}
+    assert set(re.findall(r"[A-Z]\w+", returned)) <= public, returned
+
+
+def vars_of(room: str) -> list[str]:
+    return list(getattr(getattr(noren, room), "__all__", ())) or dir(getattr(noren, room))

@@ -12,10 +12,11 @@ import pytest
 
 import noren as nr
 from noren.methods import METHODS
-from noren.methods.base import NodeColumn, Recoding, RecodingMethod
+from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
-from noren.models import MODELS
+from noren.models import MODELS, KAnonymity, Model
 from noren.pipeline.anonymize import run
+from noren.table import Plan, Recode
 
 N = 360
 SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
@@ -73,8 +74,10 @@ CASES = {
     "p-sensitive-k-anonymity": ClassCase({"p": 2, "k": 4}, {"p": 6, "k": 4}, {"p": 7, "k": 4}),
     "le-diversity": ClassCase({"l": 2, "e": 1}, {"l": 3, "e": 1}, {"l": 4, "e": 1}),
 }
-CLASS_MODELS = [name for name, kind in MODELS.items() if "node" in kind.forms]
-GENERAL = [name for name, kind in METHODS.items() if issubclass(kind, RecodingMethod)]
+CLASS_MODELS = [
+    name for name, kind in MODELS.items() if kind.judge_classes is not Model.judge_classes or kind is KAnonymity
+]
+GENERAL = [name for name, kind in METHODS.items() if issubclass(kind, ClassMethod)]
 
 
 def policy(model: str, parameters: dict[str, Any], method: str | dict[str, Any], **more: Any) -> nr.Policy:
@@ -108,7 +111,7 @@ def served() -> list[tuple[str, str]]:
         for model in CLASS_MODELS:
             try:
                 policy(model, CASES[model].attainable, method)
-            except nr.PolicyError:
+            except nr.errors.PolicyError:
                 continue
             pairs.append((method, model))
     return pairs
@@ -178,31 +181,31 @@ def test_a_stricter_requirement_than_the_release_meets_is_seen(model):
 def test_a_method_that_decides_wrongly_publishes_nothing(model, streamed, tmp_path, monkeypatch):
     """One class per record. The verification, which shares no code with methods, must stop it."""
 
-    def wrong(self: Any, coded: Any, requirements: Any, order: Any) -> Recoding:
-        own = np.arange(coded.n)
-        return Recoding({name: cover(coded.columns[name], coded.codes[name], own, coded.n) for name in coded.quasi})
+    def wrong(self: Any, records: Any, requirements: Any, order: Any, meter: Any) -> Plan:
+        own = np.arange(records.n)
+        return Plan({name: cover(records.columns[name], records.codes[name], own, records.n) for name in records.quasi})
 
     monkeypatch.setattr(METHODS["mondrian"], "recode", wrong)
     target = tmp_path / "there" / "release" if streamed else None
-    with pytest.raises(nr.RequirementNotMet, match="nothing is published") as caught:
+    with pytest.raises(nr.errors.RequirementNotMet, match="nothing is published") as caught:
         nr.anonymize(table(), policy(model, CASES[model].attainable, "mondrian"), to=target)
     assert model in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_method_whose_cells_do_not_cover_the_truth_publishes_nothing(monkeypatch):
-    def lying(self: Any, coded: Any, requirements: Any, order: Any) -> Recoding:
-        whole = cover(coded.columns["town"], coded.codes["town"], np.arange(coded.n), coded.n)
-        return Recoding({"town": NodeColumn(whole.nodes, whole.data[::-1])})
+    def lying(self: Any, records: Any, requirements: Any, order: Any, meter: Any) -> Plan:
+        whole = cover(records.columns["town"], records.codes["town"], np.arange(records.n), records.n)
+        return Plan({"town": Recode(whole.nodes, whole.data[::-1])})
 
     monkeypatch.setattr(METHODS["mondrian"], "recode", lying)
-    with pytest.raises(nr.RequirementNotMet, match="do not cover the truth"):
+    with pytest.raises(nr.errors.RequirementNotMet, match="do not cover the truth"):
         nr.anonymize(table(), policy("k-anonymity", {"k": 2}, "mondrian"))
 
 
 @pytest.mark.parametrize(("method", "model"), [pair for pair in SERVED if CASES[pair[1]].beyond])
 def test_a_requirement_beyond_reach_says_what_is_reachable(method, model, tmp_path):
-    with pytest.raises((nr.PolicyError, nr.RequirementNotMet)) as caught:
+    with pytest.raises((nr.errors.PolicyError, nr.errors.RequirementNotMet)) as caught:
         nr.anonymize(table(), policy(model, CASES[model].beyond, method), to=tmp_path / "release")
     assert any(character.isdigit() for character in str(caught.value))
     assert list(tmp_path.iterdir()) == []
@@ -231,7 +234,7 @@ def test_suppression_drops_no_more_than_it_may_and_tells(method, tmp_path):
 
 
 def test_memoised_randomness_is_for_decoys():
-    with pytest.raises(nr.PolicyError, match="memoised randomness is for decoys"):
+    with pytest.raises(nr.errors.PolicyError, match="memoised randomness is for decoys"):
         policy("k-anonymity", {"k": 2}, "mondrian", randomness={"record_key": "who", "secret": "s.key"})
 
 

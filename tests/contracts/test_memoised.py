@@ -17,11 +17,11 @@ from scipy import stats
 
 import noren as nr
 from noren.methods import METHODS
-from noren.methods.base import DesignMethod
+from noren.methods.base import DrawingMethod
 from noren.pipeline.anonymize import run
 
 N = 700
-DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DesignMethod)]
+DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DrawingMethod)]
 SHADES = [f"shade {i}" for i in range(9)]
 WIDE = [f"town {i:02d}" for i in range(70)]  # too many for a bit mask
 BOTH = [
@@ -183,9 +183,9 @@ def ledger(key: Path) -> dict[str, Any]:
     return json.loads(key.with_name(key.name + ".ledger.json").read_text())["attributes"]
 
 
-def refused(data: Any, rules: nr.Policy, key: Path, folder: Path) -> nr.SecretError:
+def refused(data: Any, rules: nr.Policy, key: Path, folder: Path) -> nr.errors.SecretError:
     before = key.with_name(key.name + ".ledger.json").read_bytes()
-    with pytest.raises(nr.SecretError, match="drew these attributes differently") as caught:
+    with pytest.raises(nr.errors.SecretError, match="drew these attributes differently") as caught:
         nr.anonymize(data, rules, to=folder / "release", secret=key)
     assert not (folder / "release").exists()
     assert key.with_name(key.name + ".ledger.json").read_bytes() == before
@@ -253,23 +253,23 @@ def test_a_secret_with_another_fingerprint_is_refused(key, tmp_path):
     right = nr.Secret.load(key).fingerprint
     nr.anonymize(people(), policy(fingerprint=right), secret=key)
     nr.Secret.create(tmp_path / "other.key")
-    with pytest.raises(nr.SecretError, match=right):
+    with pytest.raises(nr.errors.SecretError, match=right):
         nr.anonymize(people(), policy(fingerprint=right), to=tmp_path / "release", secret=tmp_path / "other.key")
     assert not (tmp_path / "release").exists()
 
 
 def test_a_record_key_without_a_secret_and_a_secret_without_a_record_key_are_refused(key):
-    with pytest.raises(nr.SecretError, match="no secret is given"):
+    with pytest.raises(nr.errors.SecretError, match="no secret is given"):
         nr.anonymize(people(), policy())
-    keyless = nr.Policy(policy().attributes, BOTH)
-    with pytest.raises(nr.PolicyError, match="a secret needs a record key"):
+    keyless = nr.Policy(attributes=policy().attributes, require=BOTH)
+    with pytest.raises(nr.errors.PolicyError, match="a secret needs a record key"):
         nr.anonymize(people(), keyless, secret=key)
 
 
 def test_a_record_key_that_the_table_does_not_have_is_refused(key):
-    with pytest.raises(nr.PolicyError, match="no column 'id'"):
+    with pytest.raises(nr.errors.PolicyError, match="no column 'id'"):
         nr.anonymize(people().drop_columns(["id"]), policy(), secret=key)
-    with pytest.raises(nr.PolicyError, match="no column 'number' in"):
+    with pytest.raises(nr.errors.PolicyError, match="no column 'number' in"):
         policy(record_key="number")
 
 
@@ -277,7 +277,7 @@ def test_a_record_key_that_the_table_does_not_have_is_refused(key):
 def test_a_missing_record_key_is_refused(batch, key, monkeypatch):
     monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
     keys = [*range(N - 1), None]
-    with pytest.raises(nr.DataError, match="record key is missing in 1 of"):
+    with pytest.raises(nr.errors.DataError, match="record key is missing in 1 of"):
         nr.anonymize(people().set_column(0, "id", pa.array(keys, pa.int64())), policy(), secret=key)
 
 
@@ -286,7 +286,7 @@ def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkey
     monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
     monkeypatch.setattr("noren.pipeline.keys.RANGE_RECORDS", 64)
     keys = [*range(N - 3), 0, 1, 1]
-    with pytest.raises(nr.DataError, match="'id' is not unique: 3 records repeat"):
+    with pytest.raises(nr.errors.DataError, match="'id' is not unique: 3 records repeat"):
         nr.anonymize(people().set_column(0, "id", pa.array(keys)), policy(), secret=key)
     assert not key.with_name(key.name + ".ledger.json").exists()
 

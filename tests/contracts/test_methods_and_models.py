@@ -15,9 +15,10 @@ import pytest
 
 import noren as nr
 from noren.methods import METHODS
-from noren.methods.base import Decision, DesignMethod
-from noren.models import MODELS
+from noren.methods.base import DrawingMethod
+from noren.models import MODELS, Model
 from noren.pipeline.anonymize import run
+from noren.table import Draw, Plan
 
 N = 400
 SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
@@ -85,9 +86,9 @@ METHOD_CASES: dict[str, dict[str, Any]] = {
     "auto": {"objective": "ncp", "among": ["mondrian"]},
     "suppress": {"k": 4, "generalise": {"name": "mondrian", "strict": False}, "balance": {"terms": 0.1}, "nodes": 9},
 }
-SET_MODELS = [name for name, kind in MODELS.items() if "set" in kind.forms]
-SET_ONLY = [name for name in SET_MODELS if "value" not in MODELS[name].forms]
-DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DesignMethod)]
+SET_MODELS = [name for name, kind in MODELS.items() if kind.judge_sets is not Model.judge_sets]
+SET_ONLY = [name for name in SET_MODELS if MODELS[name].judge_classes is Model.judge_classes]
+DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DrawingMethod)]
 ATTAINABLE = {name: case.attainable for name, case in MODEL_CASES.items()} | CLASS_ONLY | TERMS_ONLY
 
 
@@ -136,7 +137,15 @@ def test_a_method_is_registered_under_its_own_name_and_survives_json(name):
 
 
 @pytest.mark.parametrize(
-    "entry", [*MODELS.values(), *METHODS.values(), nr.DecoyParameters, nr.DecoyDesign, nr.SemanticDesign, nr.Attribute]
+    "entry",
+    [
+        *MODELS.values(),
+        *METHODS.values(),
+        nr.methods.DecoyParameters,
+        nr.designs.DecoyDesign,
+        nr.designs.SemanticDesign,
+        nr.Column,
+    ],
 )
 def test_every_parameter_is_described(entry):
     """The tag that names an entry (`model`, `name`) describes itself; everything a person can set has a sentence."""
@@ -181,9 +190,9 @@ def test_a_stricter_requirement_than_the_release_meets_is_seen(name):
 def test_a_requirement_that_is_not_met_publishes_nothing(name, streamed, tmp_path, monkeypatch):
     """A method that decides wrongly. Verification, which shares no code with it, must stop the release."""
     case = MODEL_CASES[name]
-    wrong = Decision({"shade": nr.DecoyDesign(d=len(SHADES), **case.too_weak)})
-    monkeypatch.setattr(nr.Decoys, "decide", lambda *_: wrong)
-    with pytest.raises(nr.RequirementNotMet, match=f"{name} on 'shade'.* records fall short") as caught:
+    wrong = Plan({"shade": Draw(nr.designs.DecoyDesign(d=len(SHADES), **case.too_weak))})
+    monkeypatch.setattr(nr.methods.Decoys, "plan", lambda *_, **options: wrong)
+    with pytest.raises(nr.errors.RequirementNotMet, match=f"{name} on 'shade'.* records fall short") as caught:
         nr.anonymize(table(), policy(name, case.attainable), to=tmp_path / "there" / "release" if streamed else None)
     assert "nothing is published" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -191,7 +200,7 @@ def test_a_requirement_that_is_not_met_publishes_nothing(name, streamed, tmp_pat
 
 @pytest.mark.parametrize("name", SET_MODELS)
 def test_a_requirement_beyond_reach_is_refused_with_a_remedy(name, tmp_path):
-    with pytest.raises(nr.PolicyError) as caught:
+    with pytest.raises(nr.errors.PolicyError) as caught:
         nr.anonymize(table(), policy(name, MODEL_CASES[name].beyond), to=tmp_path / "release")
     assert all(problem.hint for problem in caught.value.problems)
     assert list(tmp_path.iterdir()) == []
@@ -201,7 +210,7 @@ def test_a_requirement_beyond_reach_is_refused_with_a_remedy(name, tmp_path):
 def test_a_model_refuses_a_column_that_is_published_exactly(name):
     release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
     exact = nr.Policy(
-        attributes={"number": {"role": "sensitive", **MODEL_CASES[name].column}},
+        attributes={"number": {"role": "sensitive", **MODEL_CASES[name].column, "values": None}},
         require=[{"model": name, "on": "number", **MODEL_CASES[name].attainable}],
     )
     with pytest.raises(nr.NorenError, match="makes no statement about column 'number'"):
@@ -215,7 +224,7 @@ def test_a_model_on_a_column_that_the_release_does_not_have_is_refused(name):
         attributes={"hue": {"role": "sensitive", **MODEL_CASES[name].column}},
         require=[{"model": name, "on": "hue", **MODEL_CASES[name].attainable}],
     )
-    with pytest.raises(nr.ReleaseError, match="'hue'"):
+    with pytest.raises(nr.errors.ReleaseError, match="'hue'"):
         nr.verify(release, other)
 
 
@@ -253,6 +262,6 @@ def test_a_release_that_claims_an_unknown_model_is_refused(tmp_path: Path):
     """As a newer version might write it."""
     release = nr.anonymize(table(), policy("frequency-l-diversity", {"l": 2}))
     claims = ({"model": "model-of-tomorrow", "on": ["shade"]},)
-    newer = nr.Release(release.manifest.model_copy(update={"requirements": claims}), release._store)
-    with pytest.raises(nr.ReleaseError, match="model-of-tomorrow"):
+    newer = nr.Release(release.manifest.model_copy(update={"requirements": claims}), release.store)
+    with pytest.raises(nr.errors.ReleaseError, match="model-of-tomorrow"):
         nr.verify(newer)

@@ -40,7 +40,7 @@ def _column(read: Read, name: str, asked: dict[str, Any], overall: dict[str, His
         return _sets(read, name, asked, overall.get(name, {}))
     if form == "member":
         return _members(read, name, asked)
-    if form not in ("value", "node", "group"):
+    if form not in ("exact", "node", "group"):
         return [f"published as {form}"]
     return _classes(read, name, asked)
 

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 from tests.fuzz.worlds import text
 
 MISSING = "(missing)"
+NOTHING = dict.fromkeys(("values", "edges", "hierarchy", "distance", "nodes", "design", "groups", "knowledge"))
+"""What a manifest leaves out where a column does not have it."""
 
 
 @dataclass
@@ -29,8 +31,9 @@ class Read:
     knowledge: dict[str, list[dict[str, Any]]]
 
     @property
-    def layout(self) -> str:
-        return str(self.manifest["layout"])
+    def is_shuffled(self) -> bool:
+        """Whether the members of every set stand in rows of their own."""
+        return any(entry["form"] == "member" for entry in self.entries.values())
 
     def with_role(self, *roles: str) -> list[str]:
         return [name for name, entry in self.entries.items() if entry["role"] in roles]
@@ -40,7 +43,7 @@ def read_release(directory: Path) -> Read:
     """Everything of a release, by plain means."""
     package = json.loads((directory / "datapackage.json").read_text(encoding="utf-8"))
     manifest = package["noren"]
-    entries = {entry["name"]: entry for entry in manifest["columns"]}
+    entries = {entry["name"]: NOTHING | entry for entry in manifest["columns"]}
     tables = {item["name"]: _table(directory, item) for item in package["resources"]}
     rows = [{name: _cell(row[name], entry) for name, entry in entries.items()} for row in tables["data"]]
     numbered = [name for name, entry in entries.items() if entry["form"] == "group"]

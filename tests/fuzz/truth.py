@@ -73,7 +73,7 @@ def against_original(world: World, read: Read, directory: Path) -> list[str]:
 def _shape(world: World, read: Read, kept: list[int]) -> list[str]:
     out = []
     suppressed = read.manifest["suppressed"]
-    each = next(e["design"]["eta"] for e in read.entries.values() if e["design"]) if read.layout == "records" else 1
+    each = next(e["design"]["eta"] for e in read.entries.values() if e["design"]) if read.is_shuffled else 1
     if len(read.rows) != read.manifest["records"] * each:
         out.append(f"{len(read.rows)} rows, the manifest says {read.manifest['records']}")
     if read.manifest["records"] + suppressed != len(kept):
@@ -107,7 +107,7 @@ def _record_by_record(world: World, read: Read, told: dict[str, dict[int, str]])
             if name in held and not listed <= held[name] and not _range(entry):
                 out.append(f"{name}: the manifest lists {len(listed - held[name])} values that no published record has")
     order = [int(row["row"]) for row in read.rows]
-    if read.layout != "records" and len(order) > 40 and order in (sorted(order), sorted(order, reverse=True)):
+    if not read.is_shuffled and len(order) > 40 and order in (sorted(order), sorted(order, reverse=True)):
         out.append("the records stand in the order of the original")
     return out
 
@@ -127,7 +127,7 @@ def _cell_wrong(
     if form == "terms":
         return "" if cell <= true_set(world, name, i) else "terms that the record does not have"
     truth = told[name][i]
-    if form in ("value", "open"):
+    if form in ("exact", "open"):
         same = (cell if cell is not None else MISSING) == truth or _same_number(cell, truth)
         return "" if same else "an exact cell was changed"
     if form == "set":
@@ -155,7 +155,7 @@ def _as_often(read: Read, told: dict[str, dict[int, str]], kept: list[int]) -> l
         entry = read.entries[name]
         true = Counter(truths.values())
         form = entry["form"]
-        if form in ("value", "open") and not missing and read.layout != "records":
+        if form in ("exact", "open") and not missing and not read.is_shuffled:
             found = Counter(MISSING if row[name] is None else row[name] for row in read.rows)
             if found != true and not _range(entry) and entry["kind"] != "number" and form != "open":
                 out.append(f"{name}: exact cells differ from the original's")

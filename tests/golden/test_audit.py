@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 
 from noren.audit import attack
-from noren.cells import ValueCells
-from noren.release.manifest import ColumnEntry
+from noren.cells import CodeCells
 from noren.release.release import Release
 from noren.schema.roles import Role
-from tests.unit.audit_world import assembled, keys
+from tests.unit.audit_world import assembled, keys, stated
 
 
 def published(where: Sequence[int], held: Sequence[str], values: Sequence[str], **more: Any) -> Release:
     """Classes by number, and a sensitive column as it is."""
     entry, cells = keys(where)
-    described = {"kind": "string"} | more
-    column = ColumnEntry(name="secret", role=Role.SENSITIVE, form="value", values=tuple(values), **described)
+    column = stated("secret", Role.SENSITIVE, "exact", values=tuple(values), **more)
     codes = np.array([list(values).index(value) for value in held])
-    return assembled([entry, column], {"where": cells, "secret": ValueCells(len(values), codes)})
+    return assembled([entry, column], {"where": cells, "secret": CodeCells(len(values), codes)})
 
 
 def rows_of(release: Release, name: str, **options: Any) -> Any:

@@ -7,14 +7,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.cells import NodeCells, ValueCells
+from noren.cells import CodeCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     AlphaKAnonymity,
     Evidence,
     FrequencyLDiversity,
     Model,
-    PublishedColumn,
     RecursiveCLDiversity,
     TauLDiversity,
     Verdict,
@@ -22,14 +21,15 @@ from noren.models import (
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
+from tests.statements import exact_column, node_column
 
-WHERE = PublishedColumn("where", "value", 4, role=Role.QUASI_IDENTIFIER)
+WHERE = exact_column("where", 4, role=Role.QUASI_IDENTIFIER)
 
 
-def seen(model: Model, column: PublishedColumn, where: np.ndarray, codes: np.ndarray) -> Verdict:
+def seen(model: Model, column: Statement, where: np.ndarray, codes: np.ndarray) -> Verdict:
     (check,) = model.checks(Evidence({"where": WHERE, "x": column}, {}))
-    cells = ValueCells(4, codes) if column.nodes is None else NodeCells(len(column.nodes), codes)
-    check.observe_batch({"where": ValueCells(4, where), "x": cells})
+    cells = CodeCells(4, codes) if column.nodes is None else CodeCells(len(column.nodes), codes)
+    check.observe({"where": CodeCells(4, where), "x": cells})
     return check.verdict()
 
 
@@ -60,7 +60,7 @@ CHECKS = [
 @pytest.mark.parametrize(("counts", "tau", "l", "ok"), CHECKS)
 def test_golden_frequencies(counts: tuple[int, ...], tau: float, l: int, ok: bool) -> None:
     codes = np.repeat(np.arange(4), counts)
-    column = PublishedColumn("x", "value", 4, role=Role.SENSITIVE)
+    column = exact_column("x", 4, role=Role.SENSITIVE)
     verdict = seen(TauLDiversity(on="x", tau=tau, l=l), column, np.zeros(100, int), codes)
     assert verdict.holds is ok
     assert (verdict.achieved <= tau + 1e-9) is ok
@@ -79,7 +79,7 @@ def patients(model: Model, *classes: tuple[int, ...], hemal: tuple[int, ...] = (
         codes[number - 1] = nodes.labels.index("hemal")
     rows = np.array([number - 1 for members in classes for number in members])
     where = np.repeat(np.arange(len(classes)), [len(members) for members in classes])
-    column = PublishedColumn("x", "node", 4, hierarchy=ILLS, role=Role.SENSITIVE, nodes=nodes)
+    column = node_column("x", 4, hierarchy=ILLS, role=Role.SENSITIVE, nodes=nodes)
     return seen(model, column, where, codes[rows])
 
 
@@ -138,9 +138,9 @@ def test_weights_say_how_likely_the_values_under_a_node_are() -> None:
 def test_weights_without_a_hierarchy_need_names() -> None:
     model = TauLDiversity(on="x", tau=0.5, l=2, weights={"a": 3})
     named = Nodes.from_members(2, ["b", "a", "any"], [(1,), (0,), (0, 1)])
-    column = PublishedColumn("x", "node", 2, role=Role.SENSITIVE, nodes=named)
+    column = node_column("x", 2, role=Role.SENSITIVE, nodes=named)
     zeros = np.zeros(2, int)
     assert seen(model, column, zeros, np.array([2, 2])).achieved == pytest.approx(0.75)
-    bare = PublishedColumn("x", "node", 2, role=Role.SENSITIVE, nodes=Nodes.from_members(2, ["any"], [(0, 1)]))
+    bare = node_column("x", 2, role=Role.SENSITIVE, nodes=Nodes.from_members(2, ["any"], [(0, 1)]))
     with pytest.raises(ModelDoesNotApply, match="weights need the names of all values"):
         seen(model, bare, zeros, zeros)

@@ -7,11 +7,12 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pytest
 
-from noren.analysis import likelihood
-from noren.analysis.axes import Axis, prepare
-from noren.analysis.estimators import equation_2, tabulate
-from noren.analysis.semantic import tabulate_records
-from noren.cells import SetCells, ValueCells
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import equation_2
+from noren.analysis.fit import fit
+from noren.analysis.frame import prepare
+from noren.analysis.tabulate import tabulate
+from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 
@@ -58,8 +59,8 @@ def test_equation_2_of_the_example(design):
 def table_10(design) -> np.ndarray:
     """Algorithm 2 on Table 9's rows."""
     person, level = np.indices(TABLE_9.shape).reshape(2, -1).repeat(TABLE_9.ravel(), axis=1)
-    qid = Axis("qid", ValueCells(4, person), DecoyDesign.exact(4))
-    found = tabulate_records([qid], ValueCells(5, level), design, estimator="semantic-linear")
+    qid = Axis.exact("qid", person, 4)
+    found = tabulate([qid, Axis.shuffled("level", level, design)], "semantic-linear")
     assert found.method == "semantic-linear"
     assert found.diagnostics["interval_from"] == "linear, of the published design"
     return found.counts
@@ -79,28 +80,26 @@ def test_the_example_error(design):
 
 
 def test_linear_is_the_papers_solve_for_pairs(design):
-    axis = Axis("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), design)
+    axis = Axis.drawn("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), design)
     np.testing.assert_allclose(tabulate([axis], "linear").counts, tabulate([axis], "semantic-linear").counts)
 
 
-def test_likelihood_under_the_simple_design(design, monkeypatch):
-    monkeypatch.setattr(likelihood, "TOLERANCE", 1e-7)
-    frame = prepare([Axis("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), design)])
-    found = likelihood.fit(frame).table[0]
+def test_likelihood_under_the_simple_design(design):
+    frame = prepare([Axis.drawn("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), design)])
+    found = fit(frame, tolerance=1e-7).table[0]
     np.testing.assert_allclose(found / TIMES.sum(), MAXIMUM["simple"], atol=2e-5)
 
 
-def test_likelihood_where_members_weigh_alike(monkeypatch):
+def test_likelihood_where_members_weigh_alike():
     # Uniform decoys weigh the members of a set alike, as a flat design does. (The circular flat design has no set
     # {0, 4} at F = 5, so its own axis would refuse these records.)
-    monkeypatch.setattr(likelihood, "TOLERANCE", 1e-7)
-    axis = Axis("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), DecoyDesign(d=5, eta=2))
-    found = likelihood.fit(prepare([axis])).table[0]
+    axis = Axis.drawn("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), DecoyDesign(d=5, eta=2))
+    found = fit(prepare([axis]), tolerance=1e-7).table[0]
     np.testing.assert_allclose(found / TIMES.sum(), MAXIMUM["flat likelihood"], atol=2e-5)
 
 
 def test_baselines(design):
-    axis = Axis("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), design)
+    axis = Axis.drawn("level", SetCells.from_codes(5, SETS.repeat(TIMES, axis=0)), design)
     omega = np.array([95, 30, 39, 37, 67])
     np.testing.assert_allclose(tabulate([axis], "share").counts, omega / 2)  # equation 20
     np.testing.assert_allclose(tabulate([axis], "uniform-linear").counts, (omega - 134 / 4) / (1 - 1 / 4))  # 21, 22

@@ -18,7 +18,7 @@ from noren.metrics.strength import (
     strength_table,
     weakest_simple,
 )
-from noren.metrics.strength_chart import chart, curves, save_chart_of
+from noren.metrics.strength_chart import curves, save_strength_chart, strength_chart
 
 # "strength", "m14_l14": (tau, u) -> (theorem 23, exact) for 14 values and l = 14
 AT_14 = {
@@ -153,9 +153,9 @@ def test_the_lines_of_figure_4():
 
 
 def test_the_chart_names_its_lines(tmp_path):
-    picture = chart(14, 0.3, 5).to_dict()
+    picture = strength_chart(14, 0.3, 5).to_dict()
     assert "(0.3, 5)-diversity, 14 values" in picture["title"]["text"]
-    save_chart_of(4, 0.5, 2, tmp_path / "bounds.svg")
+    save_strength_chart(4, 0.5, 2, tmp_path / "bounds.svg")
     assert "simple 2-diversity" in (tmp_path / "bounds.svg").read_text(encoding="utf-8")
 
 

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noren.methods.base import CodedTable, ColumnFacts, Recoding
 from noren.methods.sweep import Run, Sweep
-from noren.methods.sweep_bounds import bounds_of, ceilings
-from noren.methods.sweep_levels import level_vectors
+from noren.methods.sweep.bounds import bounds_of, ceilings
+from noren.methods.sweep.levels import level_vectors
 from noren.models.tau_l_diversity import TauLDiversity
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Plan, Records
 
 PATIENTS = [
     (20, 10001, "hepatitis"), (21, 10002, "hepatitis"), (22, 10003, "hepatitis"), (23, 10004, "hepatitis"),
@@ -37,25 +38,25 @@ LEVEL_VECTORS = [
 ]  # fmt: skip
 
 
-def patients() -> CodedTable:
+def patients() -> Records:
     columns, codes = {}, {}
     named = {"age": AGE, "zip": ZIP, "disease": DISEASE}
     for j, (name, tree) in enumerate(named.items()):
         role = Role.SENSITIVE if name == "disease" else Role.QUASI_IDENTIFIER
         codes[name] = np.array([tree.leaves.index(str(row[j])) for row in PATIENTS])
-        counts = np.bincount(codes[name], minlength=len(tree.leaves))
-        columns[name] = ColumnFacts(name, role, Domain(tree.leaves), counts, hierarchy=tree)
-    return CodedTable(len(PATIENTS), columns, codes)
+        columns[name] = Column(role=role).met(name, Domain(tree.leaves), hierarchy=tree)
+    return Records(len(PATIENTS), columns, codes)
 
 
-def labels(recoding: Recoding, name: str) -> list[str]:
-    column = recoding.columns[name]
+def labels(recoding: Plan, name: str) -> list[str]:
+    column = recoding.treatments[name]
     return [column.nodes.labels[i] for i in column.data]
 
 
-def information(recoding: Recoding) -> float:
+def information(recoding: Plan) -> float:
     """I(G): what all cells of quasi-identifiers and the disease retain."""
-    sizes = [recoding.columns[name].nodes.sizes[recoding.columns[name].data] for name in ("age", "zip", "disease")]
+    columns = [recoding.recoded[name] for name in ("age", "zip", "disease")]
+    sizes = [column.nodes.sizes[column.data] for column in columns]
     return float(sum((1 / size).sum() for size in sizes))
 
 

@@ -1,4 +1,5 @@
 """Verdicts on the paper's Figure 1, on a tiny case, and on groups before and after their cheapest removals.
+from tests.statements import exact_column, term_column
 
 Source: an independent brute force and exact search (golden/quasi_sensitive.json of the project's definitions); the
 instance is the one of test_term_search.py. Here the code of the checks judges, which shares nothing with the searches.
@@ -14,14 +15,15 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.cells import TermCells, ValueCells
-from noren.models import Evidence, PublishedColumn, Verdict
+from noren.cells import CodeCells, TermCells
+from noren.models import Evidence, Verdict
 from noren.models.base import Overall
 from noren.models.term_check import TermModel
 from noren.pipeline.anonymize import run
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from tests.golden.test_term_search import ENGINEERS, GROUPS, PRIOR, STUDENTS, TERM_BITS, TINY, TINY_ALPHA
+from tests.statements import exact_column, term_column
 
 FLU = ("coughing", "headache", "sore throat")
 HEPATITIS = ("loss of appetite", "vomiting", "body aches", "dark urine")
@@ -45,18 +47,18 @@ def verdict(
     )
     where = np.repeat(np.arange(len(groups)), [len(group) for group in groups]).astype(np.uint8)
     columns = {
-        "job": PublishedColumn("job", "value", 9, role=Role.QUASI_IDENTIFIER),
-        "x": PublishedColumn("x", "terms", len(names), role=Role.QUASI_SENSITIVE, terms=names, knowledge=knowledge),
+        "job": exact_column("job", 9, role=Role.QUASI_IDENTIFIER),
+        "x": term_column("x", names, knowledge),
     }
     overall = {} if alpha is None else {"x": Overall(np.asarray(alpha), "the original")}
     (check,) = model.checks(Evidence(columns, overall))
-    check.observe_batch({"job": ValueCells(9, where), "x": cells})
+    check.observe({"job": CodeCells(9, where), "x": cells})
     return check.verdict()
 
 
 def test_figure_1_is_k_anonymous_and_tells_everything() -> None:
     """Students: beliefs (1, 0). Engineers: one linked to flu, one to nothing, so (0.5, 0)."""
-    two = nr.QSDiversity(on="x", c=1, l=2)
+    two = nr.models.QSDiversity(on="x", c=1, l=2)
     students = verdict(two, [STUDENTS], FIGURE_1)
     assert (students.holds, students.achieved, students.breaches) == (False, inf, 3)
     assert "more than 1 (bound 0.5)" in students.statement
@@ -72,10 +74,14 @@ def test_figure_1_after_its_cheapest_removals() -> None:
     """All seven terms of the students, and the headache of the engineer who vomits: he alone then has hepatitis."""
     bare: list[list[str]] = [[], [], []]
     mended = [["vomiting"], ["headache", "sore throat"]]
-    found = verdict(nr.QSDiversity(on="x", c=1, l=2), [bare, mended], FIGURE_1)
+    found = verdict(nr.models.QSDiversity(on="x", c=1, l=2), [bare, mended], FIGURE_1)
     assert (found.holds, found.achieved) == (True, 1)
-    assert verdict(nr.QSDiversity(on="x", c=1, l=3), [bare], FIGURE_1).holds is False, "there are two labels only"
-    unknown = verdict(nr.QSDiversity(on="x", c=1, l=2), [[["headache", "hiccups"]]], FIGURE_1, terms=("hiccups",))
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=3), [bare], FIGURE_1).holds is False, (
+        "there are two labels only"
+    )
+    unknown = verdict(
+        nr.models.QSDiversity(on="x", c=1, l=2), [[["headache", "hiccups"]]], FIGURE_1, terms=("hiccups",)
+    )
     assert (unknown.holds, unknown.achieved) == (True, 0), "linked to nothing, it tells nothing"
 
 
@@ -89,7 +95,7 @@ def test_figure_1_released(binary: bool) -> None:
     sets = {"role": "quasi-sensitive", "knowledge": FIGURE_1} | ({"columns": columns} if binary else {})
     policy = nr.Policy(
         attributes={"job": "quasi-identifier", "signs": sets},
-        require=[nr.QSDiversity(on="signs", c=1, l=2)],
+        require=[nr.models.QSDiversity(on="signs", c=1, l=2)],
         method={"name": "suppress", "nodes": 10_000},
     )
     made = run(table, policy)
@@ -103,18 +109,18 @@ def test_figure_1_released(binary: bool) -> None:
 
 def test_the_tiny_case_is_judged() -> None:
     group = [["a", "b", "c"], ["a", "b"]]
-    found = verdict(nr.QSCloseness(on="x", t=0.5), [group], TINY, TINY_ALPHA)
+    found = verdict(nr.models.QSCloseness(on="x", t=0.5), [group], TINY, TINY_ALPHA)
     assert (found.achieved, found.holds) == (pytest.approx(0.5448623679425842), False)
     assert (found.breaches, found.basis) == (2, "the original")
-    assert verdict(nr.QSDiversity(on="x", c=1, l=2), [group], TINY).achieved == pytest.approx(3)
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=2), [group], TINY).achieved == pytest.approx(3)
     kept = [["b", "c"], ["a", "b"]]
-    assert verdict(nr.QSDiversity(on="x", c=1, l=2), [kept], TINY).holds is True
-    assert verdict(nr.QSCloseness(on="x", t=0.3), [kept], TINY, TINY_ALPHA).holds is True
-    assert verdict(nr.QSDiversity(on="x", c=1, l=3), [kept], TINY).holds is False
-    assert verdict(nr.QSDiversity(on="x", c=1, l=3), [[["c"], ["b"]]], TINY).holds is True
-    assert verdict(nr.QSDiversity(on="x", c=1, l=4), [[["c"], ["b"]]], TINY).holds is False
-    assert verdict(nr.QSDiversity(on="x", c=1, l=4), [[[], []]], TINY).holds is True
-    assert verdict(nr.QSCloseness(on="x", t=0.1), [[[], []]], TINY, TINY_ALPHA).holds is True
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=2), [kept], TINY).holds is True
+    assert verdict(nr.models.QSCloseness(on="x", t=0.3), [kept], TINY, TINY_ALPHA).holds is True
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=3), [kept], TINY).holds is False
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=3), [[["c"], ["b"]]], TINY).holds is True
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=4), [[["c"], ["b"]]], TINY).holds is False
+    assert verdict(nr.models.QSDiversity(on="x", c=1, l=4), [[[], []]], TINY).holds is True
+    assert verdict(nr.models.QSCloseness(on="x", t=0.1), [[[], []]], TINY, TINY_ALPHA).holds is True
 
 
 REMOVED: list[tuple[int, dict[str, Any], list[list[int]]]] = [
@@ -144,7 +150,9 @@ def test_optimal_removals_suffice_and_each_is_needed(
 ) -> None:
     """An optimum that could take any one term back would not be one."""
     alpha = [int(digit, 16) / 1000 for digit in PRIOR]
-    model: TermModel = nr.QSDiversity(on="x", **asked) if "c" in asked else nr.QSCloseness(on="x", **asked)
+    model: TermModel = (
+        nr.models.QSDiversity(on="x", **asked) if "c" in asked else nr.models.QSCloseness(on="x", **asked)
+    )
 
     def holds(gone: list[list[int]]) -> bool | None:
         kept = [

@@ -81,9 +81,8 @@ def test_a_release_is_two_files_and_parquet_carries_no_remarks(way, tmp_path, mo
 
 
 def column(name: str, role: str, values: list[str], **more: object) -> dict:
-    entry = {"name": name, "role": role, "form": "value", "kind": "string", "values": values}
-    unused = dict.fromkeys(("edges", "hierarchy", "design", "distance", "nodes", "groups", "knowledge"))
-    return entry | {"domain_source": "data"} | unused | more
+    entry = {"name": name, "role": role, "form": "exact", "kind": "string", "values": values}
+    return entry | {"domain_source": "data"} | more
 
 
 def design(d: int, eta: int) -> dict:
@@ -107,12 +106,11 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
     both = "sensitive-quasi-identifier"
     frequency = {"model": "frequency-l-diversity"}
     manifest = {
-        "format": 1,
+        "format": 2,
         "noren": nr.__version__,
         "title": "People",
         "records": 600,
         "suppressed": 0,
-        "layout": "sets",
         "columns": [
             column("row", "plain", [str(i) for i in range(600)], kind="integer"),
             column("zip", "quasi-identifier", ["01001", "01008", "52701"]),
@@ -128,7 +126,7 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
             ),
         ],
         "requirements": [{**frequency, "on": ["age", "job"], "l": 2}, {**frequency, "on": ["ill"], "l": 3}],
-        "method": {"name": "decoys"},
+        "methods": [{"name": "decoys", "on": []}],
         "randomness": randomness,
         "verdicts": [
             {**frequency, "column": name, "required": n, "achieved": n, "holds": True, "basis": "the release alone"}
@@ -212,8 +210,8 @@ def test_a_figure_that_tells_about_the_exact_distribution_is_left_out(tmp_path):
 def test_a_release_in_memory_drags_nothing_of_the_original_along(tmp_path):
     data, policy = holder(tmp_path, memoised=True)
     release = nr.anonymize(data, policy)
-    assert vars(release).keys() == {"manifest", "path", "tables", "knowledge", "_store"}
-    assert release.tables == release.knowledge == {}
+    assert vars(release).keys() == {"manifest", "path", "records", "statements", "store", "suppressed", "title"}
+    assert all(column.table is None and column.side is None for column in release.statements)
     kept = pickle.dumps(release)
     secret = (tmp_path / "deep-secret.key").read_text().split()[1]
     for value in [*people()["full name"].to_pylist(), *WARDS, str(tmp_path), secret, "very-private-original"]:

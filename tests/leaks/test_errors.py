@@ -151,7 +151,7 @@ def test_a_value_that_many_share_may_be_named(tmp_path):
     """Between a value of the domain and somebody's cell lie five records. So the search above would find a mark."""
     before = (*RECORDS, *(f"m{i},z1,{MARK}" for i in range(4)))
     data, policy = Case(f"k99,z1,{MARK}", "", s=ABCD, before=before).write(tmp_path)
-    with pytest.raises(nr.PolicyError, match=MARK):
+    with pytest.raises(nr.errors.PolicyError, match=MARK):
         nr.anonymize(data, policy)
 
 
@@ -181,7 +181,7 @@ def test_a_column_of_a_wrong_type_is_not_quoted(column):
     policy = nr.Policy(
         attributes={"q": "plain", "s": "sensitive"}, require=[{"model": "frequency-l-diversity", "on": "s", "l": 2}]
     )
-    with pytest.raises(nr.DataError, match="not a single value") as caught:
+    with pytest.raises(nr.errors.DataError, match="not a single value") as caught:
         nr.anonymize(pa.table({"q": column, "s": ["a", "b", "c"]}), policy)
     assert MARK not in "".join(traceback.format_exception(caught.value))
 
@@ -191,7 +191,7 @@ def test_a_column_of_mixed_types_is_not_quoted():
     policy = nr.Policy(
         attributes={"q": "plain", "s": "sensitive"}, require=[{"model": "frequency-l-diversity", "on": "s", "l": 2}]
     )
-    with pytest.raises(nr.DataError) as caught:
+    with pytest.raises(nr.errors.DataError) as caught:
         nr.anonymize(pd.DataFrame({"q": [1, MARK, 2], "s": ["a", "b", "c"]}), policy)
     assert MARK not in "".join(traceback.format_exception(caught.value))
 
@@ -204,7 +204,7 @@ def test_a_record_key_of_a_wrong_type_is_not_quoted(keys, tmp_path):
         require=[{"model": "frequency-l-diversity", "on": "s", "l": 2}],
         randomness={"record_key": "key"},
     )
-    with pytest.raises(nr.DataError, match="must be text or an integer") as caught:
+    with pytest.raises(nr.errors.DataError, match="must be text or an integer") as caught:
         nr.anonymize(pa.table({"key": keys, "s": ["a", "b", "c"]}), policy, secret=tmp_path / "secret.key")
     told = "".join(traceback.format_exception(caught.value))
     assert MARK not in told

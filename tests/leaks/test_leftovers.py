@@ -27,14 +27,14 @@ class Boom(Exception):
 FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 # where it breaks, and at which call
 POINTS = {
-    "drawing": ("noren.designs.any.draw_table", 2),
-    "the check of the truth": ("noren.pipeline.drawing.truth_holds", 3),
-    "the check of the design": ("noren.pipeline.drawing.check_heads", 1),
+    "drawing": ("noren.pipeline.draft.draw_columns", 2),
+    "the check of the truth": ("noren.cells.set_cells.SetCells.contains", 3),
+    "the check of the design": ("noren.pipeline.draft.Draft.demand_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),
-    "scattering": ("noren.engines.shuffle.pack", 4),
-    "reading a bucket back": ("noren.engines.shuffle.unpack", 5),
-    "writing": ("noren.release.store.to_arrow", 1),
-    "verifying": ("noren.pipeline.anonymize.check_store", 1),
+    "scattering": ("noren.engines.shuffle.packed", 4),
+    "reading a bucket back": ("noren.engines.shuffle.unpacked", 5),
+    "writing": ("noren.cells.set.SetStatement.to_arrow", 1),
+    "verifying": ("noren.engines.local.LocalEngine.judge", 1),
     "describing": ("noren.pipeline.anonymize.write_descriptor", 1),
     "keeping the ledger": ("noren.secret.ledger.Ledger.record", 1),
     "renaming": ("os.rename", 1),
@@ -118,7 +118,7 @@ def test_a_target_that_appears_meanwhile_is_not_overwritten(tmp_path, monkeypatc
         return real(*args)
 
     monkeypatch.setattr("noren.pipeline.anonymize.write_descriptor", rival)
-    with pytest.raises(nr.ReleaseError, match="exists already"):
+    with pytest.raises(nr.errors.ReleaseError, match="exists already"):
         nr.anonymize(people(), policy, to=target)
     assert below(tmp_path) == sorted(
         [*(f"holder/{name}" for name in below(tmp_path / "holder")), "holder", "release", "release/rival"]
@@ -140,7 +140,7 @@ def test_an_unreadable_table_leaves_no_file_of_keys(line, temp, tmp_path):
     data, policy = holder(tmp_path / "holder", memoised=True)
     with data.open("a") as file:
         file.write(line + "\n")
-    with pytest.raises(nr.DataError, match="cells, the header has 8"):
+    with pytest.raises(nr.errors.DataError, match="cells, the header has 8"):
         nr.anonymize(data, policy, to=tmp_path / "release")
     assert below(temp) == []
 
@@ -150,7 +150,7 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
     _, policy = holder(tmp_path / "holder", memoised=True)
     files: dict[str, bytes] = {}
     modes: set[int] = set()
-    real = shuffle.unpack
+    real = shuffle.unpacked
 
     def spied(batch, like):
         if not files:
@@ -160,7 +160,7 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
                     files[path.name] = path.read_bytes()
         return real(batch, like)
 
-    monkeypatch.setattr(shuffle, "unpack", spied)
+    monkeypatch.setattr(shuffle, "unpacked", spied)
     use_small_batches(monkeypatch, 100)
     use_buckets(monkeypatch)
     nr.anonymize(people(), policy, to=tmp_path / "public" / "release")

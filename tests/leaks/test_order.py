@@ -12,8 +12,7 @@ import pytest
 from scipy import stats
 
 import noren as nr
-from noren.cells import ValueCells, batch_length
-from noren.engines import local
+from noren.cells import CodeCells, batch_length
 from noren.engines.shuffle import Shuffler
 from noren.secret import Keystream
 from tests.leaks.world import ALPHA, use_buckets, use_small_batches
@@ -39,12 +38,12 @@ def published_rows(way: str, table: pa.Table, policy: nr.Policy, folder, monkeyp
     if way in ("buckets", "open-buckets"):
         use_buckets(monkeypatch, 1_500)
     if way.startswith("open"):
-        monkeypatch.setattr(local, "OPEN_LIMIT", 100)
+        monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 100)
     if way == "memory":
         release = nr.anonymize(table, policy)
     elif way == "memoised":
         nr.Secret.create(folder / "key")
-        keyed = nr.Policy(policy.attributes, policy.require, randomness={"record_key": "row"})
+        keyed = nr.Policy(attributes=policy.attributes, require=policy.require, randomness={"record_key": "row"})
         release = nr.anonymize(table, keyed, secret=folder / "key")
     elif way == "csv":
         monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 8 * BATCH)
@@ -107,7 +106,7 @@ def shuffled(values: list[int], parts: list[int], stream: Keystream, folder) -> 
     shuffler = Shuffler(stream, len(values), folder)
     start = 0
     for size in parts:
-        shuffler.add({"x": ValueCells(len(values), np.array(values[start : start + size], np.uint8))})
+        shuffler.add({"x": CodeCells(len(values), np.array(values[start : start + size], np.uint8))})
         start += size
     return tuple(int(value) for batch in shuffler.finish() for value in batch["x"].data)
 

@@ -21,6 +21,8 @@ ALPHA = 1e-9
 JOBS = ("Baker", "Clerk", "Miner", "Nurse", "Pilot", "Tutor")
 ILLS = ("Angina", "Asthma", "Burn", "Cold", "Flu", "Gout", "Measles", "Ulcer")
 WARDS = ("Wardqueen-East", "Wardqueen-West", "Wardking-North")
+HELD = {"manifest", "path", "statements", "store", "records", "suppressed", "title", "by_name"}
+"""Everything that a release in memory consists of."""
 IDENTIFIERS = ("ward", "full name", "insurance_no")
 
 POLICY = """\

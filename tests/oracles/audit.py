@@ -58,13 +58,18 @@ def interval(after: Shares, width: int) -> Fraction:
     return max(sum(after[v : v + width + 1], Fraction(0)) for v in range(len(after)))
 
 
+NOTHING = Fraction(1, 10**12)
+"""Beliefs from an estimate are rounded: what is less is none, and what is so near to a bound has reached it."""
+
+
 def disclosure(after: Shares, prior: Shares, rho1: Fraction, rho2: Fraction) -> dict[str, Any]:
     values = range(len(after))
+    low, high = rho1 + NOTHING, rho2 - NOTHING
     return {
-        "positive": any(prior[v] <= rho1 and after[v] >= rho2 for v in values),
-        "downward": any(prior[v] >= rho2 and after[v] <= rho1 for v in values),
-        "excluded": sum(prior[v] > 0 and not after[v] for v in values),
-        "excluded_mass": sum((prior[v] for v in values if not after[v]), Fraction(0)),
+        "positive": any(prior[v] <= low and after[v] >= high for v in values),
+        "downward": any(prior[v] >= high and after[v] <= low for v in values),
+        "excluded": sum(prior[v] > NOTHING and after[v] <= NOTHING for v in values),
+        "excluded_mass": sum((prior[v] for v in values if after[v] <= NOTHING), Fraction(0)),
     }
 
 

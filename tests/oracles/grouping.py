@@ -13,10 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from noren.methods.base import CodedTable, ColumnFacts
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Records
 
 
 def table_of(
@@ -25,7 +26,7 @@ def table_of(
     trees: dict[str, Hierarchy] | None = None,
     labels: dict[str, Sequence[str]] | None = None,
     role: Role = Role.SENSITIVE,
-) -> CodedTable:
+) -> Records:
     """A table from codes. Domains reach to the largest code, or are the leaves of the column's tree."""
     columns, codes = {}, {}
     for name, given in {**quasi, **sensitive}.items():
@@ -34,11 +35,10 @@ def table_of(
         d = int(column.max(initial=0)) + 1
         values = (labels or {}).get(name) or (tree.leaves if tree else [str(v) for v in range(d)])
         domain = Domain(tuple(values), "integer" if values[0].isdigit() else "string", "data")
-        counts = np.bincount(column, minlength=len(domain))
         mine = role if name in sensitive else Role.QUASI_IDENTIFIER
-        columns[name] = ColumnFacts(name, mine, domain, counts, hierarchy=tree)
+        columns[name] = Column(role=mine).met(name, domain, hierarchy=tree)
         codes[name] = column
-    return CodedTable(len(next(iter(codes.values()))), columns, codes)
+    return Records(len(next(iter(codes.values()))), columns, codes)
 
 
 def height(values: Sequence[int]) -> int:

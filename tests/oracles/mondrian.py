@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.methods.base import CodedTable, ColumnFacts
 from noren.models.base import Model
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Records
 from tests.oracles.classes import judge
 
 TOWNS = Hierarchy.from_tree(
@@ -21,24 +22,23 @@ TOWNS = Hierarchy.from_tree(
 """Seven leaves of different depth."""
 
 
-def facts(name: str, kind: str, d: int, codes: NDArray, role: Role = Role.QUASI_IDENTIFIER) -> ColumnFacts:
+def facts(name: str, kind: str, d: int, codes: NDArray, role: Role = Role.QUASI_IDENTIFIER) -> Column:
     """A column of d values: "ranked" numbers, a "set" of names, or a "tree" over the towns."""
-    counts = np.bincount(codes, minlength=d)
     if kind == "tree":
-        return ColumnFacts(name, role, Domain(TOWNS.leaves, "string", "policy"), counts, hierarchy=TOWNS)
+        return Column(role=role).met(name, Domain(TOWNS.leaves, "string", "policy"), hierarchy=TOWNS)
     if kind == "ranked":
-        return ColumnFacts(name, role, Domain(tuple(str(3 * v + v * v) for v in range(d)), "integer", "data"), counts)
-    return ColumnFacts(name, role, Domain(tuple(f"é{v:04d}" for v in range(d)), "string", "data"), counts)
+        return Column(role=role).met(name, Domain(tuple(str(3 * v + v * v) for v in range(d)), "integer", "data"))
+    return Column(role=role).met(name, Domain(tuple(f"é{v:04d}" for v in range(d)), "string", "data"))
 
 
-def table_of(quasi: dict[str, tuple[str, int, NDArray]], secrets: dict[str, tuple[int, NDArray]]) -> CodedTable:
+def table_of(quasi: dict[str, tuple[str, int, NDArray]], secrets: dict[str, tuple[int, NDArray]]) -> Records:
     columns = {name: facts(name, kind, d, codes) for name, (kind, d, codes) in quasi.items()}
     columns |= {name: facts(name, "set", d, codes, Role.SENSITIVE) for name, (d, codes) in secrets.items()}
     codes = {name: item[-1] for name, item in (quasi | secrets).items()}
-    return CodedTable(len(next(iter(codes.values()))), columns, codes)
+    return Records(len(next(iter(codes.values()))), columns, codes)
 
 
-def small_table(seed: int, n: int, columns: Sequence[str] = ("ranked", "set", "tree")) -> CodedTable:
+def small_table(seed: int, n: int, columns: Sequence[str] = ("ranked", "set", "tree")) -> Records:
     """A random table with one quasi-identifier per kind and two sensitive columns, all values of which occur."""
     rng = np.random.default_rng(seed)
     quasi = {}
@@ -52,7 +52,7 @@ def small_table(seed: int, n: int, columns: Sequence[str] = ("ranked", "set", "t
     return table_of(quasi, secrets)
 
 
-def satisfies(table: CodedTable, members: Sequence[int], requirements: Sequence[Model]) -> bool:
+def satisfies(table: Records, members: Sequence[int], requirements: Sequence[Model]) -> bool:
     """Whether a class of these records meets every requirement, from the definitions."""
     n = len(members)
     for model in requirements:
@@ -71,7 +71,7 @@ def satisfies(table: CodedTable, members: Sequence[int], requirements: Sequence[
     return True
 
 
-def cuts(table: CodedTable, members: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
+def cuts(table: Records, members: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
     """Every cut that the method considers in a class: both sides."""
     for name in table.quasi:
         column, codes = table.columns[name], table.codes[name]
@@ -91,7 +91,7 @@ def cuts(table: CodedTable, members: Sequence[int]) -> Iterator[tuple[list[int],
                 yield first, rest
 
 
-def published_loss(table: CodedTable, name: str, members: Sequence[int]) -> float:
+def published_loss(table: Records, name: str, members: Sequence[int]) -> float:
     """The normalised certainty penalty of a class in one column."""
     column = table.columns[name]
     present = {int(table.codes[name][i]) for i in members}

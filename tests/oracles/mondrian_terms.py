@@ -8,10 +8,12 @@ from fractions import Fraction
 import numpy as np
 
 from noren.cells import TermCells
-from noren.methods.base import CodedTable, TermColumn
 from noren.models.base import Model
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
+from noren.schema.roles import Role
+from noren.table import Records, TermRecords
 from tests.oracles.mondrian import satisfies, small_table
 
 Terms = Sequence[Sequence[int]]
@@ -22,17 +24,18 @@ def cells_of(d: int, records: Terms) -> TermCells:
     return TermCells.from_entries(d, len(records), owner, np.array([t for own in records for t in own], np.int64))
 
 
-def with_terms(table: CodedTable, columns: dict[str, tuple[Knowledge, Terms]]) -> CodedTable:
+def with_terms(table: Records, columns: dict[str, tuple[Knowledge, Terms]]) -> Records:
     """The table with set-valued columns. Codes beyond the terms of the knowledge are unknown terms."""
     found = {}
     for name, (knowledge, records) in columns.items():
         d = max([len(knowledge.terms), *(code + 1 for own in records for code in own)])
         values = (*knowledge.terms, *(f"unknown {i}" for i in range(d - len(knowledge.terms))))
-        found[name] = TermColumn(name, Domain(values, "string", "policy"), knowledge, cells_of(d, records))
-    return CodedTable(table.n, table.columns, table.codes, found)
+        column = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge).met(name, Domain(values, "string", "policy"))
+        found[name] = TermRecords(column, cells_of(d, records))
+    return Records(table.n, table.columns, table.codes, found)
 
 
-def random_table(seed: int, n: int) -> CodedTable:
+def random_table(seed: int, n: int) -> Records:
     """Two set-valued columns read together by one knowledge, and a third with another; now and then no term, an
     unknown term, or terms that no label holds together."""
     rng = np.random.default_rng(seed)
@@ -63,7 +66,7 @@ def random_knowledge(rng: np.random.Generator) -> Knowledge:
     return Knowledge.from_sets(sets, terms=names, weights=weights, priors=priors)
 
 
-def read_together(table: CodedTable, name: str) -> tuple[list[set[int]], Knowledge]:
+def read_together(table: Records, name: str) -> tuple[list[set[int]], Knowledge]:
     """The terms of every record in all columns that share the knowledge of one."""
     knowledge = table.terms[name].knowledge
     joint: list[set[int]] = [set() for _ in range(table.n)]
@@ -91,7 +94,7 @@ def class_belief(
     return [sum((belief[label] for belief in told), Fraction(0)) / len(told) for label in range(labels)]
 
 
-def terms_satisfy(table: CodedTable, members: Sequence[int], model: Model) -> bool:
+def terms_satisfy(table: Records, members: Sequence[int], model: Model) -> bool:
     """Whether the class of these records meets one requirement on terms, from the formulas."""
     given = model.parameters()
     for name in model.on:
@@ -119,7 +122,7 @@ def terms_satisfy(table: CodedTable, members: Sequence[int], model: Model) -> bo
     return True
 
 
-def all_satisfied(table: CodedTable, members: Sequence[int], requirements: Sequence[Model]) -> bool:
+def all_satisfied(table: Records, members: Sequence[int], requirements: Sequence[Model]) -> bool:
     """Every requirement, on values or on terms."""
     about = [model for model in requirements if model.about == "terms"]
     rest = [model for model in requirements if model.about != "terms"]

@@ -15,8 +15,9 @@ import pytest
 import noren as nr
 from noren.io.source import open_source
 from noren.models.base import Evidence
-from noren.pipeline.foreign import QUASI, Foreign, read_foreign, verify_table
+from noren.pipeline.foreign import QUASI, read_foreign, verify_table
 from noren.pipeline.measure import measure
+from noren.release.published import Published
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from tests.peers.peer import data, needs_data
@@ -28,13 +29,12 @@ ROWS = 30_162
 ROLES = dict.fromkeys(KEYS, Role.QUASI_IDENTIFIER) | {"occupation": Role.SENSITIVE}
 
 
-def sizes(foreign: Foreign) -> list[int]:
+def sizes(foreign: Published) -> list[int]:
     """Records of every class."""
-    columns = {entry.name: entry.published for entry in foreign.entries}
-    keys = [entry for entry in foreign.entries if entry.role in QUASI]
-    classes = Evidence(columns, {}).classes(None, [entry.name for entry in keys])
-    for number, batch in enumerate(foreign.store.batches(keys)):
-        classes.observe(number, batch)
+    keys = [column.name for column in foreign.statements if column.role in QUASI]
+    classes = Evidence(foreign.by_name, {}).classes(None, keys)
+    for batch in foreign.batches(keys):
+        classes.observe(batch)
     found: list[int] = classes.table().n.tolist()
     return found
 

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.audit.bayes import Table, _knowledge
 from noren.audit.bounds import wilson
 from noren.audit.cutting import Cut, learn
+from noren.audit.knows import Attacked, knowledge_of
 from noren.audit.sets import Sets, believe, constant
 from noren.audit.weak import truths
+from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.models import FrequencyLDiversity
-from noren.models.base import PublishedColumn
+from tests.unit.audit_world import drawn, secret
 
 
 def set_probability(design: DecoyDesign, published: frozenset[int], value: int) -> Fraction:
@@ -44,7 +45,7 @@ def shares(draw, *shape: int) -> np.ndarray:
 
 
 def named(name: str, design: DecoyDesign, codes: list[tuple[int, ...]]) -> Sets:
-    return Sets(name, design, tuple(map(str, range(design.d))), np.array(codes))
+    return Sets(drawn(name, design), SetCells.from_codes(design.d, np.array(codes)))
 
 
 @given(st.data())
@@ -78,14 +79,14 @@ def test_two_columns_and_an_exact_one_by_enumeration(data) -> None:
     with_exact = shares(data.draw, mine.d, exact)
     with_exact *= (joint.sum(axis=1) / with_exact.sum(axis=1))[:, None]  # the same overall distribution
     lines = [(a, b, x) for a in all_sets(mine) for b in all_sets(other) for x in range(exact)]
-    table = Table(
+    table = Attacked(
         {"x": named("x", mine, [a for a, _, _ in lines]), "y": named("y", other, [b for _, b, _ in lines])},
         {"z": np.array([x for _, _, x in lines])},
         lambda names: {1: joint.sum(axis=1), 2: with_exact if names[-1] == "z" else joint}[len(names)],
         shrink=0.0,
     )
     found = {
-        one.name: believe(len(lines), mine.d, one.prior, one.evidence) for one in _knowledge(table, "x", ("z",), "y")
+        one.name: believe(len(lines), mine.d, one.prior, one.evidence) for one in knowledge_of(table, "x", ("z",), "y")
     }
     assert list(found) == ["overall", "given", "beside", "together"]
     for row, (a, b, x) in enumerate(lines[:60]):
@@ -113,7 +114,7 @@ def test_minimality_by_enumeration(data) -> None:
             kept.append([count / size for count, size in zip(counts, sizes, strict=True)])
     cut = Cut(np.zeros(n, int), part, np.array(values), 3)
     draws = 3_000
-    found = learn(cut, [FrequencyLDiversity(on="x", l=2)], PublishedColumn("x", "value", 3), np.zeros(0), draws)
+    found = learn(cut, [FrequencyLDiversity(on="x", l=2)], secret("exact", 3), np.zeros(0), draws)
     if not kept:
         assert not found.settled.any()
         return

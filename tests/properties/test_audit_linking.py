@@ -204,8 +204,8 @@ def test_a_release_is_attacked_as_the_formulas_say(lines, k, refined) -> None:
             "signs": nr.quasi_sensitive(knowledge=KNOWN),
             "label": nr.identifier(),
         },
-        require=[nr.KAnonymity(k=k), nr.QSDiversity(on="signs", c=1.5, l=2)],
-        method=nr.Suppress(generalise={"name": "mondrian", "refinement": 2 if refined else 0}, nodes=2000),
+        require=[nr.models.KAnonymity(k=k), nr.models.QSDiversity(on="signs", c=1.5, l=2)],
+        method=nr.methods.Suppress(generalise={"name": "mondrian", "refinement": 2 if refined else 0}, nodes=2000),
     )
     release = nr.anonymize(people, policy)
     (found,) = attack(release, original=people, policy=policy, truth="label", k=k, l=2)
@@ -220,12 +220,11 @@ def test_a_release_is_attacked_as_the_formulas_say(lines, k, refined) -> None:
     shown = release.frame()
     covers = []
     for name in ("age", "sex"):
-        entry = release.manifest.column(name)
-        inside = (
-            {label: {entry.values[c] for a, b in runs for c in range(a, b)} for label, runs in entry.nodes}
-            if entry.form == "node"
-            else {value: {value} for value in entry.values}
-        )
+        one = release.column(name)
+        inside = {value: {value} for value in one.domain.values}
+        if one.nodes is not None:
+            pairs = zip(one.nodes.labels, one.nodes.runs, strict=True)
+            inside = {label: {one.domain.values[c] for a, b in runs for c in range(a, b)} for label, runs in pairs}
         covers.append([inside[str(cell)] for cell in shown[name].to_list()])
     signs = shown["signs"].to_list()
     mine = found.scenario("release").frame

@@ -16,15 +16,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noren.cells import GroupCells, GroupTable, NodeCells, OpenCells, ValueCells, take
-from noren.models import MODELS, Evidence, KAnonymity, PublishedColumn, SemanticDiversity, Verdict
-from noren.models.base import CLASS_FORMS, Model
+from noren.cells import CodeCells, GroupTable, OpenCells, Statement, take
+from noren.models import MODELS, Evidence, KAnonymity, SemanticDiversity, Verdict
+from noren.models.base import Model
 from noren.models.class_check import ClassModel
 from noren.models.classes import Histograms, summed
+from noren.models.judgement import Judgement
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
 from tests.oracles import classes as oracle
+from tests.statements import exact_column, group_column, member_column, node_column, open_column
 
 LEVELS = {
     2: (("a", "b"), ("*", "*")),
@@ -67,6 +69,8 @@ def options_of(name: str, d: int) -> st.SearchStrategy[dict[str, Any]]:
     return OPTIONS[name].map(lambda given: given | {"e": min(given["e"], deepest)} if "e" in given else given)
 
 
+CLASSES = [exact_column, node_column, group_column]
+"""The forms in which a secret can be judged class by class."""
 CLASSWISE = [name for name, kind in MODELS.items() if issubclass(kind, ClassModel)]
 
 
@@ -74,7 +78,7 @@ CLASSWISE = [name for name, kind in MODELS.items() if issubclass(kind, ClassMode
 class Made:
     """A release, and for the oracle each record's class and possible values."""
 
-    columns: dict[str, PublishedColumn]
+    columns: dict[str, Statement]
     batch: dict[str, Any]
     keys: list[Any]
     cells: list[tuple[int, ...]]
@@ -82,7 +86,7 @@ class Made:
 
 
 @st.composite
-def releases(draw: st.DrawFn, form: str) -> Made:
+def releases(draw: st.DrawFn, make: Any) -> Made:
     """A few records: a number, an age in general values and a free text beside a secret in one of three forms."""
     d, n = draw(st.integers(2, 5)), draw(st.integers(1, 14))
 
@@ -94,55 +98,52 @@ def releases(draw: st.DrawFn, form: str) -> Made:
     keys: list[Any] = list(zip(number, age, text, strict=True))
     quasi = Role.QUASI_IDENTIFIER
     columns = {
-        "number": PublishedColumn("number", "value", 2, role=quasi),
-        "age": PublishedColumn("age", "node", 3, role=Role.SENSITIVE_QUASI_IDENTIFIER, nodes=ages),
-        "text": PublishedColumn("text", "open", 0, role=quasi),
-        "other": PublishedColumn("other", "value", 9, role=Role.PLAIN),
+        "number": exact_column("number", 2, role=quasi),
+        "age": node_column("age", 3, role=Role.SENSITIVE_QUASI_IDENTIFIER, nodes=ages),
+        "text": open_column("text", 0, role=quasi),
+        "other": exact_column("other", 9, role=Role.PLAIN),
     }
     batch: dict[str, Any] = {
-        "number": ValueCells(2, np.array(number, np.uint8)),
-        "age": NodeCells(3, np.array(age, np.uint8)),
+        "number": CodeCells(2, np.array(number, np.uint8)),
+        "age": CodeCells(3, np.array(age, np.uint8)),
         "text": OpenCells(pa.array(text, pa.string())),
     }
     common: dict[str, Any] = {"role": Role.SENSITIVE, "hierarchy": tree}
-    if form == "node":
+    if make is node_column:
         nodes = tree_of(tree).nodes
         codes = column(len(nodes) - 1)
-        columns["x"] = PublishedColumn("x", "node", d, nodes=nodes, **common)
-        batch["x"] = NodeCells(len(nodes), np.array(codes, np.uint16))
+        columns["x"] = node_column("x", d, nodes=nodes, **common)
+        batch["x"] = CodeCells(len(nodes), np.array(codes, np.uint16))
         cells = [tuple(nodes.members(code).tolist()) for code in codes]
         return Made(columns, batch, keys, cells, d)
     codes = column(d - 1)
     cells = [(code,) for code in codes]
-    if form == "value":
-        columns["x"] = PublishedColumn("x", "value", d, **common)
-        batch["x"] = ValueCells(d, np.array(codes, np.uint8))
+    if make is exact_column:
+        columns["x"] = exact_column("x", d, **common)
+        batch["x"] = CodeCells(d, np.array(codes, np.uint8))
         return Made(columns, batch, keys, cells, d)
     group = column(3)
     table = GroupTable.from_codes(5, d, np.array(group), np.array(codes))
-    columns["x"] = PublishedColumn("x", "group", d, groups=table, **common)
-    batch["x"] = GroupCells(5, np.array(group, np.uint8))
+    columns["x"] = group_column("x", d, groups=table, **common)
+    batch["x"] = CodeCells(5, np.array(group, np.uint8))
     return Made(columns, batch, group, cells, d)
 
 
 def judged(models: list[Model], made: Made, cuts: list[int]) -> list[Verdict]:
-    """All models on one Evidence, with the release cut into batches."""
-    evidence = Evidence(made.columns, {})
-    checks = [check for model in models for check in model.checks(evidence)]
+    """All models in one judgement, with the release cut into batches."""
+    judgement = Judgement.of(made.columns, models)
     edges = [0, *sorted(cuts), len(made.keys)]
     for begin, end in pairwise(edges):
-        batch = take(made.batch, slice(begin, end))
-        for check in checks:
-            check.observe_batch(batch)
-    return [check.verdict() for check in checks]
+        judgement.observe(take(made.batch, slice(begin, end)))
+    return judgement.verdicts()
 
 
-@pytest.mark.parametrize("form", CLASS_FORMS)
+@pytest.mark.parametrize("make", CLASSES)
 @pytest.mark.parametrize("name", CLASSWISE)
 @settings(max_examples=20, deadline=None)
 @given(st.data())
-def test_verdicts_against_the_definition(name: str, form: str, data: st.DataObject) -> None:
-    made = data.draw(releases(form))
+def test_verdicts_against_the_definition(name: str, make: Any, data: st.DataObject) -> None:
+    made = data.draw(releases(make))
     options = data.draw(options_of(name, made.d))
     q = oracle.induced(made.cells, made.d)
     levels = Hierarchy(LEVELS[made.d]).levels
@@ -167,7 +168,7 @@ def test_verdicts_against_the_definition(name: str, form: str, data: st.DataObje
 
 
 @settings(max_examples=40, deadline=None)
-@given(releases("node"), st.integers(2, 4), st.data())
+@given(releases(node_column), st.integers(2, 4), st.data())
 def test_weights_divide_generalised_records(made: Made, l: int, data: st.DataObject) -> None:
     weights = data.draw(st.dictionaries(st.sampled_from("abcde"), st.integers(1, 5), min_size=1))
     labels = LEVELS[made.d][0]
@@ -181,7 +182,7 @@ def test_weights_divide_generalised_records(made: Made, l: int, data: st.DataObj
 
 
 @settings(max_examples=30, deadline=None)
-@given(releases("value"), st.integers(2, 4), st.lists(st.integers(0, 14), max_size=4))
+@given(releases(exact_column), st.integers(2, 4), st.lists(st.integers(0, 14), max_size=4))
 def test_k_anonymity_counts_records(made: Made, k: int, cuts: list[int]) -> None:
     cuts = [min(cut, len(made.keys)) for cut in cuts]
     sizes = [len(cells) for cells in oracle.gathered(made.keys, made.cells).values()]
@@ -194,7 +195,7 @@ def test_k_anonymity_counts_records(made: Made, k: int, cuts: list[int]) -> None
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.sampled_from(CLASS_FORMS).flatmap(releases), st.lists(st.integers(0, 14), min_size=1, max_size=5), st.data())
+@given(st.sampled_from(CLASSES).flatmap(releases), st.lists(st.integers(0, 14), min_size=1, max_size=5), st.data())
 def test_batches_and_shared_classes_change_nothing(made: Made, cuts: list[int], data: st.DataObject) -> None:
     cuts = [min(cut, len(made.keys)) for cut in cuts]
     models = [MODELS[name](on="x", **data.draw(options_of(name, made.d))) for name in CLASSWISE]
@@ -226,7 +227,7 @@ def test_classes_put_together_satisfy_what_both_satisfy(name: str, rows: list[li
     assume(len(rows) > 1)
     d = len(rows[0])
     model = kind(on="x", **data.draw(options_of(name, d)))
-    column = PublishedColumn("x", "value", d, hierarchy=Hierarchy(LEVELS[d]))
+    column = exact_column("x", d, hierarchy=Hierarchy(LEVELS[d]))
     whole = np.array(rows).sum(axis=0) / np.array(rows).sum()
     both = [a + b for a, b in zip(rows[0], rows[1], strict=True)]
     _, (first, second, together) = model.judged(histograms([rows[0], rows[1], both]), column, whole)
@@ -240,15 +241,18 @@ far_sets = st.sampled_from([(0, 2), (0, 3), (1, 3), (2, 4), (0, 4), (1, 4)])
 @given(st.lists(far_sets, min_size=1, max_size=4), st.lists(far_sets, min_size=1, max_size=4))
 def test_shuffled_members_of_two_classes_put_together(first: list[tuple[int, int]], second: list[Any]) -> None:
     distances = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
-    column = PublishedColumn("x", "member", 5, distances=distances)
+    column = member_column("x", 5, distances=distances)
     for people in (first, second, first + second):
         check = SemanticDiversity(on="x", l=2, d=2).check(column, Evidence({"x": column}, {}))
-        check.observe_batch({"x": ValueCells(5, np.array(people, np.uint8).ravel())})
+        check.observe({"x": CodeCells(5, np.array(people, np.uint8).ravel())})
         assert check.verdict().holds is True
 
 
-def test_every_model_says_its_forms_and_whether_coarsening_preserves_it() -> None:
+WAYS = [name for name in vars(Model) if name.startswith("judge_")] + ["checks"]
+
+
+def test_every_model_judges_something_and_says_whether_coarsening_preserves_it() -> None:
     assert OPTIONS.keys() == set(CLASSWISE)
     for kind in MODELS.values():
-        assert kind.forms
+        assert any(getattr(kind, way) is not getattr(Model, way) for way in WAYS)
         assert kind.coarsening_preserves is True

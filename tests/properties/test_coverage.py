@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from noren.analysis.axes import Axis
-from noren.analysis.estimators import tabulate
-from noren.cells import SetCells, ValueCells
+from noren.analysis.tabulate import tabulate
+from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 
 
@@ -29,12 +29,12 @@ def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 def publish(rng, values, d, eta, p, **extra) -> Axis:
     if eta == 1 and p == 1:
-        return Axis("a", ValueCells(d, values), DecoyDesign.exact(d), **extra)
+        return Axis.exact("a", values, d, **extra)
     keys = rng.random((len(values), d))
     heads = np.flatnonzero(rng.random(len(values)) < p)
     keys[heads, values[heads]] = -1.0
     sets = np.argpartition(keys, eta - 1, axis=1)[:, :eta]
-    return Axis("a", SetCells.from_codes(d, sets), DecoyDesign(d=d, eta=eta, p=p), **extra)
+    return Axis.drawn("a", SetCells.from_codes(d, sets), DecoyDesign(d=d, eta=eta, p=p), **extra)
 
 
 def coverage(designs, repetitions, *, n=10_000, seed=0, groups=None, estimator="likelihood", population=False):
@@ -52,7 +52,7 @@ def coverage(designs, repetitions, *, n=10_000, seed=0, groups=None, estimator="
         axes = [publish(rng, v, *design, **e) for v, design, e in zip(values, designs, extra, strict=True)]
         truth = chances * n if population else np.bincount(flat, minlength=chances.size).reshape(shape).astype(float)
         for j, axis in enumerate(axes):
-            truth = axis.sum_groups(truth, j)
+            truth = axis.grouping.sum(truth, j)
         found = tabulate(axes, estimator, population=population)
         hits.append((found.low - 1e-6 <= truth) & (truth <= found.high + 1e-6))
         sources.append(found.interval)

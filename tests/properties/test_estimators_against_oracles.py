@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.analysis import intervals, tuples
-from noren.analysis.axes import Axis, prepare
-from noren.analysis.estimators import bayes_step, invert, tabulate, value_adding
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import bayes_step, invert, value_adding
+from noren.analysis.frame import prepare
+from noren.analysis.tabulate import tabulate
 from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from tests.oracles import estimators as oracle
@@ -35,7 +37,7 @@ def axes_of(designs, records, groups=None) -> list[Axis]:
     for j, (d, eta, p) in enumerate(designs):
         codes = np.array([sorted(record[j]) for record in records])
         extra = {} if groups is None else {"groups": groups[j], "n_groups": int(groups[j].max()) + 1}
-        out.append(Axis(f"a{j}", SetCells.from_codes(d, codes), DecoyDesign(d=d, eta=eta, p=p), **extra))
+        out.append(Axis.drawn(f"a{j}", SetCells.from_codes(d, codes), DecoyDesign(d=d, eta=eta, p=p), **extra))
     return out
 
 
@@ -52,8 +54,7 @@ def table_for(designs, seed: int = 3) -> np.ndarray:
 
 
 def em_pass(frame, x):
-    none = np.zeros(len(frame.tuples), np.int32)
-    return frame.tuples.em_pass(x, none, np.zeros(len(none)), 1.0)
+    return frame.tuples.em_pass(x)
 
 
 @pytest.fixture(params=[500_000, -1], ids=["serial", "threads"], scope="module", autouse=True)
@@ -170,7 +171,7 @@ def test_grouped_linear_is_the_sum_of_linear_cells(case):
     found = tabulate(axes_of(designs, records, groups), "linear")
     cells = tabulate(axes_of(designs, records), "linear").counts
     for j, axis in enumerate(axes_of(designs, records, groups)):
-        cells = axis.sum_groups(cells, j)
+        cells = axis.grouping.sum(cells, j)
     np.testing.assert_allclose(found.counts, cells, atol=1e-7)
 
 

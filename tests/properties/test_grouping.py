@@ -17,13 +17,13 @@ from noren.kernels.anatomy import anatomy_groups
 from noren.kernels.bucket_groups import best_cuts, diverse_groups, eligible_cap
 from noren.kernels.three_phase import three_phase
 from noren.methods.anatomy import Anatomy
-from noren.methods.base import CodedTable, GroupColumn, NodeColumn, RandomOrder, Recoding
 from noren.methods.hilbert import Hilbert, _losses
 from noren.methods.three_phase import ThreePhase
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.tau_l_diversity import TauLDiversity
 from noren.schema.hierarchy import Hierarchy
+from noren.table import Group, Plan, RandomOrder, Recode, Records
 from tests.oracles import grouping as oracle
 
 TREE = Hierarchy.from_tree({"ab": ["a", "b"], "cde": ["c", "d", "e"], "f": ["f"]})
@@ -131,7 +131,7 @@ def test_anatomy_groups(case: tuple[list[int], int], random) -> None:  # type: i
 
 
 @st.composite
-def tables(draw: st.DrawFn, most: int = 24) -> CodedTable:
+def tables(draw: st.DrawFn, most: int = 24) -> Records:
     n = draw(st.integers(1, most))
     column = lambda d: st.lists(st.integers(0, d - 1), min_size=n, max_size=n)  # noqa: E731
     quasi = {"tree": draw(column(6)), "number": draw(column(4)), "word": draw(column(3))}
@@ -144,15 +144,15 @@ def seeded(seed: int) -> RandomOrder:
     return np.random.default_rng(seed).permutation
 
 
-def published_classes(table: CodedTable, recoding: Recoding) -> list[list[int]]:
+def published_classes(table: Records, recoding: Plan) -> list[list[int]]:
     """Secrets of records that look alike, after checking that every node covers its record."""
     keep = np.ones(table.n, bool) if recoding.keep is None else recoding.keep
     rows: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
-    for name, column in recoding.columns.items():
-        assert isinstance(column, NodeColumn)
+    for name, column in recoding.recoded.items():
+        assert isinstance(column, Recode)
         assert column.nodes.covers(column.data, table.codes[name])[keep].all()
     for row in np.flatnonzero(keep):
-        key = tuple(int(column.data[row]) for column in recoding.columns.values())  # type: ignore[union-attr]
+        key = tuple(int(column.data[row]) for column in recoding.recoded.values())  # type: ignore[union-attr]
         rows[key].append(int(table.codes["secret"][row]))
     return list(rows.values())
 
@@ -160,7 +160,7 @@ def published_classes(table: CodedTable, recoding: Recoding) -> list[list[int]]:
 @pytest.mark.parametrize("method", [Hilbert, ThreePhase, lambda **o: ThreePhase(refine=False, **o)])
 @settings(max_examples=40)
 @given(table=tables(), l=st.integers(2, 4), k=st.integers(2, 6), drop=st.sampled_from([0.0, 0.3]))
-def test_classes_are_diverse_or_the_error_is_right(method, table: CodedTable, l: int, k: int, drop: float) -> None:  # type: ignore[no-untyped-def]
+def test_classes_are_diverse_or_the_error_is_right(method, table: Records, l: int, k: int, drop: float) -> None:  # type: ignore[no-untyped-def]
     required = [FrequencyLDiversity(on="secret", l=l), KAnonymity(k=k)]
     secrets = table.codes["secret"].tolist()
     possible = oracle.eligible(secrets, l) and table.n >= k
@@ -181,7 +181,7 @@ def test_classes_are_diverse_or_the_error_is_right(method, table: CodedTable, l:
 
 @settings(max_examples=40)
 @given(table=tables(), l=st.integers(2, 4), tau=st.sampled_from([0.5, 0.6, 0.8]))
-def test_other_models_by_the_smallest_l(table: CodedTable, l: int, tau: float) -> None:
+def test_other_models_by_the_smallest_l(table: Records, l: int, tau: float) -> None:
     secrets = table.codes["secret"].tolist()
     for method in (Hilbert(), ThreePhase()):
         try:
@@ -194,7 +194,7 @@ def test_other_models_by_the_smallest_l(table: CodedTable, l: int, tau: float) -
 
 @settings(max_examples=40)
 @given(table=tables(most=14), k=st.integers(2, 4))
-def test_cuts_have_the_least_loss(table: CodedTable, k: int) -> None:
+def test_cuts_have_the_least_loss(table: Records, k: int) -> None:
     assume(k <= table.n)
     facts = [table.columns[name] for name in table.quasi]
     codes = np.stack([table.codes[name] for name in table.quasi], axis=1)
@@ -227,16 +227,16 @@ def test_cuts_have_the_least_loss(table: CodedTable, k: int) -> None:
 
 @settings(max_examples=40)
 @given(table=tables(), l=st.integers(2, 4), drop=st.sampled_from([0.0, 0.4]))
-def test_anatomy_releases(table: CodedTable, l: int, drop: float) -> None:
+def test_anatomy_releases(table: Records, l: int, drop: float) -> None:
     possible = oracle.eligible(table.codes["secret"].tolist(), l)
     try:
         recoding = Anatomy(suppression=drop).recode(table, [FrequencyLDiversity(on="secret", l=l)], seeded(9))
     except RequirementNotMet:
         assert not possible
         return
-    column = recoding.columns["secret"]
-    assert isinstance(column, GroupColumn)
-    assert set(recoding.columns) == {"secret"}
+    column = recoding.treatments["secret"]
+    assert isinstance(column, Group)
+    assert set(recoding.treatments) == {"secret"}
     keep = np.ones(table.n, bool) if recoding.keep is None else recoding.keep
     assert (~keep).sum() <= drop * table.n
     assert (column.table.sizes >= l).all()

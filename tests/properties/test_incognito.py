@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,26 +11,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
-from noren.methods.base import CodedTable, ColumnFacts
 from noren.methods.incognito import Incognito
-from noren.methods.lattice_losses import LOSSES
-from noren.methods.lattice_search import best_full_domain
+from noren.methods.incognito.losses import LOSSES
+from noren.methods.incognito.search import best_full_domain
 from noren.methods.requirements import compiled
+from noren.models import MODELS
+from noren.models.base import Model
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Records
 from tests.oracles import incognito as oracle
 
 
+@dataclass(frozen=True)
 class Asked:
-    """A requirement as methods see it."""
+    """A requirement, and what the oracle must know of it."""
 
-    def __init__(self, model: str, column: int, given: dict[str, float]) -> None:
-        self.model, self.on = model, () if model == "k-anonymity" else (f"s{column}",)
-        self.column, self.given = column, given
+    name: str
+    column: int
+    given: dict[str, float]
 
-    def parameters(self) -> dict[str, float]:
-        return self.given
+    @property
+    def model(self) -> Model:
+        """Unchecked: strengths between those that a policy can ask for are searched for as well."""
+        on = () if self.name == "k-anonymity" else (f"s{self.column}",)
+        return MODELS[self.name].model_construct(on=on, **self.given)
 
 
 @st.composite
@@ -71,22 +79,25 @@ def worlds(draw: st.DrawFn) -> dict[str, Any]:
         d = len(tree.leaves)
         codes[f"q{i}"] = np.minimum(rng.exponential(spread, n).astype(int), d - 1)
         domain = Domain(tree.leaves, draw(st.sampled_from(["integer", "string"])), "data")
-        counts = np.bincount(codes[f"q{i}"], minlength=d)
-        columns[f"q{i}"] = ColumnFacts(f"q{i}", Role.QUASI_IDENTIFIER, domain, counts, hierarchy=tree)
+        columns[f"q{i}"] = Column(role=Role.QUASI_IDENTIFIER).met(f"q{i}", domain, hierarchy=tree)
     sensitive = draw(st.integers(1, 2))
     for j in range(sensitive):
         values, codes[f"s{j}"] = np.unique(rng.integers(0, 4, n), return_inverse=True)
         domain = Domain(tuple(map(str, values.tolist())))
-        columns[f"s{j}"] = ColumnFacts(f"s{j}", Role.SENSITIVE, domain, np.bincount(codes[f"s{j}"]))
+        columns[f"s{j}"] = Column(role=Role.SENSITIVE).met(f"s{j}", domain)
     asked = draw(st.lists(requirements(sensitive), min_size=1, max_size=2))
-    return {"table": CodedTable(n, columns, codes), "trees": trees, "asked": asked, "sensitive": sensitive}
+    return {"table": Records(n, columns, codes), "trees": trees, "asked": asked, "sensitive": sensitive}
+
+
+def models(world: dict[str, Any]) -> list[Model]:
+    return [one.model for one in world["asked"]]
 
 
 def told(world: dict[str, Any]) -> tuple[list[list[int]], list[list[int]], list[oracle.Test]]:
     table = world["table"]
     rows = np.stack([table.codes[name] for name in table.quasi], axis=1).tolist()
     secrets = np.stack([table.codes[name] for name in table.sensitive], axis=1).tolist()
-    tests = [oracle.requirement(one.model, one.column, **one.given) for one in world["asked"]]
+    tests = [oracle.requirement(one.name, one.column, **one.given) for one in world["asked"]]
     return rows, secrets, tests
 
 
@@ -104,7 +115,7 @@ def test_no_level_vector_is_better(loss: str, world: dict[str, Any], suppression
     limit = int(suppression * table.n + 1e-9)
     expected = oracle.best(loss, trees, rows, secrets, tests, limit, weights, numbers)
     try:
-        found = best_full_domain(table, compiled(table, world["asked"]), loss, suppression, {"q0": weight})
+        found = best_full_domain(table, compiled(table, models(world)), loss, suppression, {"q0": weight})
     except RequirementNotMet:
         assert expected is None
         return
@@ -127,16 +138,16 @@ def test_a_recoding_publishes_nodes_that_cover_and_classes_that_hold(world: dict
     table = world["table"]
     _, secrets, tests = told(world)
     try:
-        recoding = Incognito(suppression=suppression).recode(table, world["asked"], np.arange)
+        recoding = Incognito(suppression=suppression).recode(table, models(world), np.arange)
     except RequirementNotMet:
         return
     keep = np.ones(table.n, bool) if recoding.keep is None else recoding.keep
-    assert set(recoding.columns) == set(table.quasi)
-    for name, column in recoding.columns.items():
+    assert set(recoding.treatments) == set(table.quasi)
+    for name, column in recoding.recoded.items():
         assert column.nodes.covers(column.data, table.codes[name]).all()
     published: dict[tuple[int, ...], list[list[int]]] = {}
     for record in np.flatnonzero(keep).tolist():
-        key = tuple(int(recoding.columns[name].data[record]) for name in table.quasi)
+        key = tuple(int(recoding.treatments[name].data[record]) for name in table.quasi)
         published.setdefault(key, []).append(secrets[record])
     assert published
     assert all(test(members) for members in published.values() for test in tests)

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import noren as nr
-from noren.pipeline.measure import MOST_L, Measures, measure
+from noren.models.recursive_cl_diversity import MOST_L
+from noren.pipeline.measure import Measures, measure
 from tests.oracles import measure as oracle
 
 KEYS = ["*", "20-29", "[20, 30[", "漢字", "(missing)", None, " x"]
@@ -84,7 +85,7 @@ def test_two_secrets_with_missing_cells(rows: list[dict[str, Any]], mark: str | 
     quasi = ["age", "place"]
     left = oracle.kept(rows, quasi, mark)
     if not left:
-        with pytest.raises(nr.DataError, match="every record was dropped"):
+        with pytest.raises(nr.errors.DataError, match="every record was dropped"):
             measure(frame(rows), quasi=quasi, sensitive=["illness", "pay"], suppressed=mark)
         return
     found = measure(frame(rows), quasi=quasi, sensitive=["illness", "pay"], suppressed=mark)
@@ -108,9 +109,9 @@ def test_secrets_that_may_be_known_of_each_other(rows: list[dict[str, Any]]) -> 
 
 
 def policy(**options: Any) -> nr.Policy:
-    rules = [nr.DistinctLDiversity(on="illness", l=2)]
+    rules = [nr.models.DistinctLDiversity(on="illness", l=2)]
     roles = {"age": nr.quasi_identifier(), "place": nr.quasi_identifier(), "illness": nr.sensitive(**options)}
-    return nr.Policy(attributes=roles, require=rules, method=nr.Mondrian())
+    return nr.Policy(attributes=roles, require=rules, method=nr.methods.Mondrian())
 
 
 @settings(max_examples=40)

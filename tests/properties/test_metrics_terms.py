@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from noren.cells import TermCells
 from noren.errors import QueryError
 from noren.metrics.general import GeneralColumn, GeneralTable
-from noren.metrics.terms import (
+from noren.metrics.term_losses import (
     belief_change,
     estimated_term_counts,
     joint_terms,
@@ -19,10 +19,12 @@ from noren.metrics.terms import (
     term_workload,
     true_term_counts,
 )
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.table import Recode
 
 TERMS = 6
 KNOWN = 4
@@ -135,7 +137,9 @@ def released(draw) -> tuple[GeneralTable, list[dict[str, tuple[int, ...]]], dict
         nodes = Nodes.from_members(d, [str(m) for m in distinct], distinct)
         domain = Domain(tuple(str(v) for v in range(d)), "integer" if name == "age" else "string")
         data = np.array([distinct.index(m) for m in members])
-        columns[name] = GeneralColumn(name, Role.QUASI_IDENTIFIER, domain, np.array(truth), nodes=nodes, data=data)
+        columns[name] = GeneralColumn(
+            Column(role=Role.QUASI_IDENTIFIER).met(name, domain), np.array(truth), Recode(nodes, data)
+        )
         for i, cell in enumerate(members):
             shown[i][name] = cell
     had = {name: draw(st.lists(sets, min_size=n, max_size=n)) for name in ("signs", "drugs")}

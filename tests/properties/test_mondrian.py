@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
-from noren.methods.base import CodedTable, NodeColumn, Recoding
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian_classes import classes_of
+from noren.methods.mondrian.classes import classes_of
 from noren.models import MODELS
 from noren.models.base import Model
+from noren.table import Plan, Recode, Records
 from tests.oracles.mondrian import cuts, published_loss, satisfies, small_table
 
 CHOICES: tuple[tuple[str, dict[str, float | str]], ...] = (
@@ -48,13 +48,13 @@ def members_of(keys: np.ndarray) -> list[list[int]]:
     return [np.flatnonzero(keys == key).tolist() for key in np.unique(keys) if key >= 0]
 
 
-def published(recoding: Recoding, keep: np.ndarray) -> np.ndarray:
+def published(recoding: Plan, keep: np.ndarray) -> np.ndarray:
     """Records that publish the same nodes share a number; dropped ones have -1."""
-    nodes = np.stack([column.data for column in recoding.columns.values()], axis=1)
+    nodes = np.stack([column.data for column in recoding.recoded.values()], axis=1)
     return np.where(keep, np.unique(nodes, axis=0, return_inverse=True)[1].ravel(), -1)
 
 
-def loss(table: CodedTable, classes: Sequence[Sequence[int]]) -> float:
+def loss(table: Records, classes: Sequence[Sequence[int]]) -> float:
     """Summed over records; a dropped record loses as much as possible."""
     kept = sum(len(members) for members in classes)
     inside = sum(len(members) * published_loss(table, name, members) for members in classes for name in table.quasi)
@@ -86,8 +86,8 @@ def test_every_class_meets_every_requirement_and_covers_its_records(
     assert (~keep).sum() <= suppression * n
     for members in members_of(published(recoding, keep)):
         assert satisfies(table, members, requirements)
-    for name, column in recoding.columns.items():
-        assert isinstance(column, NodeColumn)
+    for name, column in recoding.recoded.items():
+        assert isinstance(column, Recode)
         assert column.nodes.covers(column.data[keep], table.codes[name][keep]).all()
 
 

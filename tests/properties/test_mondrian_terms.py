@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
-from noren.kernels.term_rules import terms_hold
+from noren.kernels.mondrian.term_rules import terms_hold
 from noren.methods.mondrian import Mondrian, unreachable
-from noren.methods.mondrian_classes import classes_of
-from noren.methods.mondrian_terms import term_rules
+from noren.methods.mondrian.classes import classes_of
+from noren.methods.mondrian.terms import term_rules
 from noren.models import MODELS
 from noren.models.base import Model
 from tests.oracles.mondrian import cuts
@@ -81,9 +81,9 @@ def test_every_class_meets_every_requirement(
             method.recode(table, requirements, order)
         return
     recoding = method.recode(table, requirements, order)
-    assert not recoding.terms
+    assert not recoding.omitted
     keep = np.ones(n, bool) if recoding.keep is None else recoding.keep
-    nodes = np.stack([column.data for column in recoding.columns.values()], axis=1)
+    nodes = np.stack([column.data for column in recoding.recoded.values()], axis=1)
     published = np.where(keep, np.unique(nodes, axis=0, return_inverse=True)[1].ravel(), -1)
     for members in members_of(published):
         assert all_satisfied(table, members, requirements)

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from noren.analysis.axes import Axis
-from noren.analysis.estimators import tabulate
-from noren.analysis.semantic import tabulate_records
-from noren.cells import SetCells, ValueCells
+from noren.analysis.tabulate import tabulate
+from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.secret import Keystream, Secret
@@ -31,7 +30,7 @@ def ranks(F: int) -> np.ndarray:
 
 
 def sets(design: SemanticDesign, codes: np.ndarray, **extra) -> Axis:
-    return Axis("level", design.draw(codes, sets.stream, attribute="level"), design, **extra)
+    return Axis.drawn("level", design.draw(codes, sets.stream, attribute="level"), design, **extra)
 
 
 def held(found, truth) -> float:
@@ -56,7 +55,7 @@ def test_a_semantic_column_by_an_exact_one(estimator):
     sex = (rng.random(len(codes)) < 0.3 + 0.03 * codes).astype(np.int64)
     truth = np.zeros((2, 14))
     np.add.at(truth, (sex, codes), 1)
-    qid = Axis("sex", ValueCells(2, sex), DecoyDesign.exact(2))
+    qid = Axis.exact("sex", sex, 2)
     shares = [held(tabulate([qid, sets(design, codes)], estimator), truth) for _ in range(60)]
     assert 0.93 <= np.mean(shares) <= 0.97
 
@@ -88,8 +87,8 @@ def test_groups_and_the_record_form():
     for _ in range(250):
         axis = sets(design, codes, groups=groups)
         shares["sets"].append(held(tabulate([axis]), truth))
-        rows = ValueCells(14, axis.cells.codes(3).ravel())
-        shares["records"].append(held(tabulate_records([], rows, design, axis_groups=groups), truth))
+        rows = Axis.shuffled("level", axis.cells.codes(3).ravel(), design, groups)
+        shares["records"].append(held(tabulate([rows]), truth))
     assert 0.93 <= np.mean(shares["sets"]) <= 0.975
     assert 0.93 <= np.mean(shares["records"]) <= 0.975
 
@@ -124,4 +123,6 @@ def plain(rng, values, d, eta, p) -> Axis:
     keys = rng.random((len(values), d))
     heads = np.flatnonzero(rng.random(len(values)) < p)
     keys[heads, values[heads]] = -1.0
-    return Axis("plain", SetCells.from_codes(d, np.argsort(keys, axis=1)[:, :eta]), DecoyDesign(d=d, eta=eta, p=p))
+    return Axis.drawn(
+        "plain", SetCells.from_codes(d, np.argsort(keys, axis=1)[:, :eta]), DecoyDesign(d=d, eta=eta, p=p)
+    )

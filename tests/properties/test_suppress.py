@@ -96,7 +96,7 @@ def test_releases_are_true_and_safe(
     k = min(k, len(rows))
     try:
         made = run(original, policy(world, demand, k=k, infeasible=how, suppression=0.4 if how == "drop" else 0.0))
-    except nr.RequirementNotMet:
+    except nr.errors.RequirementNotMet:
         if how == "merge":
             everybody = [own for _, own in rows]
             assert not demand.met(world, [()] * len(rows), world.alpha(everybody)), "without terms, it would do"
@@ -124,7 +124,7 @@ def test_costs_are_those_of_brute_force(world: World, demand: Demand, rows: list
     rules = policy(world, demand, infeasible="refuse")
     if any(cost is None for _, cost in wanted):
         count = sum(cost is None for _, cost in wanted)
-        with pytest.raises(nr.RequirementNotMet, match=f"{count} of {len(wanted)} groups"):
+        with pytest.raises(nr.errors.RequirementNotMet, match=f"{count} of {len(wanted)} groups"):
             run(table(rows), rules)
         return
     (figures,) = run(table(rows), rules).facts.terms

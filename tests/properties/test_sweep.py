@@ -11,22 +11,23 @@ from hypothesis import strategies as st
 
 from noren.errors import PolicyError, RequirementNotMet
 from noren.kernels.hilbert import hilbert_bits, hilbert_index, stretched
-from noren.kernels.sweep_select import select_base, select_general
-from noren.methods import sweep_bounds
-from noren.methods.base import CodedTable, ColumnFacts, NodeColumn, Recoding
+from noren.kernels.sweep.select import Room, Tally, select_base, select_general
 from noren.methods.sweep import Run, Sweep
-from noren.methods.sweep_bounds import Bound, bounds_of
-from noren.methods.sweep_levels import level_vectors
+from noren.methods.sweep import bounds as sweep_bounds
+from noren.methods.sweep.bounds import Bound, bounds_of
+from noren.methods.sweep.levels import level_vectors
 from noren.models.base import Model
 from noren.models.distinct_l_diversity import DistinctLDiversity
 from noren.models.entropy_l_diversity import EntropyLDiversity
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.tau_l_diversity import TauLDiversity
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
+from noren.table import Plan, Recode, Records
 from tests.oracles import sweep as oracle
 
 
@@ -42,16 +43,15 @@ def trees(draw: st.DrawFn, leaves: int, name: str = "v") -> Hierarchy:
     return Hierarchy(tuple(levels))
 
 
-def coded(quasi: list[Hierarchy], rows: np.ndarray, secrets: list[Hierarchy], values: np.ndarray) -> CodedTable:
+def coded(quasi: list[Hierarchy], rows: np.ndarray, secrets: list[Hierarchy], values: np.ndarray) -> Records:
     columns, codes = {}, {}
     listed = [*zip(quasi, rows.T, strict=True), *zip(secrets, values.T, strict=True)]
     for j, (tree, column) in enumerate(listed):
         role = Role.QUASI_IDENTIFIER if j < len(quasi) else Role.SENSITIVE
         name = f"q{j}" if j < len(quasi) else f"s{j - len(quasi)}"
-        counts = np.bincount(column, minlength=len(tree.leaves))
-        columns[name] = ColumnFacts(name, role, Domain(tree.leaves), counts, hierarchy=tree)
+        columns[name] = Column(role=role).met(name, Domain(tree.leaves), hierarchy=tree)
         codes[name] = column.astype(np.int64)
-    return CodedTable(len(rows), columns, codes)
+    return Records(len(rows), columns, codes)
 
 
 @st.composite
@@ -68,7 +68,7 @@ def requirements(draw: st.DrawFn, name: str, values: int, labels: tuple[str, ...
 
 
 @st.composite
-def tables(draw: st.DrawFn, columns: int, distinct: bool) -> tuple[CodedTable, list[Model]]:
+def tables(draw: st.DrawFn, columns: int, distinct: bool) -> tuple[Records, list[Model]]:
     sizes = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3))
     quasi = [draw(trees(size)) for size in sizes]
     everything = np.array(list(itertools.product(*map(range, sizes))))
@@ -89,30 +89,30 @@ def tables(draw: st.DrawFn, columns: int, distinct: bool) -> tuple[CodedTable, l
     return coded(quasi, rows, secrets, np.stack(values, axis=1)), models
 
 
-def orders(table: CodedTable, seed: int) -> np.ndarray:
+def orders(table: Records, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).permutation(table.n)
 
 
-def twin(table: CodedTable, bound: Bound) -> oracle.Column:
-    tree = table.columns[bound.name].hierarchy
+def twin(table: Records, bound: Bound) -> oracle.Column:
+    tree = table.columns[bound.name].tree
     assert tree is not None
     weights = [int(w) for w in bound.weights]
     return oracle.Column(table.codes[bound.name].tolist(), tree.levels, weights, bound.psi.tolist(), bound.least)
 
 
-def members(column: NodeColumn) -> list[frozenset[int]]:
+def members(column: Recode) -> list[frozenset[int]]:
     return [frozenset(column.nodes.members(int(i)).tolist()) for i in column.data]
 
 
-def published(recoding: Recoding, table: CodedTable, name: str) -> list[frozenset[int]]:
-    if name in recoding.columns:
-        return members(recoding.columns[name])  # type: ignore[arg-type]
+def published(recoding: Plan, table: Records, name: str) -> list[frozenset[int]]:
+    if name in recoding.treatments:
+        return members(recoding.treatments[name])  # type: ignore[arg-type]
     return [frozenset([int(code)]) for code in table.codes[name]]
 
 
 @settings(max_examples=150)
 @given(st.integers(1, 2).flatmap(lambda columns: tables(columns, distinct=True)), st.integers(0, 99), st.integers(1, 4))
-def test_equals_the_literal_algorithm(drawn: tuple[CodedTable, list[Model]], seed: int, size: int) -> None:
+def test_equals_the_literal_algorithm(drawn: tuple[Records, list[Model]], seed: int, size: int) -> None:
     table, models = drawn
     if not models:
         return
@@ -120,7 +120,7 @@ def test_equals_the_literal_algorithm(drawn: tuple[CodedTable, list[Model]], see
     twins = [twin(table, bound) for bound in bounds]
     priority = orders(table, seed)
     wanted = [*models, KAnonymity(k=size)] if size > 1 else models
-    quasi = [table.columns[name].hierarchy.levels for name in table.quasi]  # type: ignore[union-attr]
+    quasi = [table.columns[name].tree.levels for name in table.quasi]  # type: ignore[union-attr]
     rows = [[int(table.codes[name][i]) for name in table.quasi] for i in range(table.n)]
     try:
         nodes, secrets, classes = oracle.sweep(rows, quasi, twins, priority.tolist(), size)
@@ -137,7 +137,7 @@ def test_equals_the_literal_algorithm(drawn: tuple[CodedTable, list[Model]], see
     for bound, mine in zip(bounds, secrets, strict=True):
         assert published(recoding, table, bound.name) == mine
     run = Run.of(
-        table, table.quasi, [table.columns[q].hierarchy for q in table.quasi], bounds, lambda n: priority  # type: ignore[misc]
+        table, table.quasi, [table.columns[q].tree for q in table.quasi], bounds, lambda n: priority  # type: ignore[misc]
     )  # fmt: skip
     run.sweep(size)
     found = {tuple(np.flatnonzero(run.classes == c).tolist()) for c in np.unique(run.classes)}
@@ -153,7 +153,7 @@ def test_equals_the_literal_algorithm(drawn: tuple[CodedTable, list[Model]], see
     st.sampled_from([None, 5]),
 )
 def test_what_is_published_meets_the_requirement(
-    drawn: tuple[CodedTable, list[Model]], seed: int, size: int, suppression: float, chunk: int | None
+    drawn: tuple[Records, list[Model]], seed: int, size: int, suppression: float, chunk: int | None
 ) -> None:
     """Every class holds, covers the truth, and no more is dropped than allowed."""
     table, models = drawn
@@ -200,7 +200,7 @@ def test_bisection_on_a_cap_equals_removal_one_by_one(counts: list[int], seed: i
     swept = np.zeros(len(counts), np.int64)
     touched = rng.permutation(present)
     ranked = np.empty(len(counts), np.int64)
-    gone = select_base(np.array(counts), swept, touched, len(touched), sum(counts), np.array(psi), ranked)
+    gone = select_base(Tally(np.array(counts), swept, touched), len(touched), sum(counts), np.array(psi), ranked)
     assert (np.array(counts) - swept).tolist() == naive
     assert gone == sum(counts) - sum(naive)
 
@@ -231,10 +231,9 @@ def test_sweeping_in_bulk_equals_removal_one_by_one(hierarchy: Hierarchy, seed: 
     touched = np.flatnonzero(counts)
     if not len(touched):
         return
-    state = (np.zeros(7), np.empty(7, np.int64), np.empty(7))
-    found = select_general(
-        counts.copy(), swept, touched, len(touched), counts.sum(), bound.alone, limit, *state
-    )  # fmt: skip
+    room = Room(np.zeros(7), np.empty(7, np.int64), np.empty(7), np.zeros(len(counts), np.int64))
+    tally = Tally(counts.copy(), swept, touched)
+    found = select_general(tally, len(touched), counts.sum(), bound.alone, limit, room)
     assert found == gone
     if gone < counts.sum():
         assert (counts - swept).tolist() == left
@@ -315,7 +314,7 @@ def test_quasi_identifiers_that_do_not_fit_one_key() -> None:
     assert results[0] == results[1]
 
 
-def small(n: int = 30) -> CodedTable:
+def small(n: int = 30) -> Records:
     rng = np.random.default_rng(2)
     return coded(
         [Hierarchy((tuple("abcd"),))] * 2, rng.integers(0, 4, (n, 2)), [Hierarchy((tuple("xyz"),))],

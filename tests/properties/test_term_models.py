@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from noren.cells import TermCells
 from noren.kernels import beliefs
-from noren.methods.term_beliefs import estimated_prior, measure_groups
+from noren.methods.suppress.beliefs import estimated_prior, measure_groups
 from noren.models.term_check import Beliefs
 from noren.schema.knowledge import Knowledge
 from tests.oracles.terms import World, moved, ratio, squared

@@ -54,9 +54,9 @@ def rows(draw: st.DrawFn) -> list[dict[str, Any]]:
 @st.composite
 def policies(draw: st.DrawFn) -> nr.Policy:
     on = draw(st.sampled_from([["signs"], ["signs", "past"]]))
-    terms: nr.QSDiversity | nr.QSCloseness = nr.QSCloseness(on=on, t=draw(st.sampled_from([0.3, 0.6, 0.9])))
+    terms: nr.models.Model = nr.models.QSCloseness(on=on, t=draw(st.sampled_from([0.3, 0.6, 0.9])))
     if draw(st.booleans()):
-        terms = nr.QSDiversity(on=on, c=draw(st.sampled_from([0.7, 1.0, 2.0])), l=draw(st.integers(2, 3)))
+        terms = nr.models.QSDiversity(on=on, c=draw(st.sampled_from([0.7, 1.0, 2.0])), l=draw(st.integers(2, 3)))
     past = {"role": "quasi-sensitive", "separator": ";", "knowledge": KNOWLEDGE}
     options = {"infeasible": draw(st.sampled_from(["merge", "drop"])), "suppression": draw(st.sampled_from([0, 0.5]))}
     return nr.Policy(
@@ -68,7 +68,7 @@ def policies(draw: st.DrawFn) -> nr.Policy:
             "past": past if "past" in on else "identifier",
         },
         require=[terms],
-        method=nr.Suppress(k=draw(st.integers(1, 4)), nodes=60, **options),
+        method=nr.methods.Suppress(k=draw(st.integers(1, 4)), nodes=60, **options),
     )
 
 
@@ -96,8 +96,7 @@ def conditions(draw: st.DrawFn, release: nr.Release) -> dict[str, Any]:
         modes = draw(st.sampled_from([("any",), ("all",), ("any", "all")]))
         out[name] = {mode: draw(several) for mode in modes}
     for name in draw(st.lists(st.sampled_from(["age", "town", "shift"]), unique=True)):
-        values = release.manifest.column(name).values
-        assert values is not None
+        values = release.column(name).domain.values
         out[name] = draw(st.lists(st.sampled_from(values), min_size=1, max_size=4, unique=True))
     return out
 
@@ -123,13 +122,13 @@ def spread(release: nr.Release, where: Mapping[str, Any]) -> tuple[float, float,
     """Estimate, least and most by going through the published table line by line."""
     meant: dict[str, dict[str, list[str]]] = {}
     for name in where:
-        entry = release.manifest.column(name)
-        assert entry.values is not None
-        if entry.form == "node":
-            runs = zip(entry.catalogue.labels, entry.catalogue.runs, strict=True)
-            meant[name] = {label: [entry.values[v] for a, b in pairs for v in range(a, b)] for label, pairs in runs}
+        statement = release.column(name)
+        values = statement.domain.values
+        if statement.nodes is not None:
+            runs = zip(statement.nodes.labels, statement.nodes.runs, strict=True)
+            meant[name] = {label: [values[v] for a, b in pairs for v in range(a, b)] for label, pairs in runs}
         else:
-            meant[name] = {value: [value] for value in entry.values}
+            meant[name] = {value: [value] for value in values}
     count, least, most = 0.0, 0, release.manifest.suppressed
     for row in release.frame().to_dicts():
         sure, share = True, 1.0

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
-from noren.methods import term_search
-from noren.methods.term_beliefs import TermRequirement, Unlinked, estimated_prior, measure_groups
-from noren.methods.term_search import Search, search_group, search_groups
+from noren.methods.suppress import search as term_search
+from noren.methods.suppress.beliefs import TermRequirement, Unlinked, estimated_prior, measure_groups
+from noren.methods.suppress.search import Search, search_group, search_groups
 from noren.schema.knowledge import Knowledge
 from tests.oracles import term_search as oracle
 

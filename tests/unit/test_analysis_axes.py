@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.analysis import axes as module
-from noren.analysis.axes import Axis, number, prepare
-from noren.analysis.estimators import tabulate
+from noren.analysis import frame as module
+from noren.analysis.axes import Axis
+from noren.analysis.frame import prepare
+from noren.analysis.tabulate import tabulate
 from noren.analysis.tuples import Tuples
-from noren.cells import SetCells, ValueCells
+from noren.cells import CodeCells, SetCells
+from noren.cells.batch import number
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 
@@ -28,23 +30,23 @@ def test_numbers_follow_the_order_of_keys():
 
 
 def test_design_and_cells_must_agree():
-    with pytest.raises(QueryError, match="has 3 values in its cells and 4 in its design"):
-        Axis("job", sets(3, [[0, 1]]), DecoyDesign(d=4, eta=2))
-    with pytest.raises(QueryError, match="published exactly"):
-        Axis("job", ValueCells(3, np.array([0])), DecoyDesign(d=3, eta=2))
-    with pytest.raises(QueryError, match="name 2 values"):
-        Axis("job", sets(3, [[0, 1]]), DecoyDesign(d=3, eta=2), groups=np.array([0, 1]))
+    with pytest.raises(QueryError, match="does not hold sets over its 4 values"):
+        prepare([Axis.drawn("job", sets(3, [[0, 1]]), DecoyDesign(d=4, eta=2))])
+    with pytest.raises(QueryError, match="does not hold sets"):
+        prepare([Axis.drawn("job", CodeCells(3, np.array([0])), DecoyDesign(d=3, eta=2))])
+    with pytest.raises(QueryError, match="do not fit its 3 values"):
+        Axis.drawn("job", sets(3, [[0, 1]]), DecoyDesign(d=3, eta=2), groups=np.array([0, 1]))
 
 
 @pytest.mark.parametrize("d", [5, 70])
 def test_sets_of_another_size_are_refused(d):
     with pytest.raises(QueryError, match="do not hold the 2 values"):
-        prepare([Axis("job", sets(d, [[0, 1, 2]]), DecoyDesign(d=d, eta=2))])
+        prepare([Axis.drawn("job", sets(d, [[0, 1, 2]]), DecoyDesign(d=d, eta=2))])
 
 
 def test_columns_of_different_length_are_refused():
-    one = Axis("a", sets(3, [[0, 1]]), DecoyDesign(d=3, eta=2))
-    two = Axis("b", sets(3, [[0, 1], [1, 2]]), DecoyDesign(d=3, eta=2))
+    one = Axis.drawn("a", sets(3, [[0, 1]]), DecoyDesign(d=3, eta=2))
+    two = Axis.drawn("b", sets(3, [[0, 1], [1, 2]]), DecoyDesign(d=3, eta=2))
     with pytest.raises(QueryError, match="different lengths"):
         prepare([one, two])
     with pytest.raises(QueryError, match="at least one"):
@@ -53,15 +55,15 @@ def test_columns_of_different_length_are_refused():
 
 def test_too_large_a_table_is_refused(monkeypatch):
     monkeypatch.setattr(module, "CELL_LIMIT", 10)
-    one = Axis("a", sets(3, [[0, 1]]), DecoyDesign(d=3, eta=2))
+    one = Axis.drawn("a", sets(3, [[0, 1]]), DecoyDesign(d=3, eta=2))
     with pytest.raises(QueryError, match="limit is 10"):
         prepare([one, one])
 
 
 def test_singleton_sets_are_values():
     values = np.array([2, 0, 2])
-    as_sets = Axis("a", sets(3, values[:, None]), DecoyDesign.exact(3))
-    as_values = Axis("a", ValueCells(3, values), DecoyDesign.exact(3))
+    as_sets = Axis.drawn("a", sets(3, values[:, None]), DecoyDesign.exact(3))
+    as_values = Axis.exact("a", values, 3)
     for axis in (as_sets, as_values):
         found = tabulate([axis])
         assert found.counts.tolist() == [1, 0, 2]
@@ -70,8 +72,8 @@ def test_singleton_sets_are_values():
 
 
 def test_only_exact_combinations_that_occur_are_kept():
-    zips = Axis("zip", ValueCells(1000, np.array([7, 7, 900])), DecoyDesign.exact(1000))
-    job = Axis("job", sets(3, [[0, 1], [0, 1], [1, 2]]), DecoyDesign(d=3, eta=2))
+    zips = Axis.exact("zip", np.array([7, 7, 900]), 1000)
+    job = Axis.drawn("job", sets(3, [[0, 1], [0, 1], [1, 2]]), DecoyDesign(d=3, eta=2))
     frame = prepare([job, zips])
     assert frame.shape == (2, 3)
     table = frame.place(frame.tuples.inclusions())
@@ -82,8 +84,8 @@ def test_only_exact_combinations_that_occur_are_kept():
 
 
 def test_uncounted_exact_values_leave_the_table():
-    sex = Axis("sex", ValueCells(2, np.array([0, 1, 1])), DecoyDesign.exact(2), np.array([-1, 0]), 1)
-    job = Axis("job", sets(3, [[0, 1], [0, 2], [1, 2]]), DecoyDesign(d=3, eta=2))
+    sex = Axis.exact("sex", np.array([0, 1, 1]), 2, np.array([-1, 0]), 1)
+    job = Axis.drawn("job", sets(3, [[0, 1], [0, 2], [1, 2]]), DecoyDesign(d=3, eta=2))
     frame = prepare([sex, job])
     assert (frame.n, frame.kept) == (3, 2)
     assert frame.place(frame.tuples.inclusions()).tolist() == [[1, 1, 2]]
@@ -92,11 +94,11 @@ def test_uncounted_exact_values_leave_the_table():
 def test_a_domain_beyond_bit_masks_gives_the_same_as_one_within():
     rng = np.random.default_rng(0)
     rows = np.array([rng.choice(40, 3, replace=False) for _ in range(300)])
-    narrow = tabulate([Axis("a", sets(40, rows), DecoyDesign(d=40, eta=3))], "linear")
-    frame = prepare([Axis("a", sets(70, rows), DecoyDesign(d=70, eta=3))])
+    narrow = tabulate([Axis.drawn("a", sets(40, rows), DecoyDesign(d=40, eta=3))], "linear")
+    frame = prepare([Axis.drawn("a", sets(70, rows), DecoyDesign(d=70, eta=3))])
     w = frame.tuples.inclusions()[0]
     assert w[40:].sum() == 0
-    wide = tabulate([Axis("a", sets(70, rows), DecoyDesign(d=70, eta=3))], "linear")
+    wide = tabulate([Axis.drawn("a", sets(70, rows), DecoyDesign(d=70, eta=3))], "linear")
     np.testing.assert_allclose(w[:40], np.bincount(rows.ravel(), minlength=40))
     assert narrow.counts.sum() == pytest.approx(wide.counts.sum()) == pytest.approx(300)
 

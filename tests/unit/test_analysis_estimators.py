@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from noren.analysis.axes import Axis
-from noren.analysis.estimators import ESTIMATORS, tabulate
-from noren.cells import SetCells, ValueCells
+from noren.analysis.estimators import ESTIMATORS
+from noren.analysis.tabulate import tabulate
+from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 
@@ -19,7 +20,7 @@ def publish(rng, values, d, eta, p=1.0, name="a", **extra) -> Axis:
     heads = np.flatnonzero(rng.random(len(values)) < p)
     keys[heads, values[heads]] = -1.0
     rows = np.argsort(keys, axis=1)[:, :eta]
-    return Axis(name, SetCells.from_codes(d, rows), DecoyDesign(d=d, eta=eta, p=p), **extra)
+    return Axis.drawn(name, SetCells.from_codes(d, rows), DecoyDesign(d=d, eta=eta, p=p), **extra)
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def test_a_condition_is_an_axis_of_length_one(rng, values):
     axes = [publish(rng, values[0], 5, 2), publish(rng, values[1], 4, 2, groups=allowed, n_groups=1)]
     found = tabulate(axes)
     assert found.counts.shape == (5, 1)
-    whole = tabulate([axes[0], Axis("b", axes[1].cells, axes[1].design)])
+    whole = tabulate([axes[0], Axis.drawn("b", axes[1].cells, axes[1].design)])
     np.testing.assert_allclose(found.counts[:, 0], whole.counts[:, :2].sum(axis=1))
     truth = np.bincount(values[0][values[1] < 2], minlength=5)
     assert ((found.low[:, 0] <= truth) & (truth <= found.high[:, 0])).sum() >= 4
@@ -97,7 +98,7 @@ def test_variances_of_cells_are_not_added(rng, values):
 
 
 def test_exact_columns_keep_their_margin(rng, values):
-    job = Axis("job", ValueCells(5, values[0]), DecoyDesign.exact(5))
+    job = Axis.exact("job", values[0], 5)
     for estimator in ESTIMATORS:
         found = tabulate([publish(rng, values[1], 4, 2), job], estimator)
         assert found.counts.shape == (4, 5)
@@ -135,7 +136,7 @@ def test_a_blind_axis_summed_away_costs_nothing(rng, values):
 
 
 def test_a_domain_of_one_value_is_trivial(rng, values):
-    one = Axis("one", SetCells.from_codes(1, np.zeros((4000, 1), int)), DecoyDesign(d=1, eta=1, p=0.5))
+    one = Axis.drawn("one", SetCells.from_codes(1, np.zeros((4000, 1), int)), DecoyDesign(d=1, eta=1, p=0.5))
     for estimator in ESTIMATORS:
         found = tabulate([one, publish(rng, values[0], 5, 2)], estimator)
         assert found.counts.shape == (1, 5)
@@ -145,16 +146,16 @@ def test_a_domain_of_one_value_is_trivial(rng, values):
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_no_records(estimator):
     empty = SetCells.from_codes(3, np.zeros((0, 2), int))
-    zips = Axis("zip", ValueCells(2, np.zeros(0, int)), DecoyDesign.exact(2))
+    zips = Axis.exact("zip", np.zeros(0, int), 2)
     for axes in ([], [zips]):
-        found = tabulate([Axis("a", empty, DecoyDesign(d=3, eta=2)), *axes], estimator)
+        found = tabulate([Axis.drawn("a", empty, DecoyDesign(d=3, eta=2)), *axes], estimator)
         assert not found.counts.any()
         assert not found.high.any()
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_one_record(estimator):
-    axes = [Axis(n, SetCells.from_codes(3, np.array([[0, 2]])), DecoyDesign(d=3, eta=2)) for n in "ab"]
+    axes = [Axis.drawn(n, SetCells.from_codes(3, np.array([[0, 2]])), DecoyDesign(d=3, eta=2)) for n in "ab"]
     found = tabulate(axes, estimator)
     assert found.counts.sum() == pytest.approx(1)
     assert np.isfinite(found.std_error).all()

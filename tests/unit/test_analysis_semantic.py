@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
-from noren.analysis import axes as axes_module
 from noren.analysis import intervals
-from noren.analysis.axes import Axis, prepare
-from noren.analysis.estimators import ESTIMATORS, SEMANTIC_ESTIMATORS, bayes_step, invert, tabulate
-from noren.analysis.semantic import RECORD_ESTIMATORS, projected, tabulate_records
-from noren.cells import SetCells, ValueCells
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import ESTIMATORS, SEMANTIC_ESTIMATORS, bayes_step, invert
+from noren.analysis.frame import prepare
+from noren.analysis.shuffled import SHUFFLED_ESTIMATORS, projected
+from noren.analysis.tabulate import tabulate
+from noren.cells import CodeCells, SetCells
 from noren.designs.decoys import DecoyDesign
+from noren.designs.semantic import inversion
 from noren.designs.semantic.design import SemanticDesign
 from noren.designs.semantic.inclusion import Inclusion
 from noren.errors import QueryError
@@ -33,7 +36,7 @@ def make(kind: str, F: int, size: int, d: int) -> SemanticDesign:
 
 
 def publish(design: SemanticDesign, codes: np.ndarray, name: str = "level", **extra) -> Axis:
-    return Axis(name, design.draw(codes, Keystream(), attribute=name), design, **extra)
+    return Axis.drawn(name, design.draw(codes, Keystream(), attribute=name), design, **extra)
 
 
 def decoys(rng, values, d, eta, p=1.0, name="job", **extra) -> Axis:
@@ -41,11 +44,11 @@ def decoys(rng, values, d, eta, p=1.0, name="job", **extra) -> Axis:
     heads = np.flatnonzero(rng.random(len(values)) < p)
     keys[heads, values[heads]] = -1.0
     rows = np.argsort(keys, axis=1)[:, :eta]
-    return Axis(name, SetCells.from_codes(d, rows), DecoyDesign(d=d, eta=eta, p=p), **extra)
+    return Axis.drawn(name, SetCells.from_codes(d, rows), DecoyDesign(d=d, eta=eta, p=p), **extra)
 
 
 def exact(values, d, name="sex", **extra) -> Axis:
-    return Axis(name, ValueCells(d, values), DecoyDesign.exact(d), **extra)
+    return Axis.exact(name, values, d, **extra)
 
 
 def law(axis: Axis) -> dict[tuple[int, ...], np.ndarray]:
@@ -96,8 +99,7 @@ def test_one_em_step_and_the_information_equal_the_formulas(rng, kind):
     frame = prepare([axis])
     x = rng.gamma(1.0, 20.0, (1, 9))
     likelihoods = record_likelihoods([axis])
-    none = np.zeros(len(frame.tuples), np.int32)
-    acc, sums, _ = frame.tuples.em_pass(x, none, np.zeros(len(none)), 1.0)
+    acc, sums, _ = frame.tuples.em_pass(x)
     weight = likelihoods * x[0]
     np.testing.assert_allclose((x * acc)[0], (weight / weight.sum(axis=1, keepdims=True)).sum(axis=0))
     scaled = likelihoods / (likelihoods @ x[0])[:, None]
@@ -109,8 +111,7 @@ def test_mixed_columns_equal_the_formulas(mixed):
     x = x + 0.5
     frame = prepare(axes)
     likelihoods = record_likelihoods(axes)
-    none = np.zeros(len(frame.tuples), np.int32)
-    acc, sums, _ = frame.tuples.em_pass(x, none, np.zeros(len(none)), 1.0)
+    acc, sums, _ = frame.tuples.em_pass(x)
     weight = likelihoods * x.ravel()
     np.testing.assert_allclose((x * acc).ravel(), (weight / weight.sum(axis=1, keepdims=True)).sum(axis=0))
     scaled = likelihoods / (likelihoods @ x.ravel())[:, None]
@@ -142,12 +143,12 @@ def test_mixed_linear_and_bayes_equal_the_full_matrix(mixed):
 def test_linear_variance_of_groups_equals_enumeration(mixed, population):
     axes, x = mixed
     groups = [np.array([0, 0, 1, 1, -1, 2, 2]), np.array([0, 1, 1, -1]), np.array([0, 0, 1])]
-    axes = [Axis(a.name, a.cells, a.design, g, int(g.max()) + 1) for a, g in zip(axes, groups, strict=True)]
+    axes = [Axis.drawn(a.name, a.cells, a.design, g, int(g.max()) + 1) for a, g in zip(axes, groups, strict=True)]
     frame = prepare(axes)
     found = intervals.linear_variance(frame, x, population=population)[0]
     moments = []
     for axis in axes:
-        scores = axis.membership @ np.linalg.inv(inclusion_matrix(axis).T)
+        scores = axis.grouping.membership @ np.linalg.inv(inclusion_matrix(axis).T)
         second = np.zeros((axis.size, axis.design.d))
         for members, chances in law(axis).items():
             second += np.square(scores[:, list(members)].sum(axis=1))[:, None] * chances
@@ -155,7 +156,7 @@ def test_linear_variance_of_groups_equals_enumeration(mixed, population):
     for index in np.ndindex(found.shape):
         second, inside = np.ones(1), np.ones(1)
         for axis, moment, g in zip(axes, moments, index, strict=True):
-            second, inside = np.kron(second, moment[g]), np.kron(inside, axis.membership[g])
+            second, inside = np.kron(second, moment[g]), np.kron(inside, axis.grouping.membership[g])
         mean = inside @ x.ravel()
         expected = second @ x.ravel() - (mean**2 / 300 if population else mean)
         assert found[index] == pytest.approx(expected, rel=1e-8, abs=1e-8)
@@ -189,7 +190,7 @@ def test_the_papers_estimators_know_one_semantic_column(rng):
 def test_a_set_that_the_design_cannot_draw_is_refused():
     cells = SetCells.from_codes(9, np.array([[0, 1, 5], [0, 2, 5]]))
     with pytest.raises(QueryError, match=r"1 distinct sets of 'level' cannot come from its design"):
-        tabulate([Axis("level", cells, make("flat", 9, 3, 2))])
+        tabulate([Axis.drawn("level", cells, make("flat", 9, 3, 2))])
 
 
 def test_members_that_weigh_alike_are_treated_as_plain_decoys(rng):
@@ -226,10 +227,10 @@ def test_more_than_64_values(rng):
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, *SEMANTIC_ESTIMATORS])
 def test_no_records_and_one_record(estimator):
     design = make("simple", 9, 3, 2)
-    none = tabulate([Axis("level", SetCells.from_codes(9, np.zeros((0, 3), int)), design)], estimator)
+    none = tabulate([Axis.drawn("level", SetCells.from_codes(9, np.zeros((0, 3), int)), design)], estimator)
     assert not none.counts.any()
     assert not none.high.any()
-    one = tabulate([Axis("level", SetCells.from_codes(9, np.array([[0, 2, 5]])), design)], estimator)
+    one = tabulate([Axis.drawn("level", SetCells.from_codes(9, np.array([[0, 2, 5]])), design)], estimator)
     assert one.counts.sum() == pytest.approx(1)
     assert np.isfinite(one.std_error).all()
 
@@ -274,9 +275,9 @@ def test_bounds_count_the_records_that_must_and_can_be_there(rng):
     level = make("simple", 6, 3, 2)
     rows = np.array([[0, 2, 4], [0, 2, 5], [1, 3, 5], [0, 2, 4]])
     axes = [
-        Axis("level", SetCells.from_codes(6, rows), level, np.array([0, 1, 0, 1, 0, -1])),
+        Axis.drawn("level", SetCells.from_codes(6, rows), level, np.array([0, 1, 0, 1, 0, -1])),
         decoys(rng, np.array([0, 0, 1, 2]), 3, 1, 0.5, "race", groups=np.array([0, 0, 1])),
-        Axis("job", SetCells.from_codes(3, np.array([[0, 1], [0, 2], [1, 2], [0, 1]])), DecoyDesign(d=3, eta=2)),
+        Axis.drawn("job", SetCells.from_codes(3, np.array([[0, 1], [0, 2], [1, 2], [0, 1]])), DecoyDesign(d=3, eta=2)),
     ]
     least, most = prepare(axes[:1]).bounds()
     assert least.tolist() == [[2, 0]]
@@ -284,14 +285,14 @@ def test_bounds_count_the_records_that_must_and_can_be_there(rng):
     least, most = prepare(axes).bounds()
     assert not least.any()  # any race is possible
     assert most[0, :, 0].tolist() == most[0, :, 1].tolist() == [[3, 2, 1], [0, 1, 1]]
-    whole = Axis("race", axes[1].cells, axes[1].design, np.zeros(3, np.int64), 1)
+    whole = Axis.drawn("race", axes[1].cells, axes[1].design, np.zeros(3, np.int64), 1)
     least, most = prepare([axes[0], whole]).bounds()
     assert least[0, :, 0].tolist() == [2, 0]
 
 
 def test_members_that_cannot_be_true_are_no_reason_to_widen():
     # duplicate-processing at (11,3,3) publishes sets that only the last value can have produced
-    axis = Axis("level", SetCells.from_codes(11, np.array([[0, 3, 7]])), make("duplicate-processing", 11, 3, 3))
+    axis = Axis.drawn("level", SetCells.from_codes(11, np.array([[0, 3, 7]])), make("duplicate-processing", 11, 3, 3))
     least, most = prepare([axis]).bounds()
     assert least[0].tolist() == most[0].tolist() == [0] * 7 + [1] + [0] * 3
 
@@ -315,9 +316,9 @@ def test_monte_carlo_inclusion_is_said_and_widens(rng, monkeypatch):
     found = design.inclusion()
     noisy = Inclusion(found.matrix, exact=False, error=0.002)
     monkeypatch.setattr(SemanticDesign, "inclusion", lambda self, draws=0: noisy)
-    axes_module.solve.cache_clear()
+    inversion.solve.cache_clear()
     again = tabulate([publish(design, rng.integers(0, 9, 3000))], "linear")
-    axes_module.solve.cache_clear()
+    inversion.solve.cache_clear()
     assert before.diagnostics["inclusion_error"] == 0
     assert again.diagnostics["inclusion_error"] == 0.002
     assert again.std_error.mean() > before.std_error.mean()
@@ -326,12 +327,12 @@ def test_monte_carlo_inclusion_is_said_and_widens(rng, monkeypatch):
 # ---------------------------------------------------------------- the record form
 
 
-def exploded(rng, axis: Axis, sex: np.ndarray) -> tuple[Axis, ValueCells]:
+def exploded(rng, axis: Axis, sex: np.ndarray) -> tuple[Axis, Axis]:
     """The same release as N x l shuffled rows."""
     size = axis.design.eta
     rows = axis.cells.codes(size).ravel()
     order = rng.permutation(len(rows))
-    return exact(sex.repeat(size)[order], 2), ValueCells(axis.design.d, rows[order])
+    return exact(sex.repeat(size)[order], 2), Axis.shuffled("value", rows[order], axis.design)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -339,9 +340,9 @@ def test_both_forms_give_the_same_linear_estimate(rng, kind):
     sex, level = rng.integers(0, 2, 3000), rng.choice(9, 3000, p=rng.dirichlet(np.ones(9)))
     axis = publish(make(kind, 9, 3, 2), level)
     qid, values = exploded(rng, axis, sex)
-    for estimator in RECORD_ESTIMATORS:
+    for estimator in SHUFFLED_ESTIMATORS:
         sets = tabulate([exact(sex, 2), axis], estimator)
-        records = tabulate_records([qid], values, axis.design, estimator=estimator)
+        records = tabulate([qid, values], estimator)
         counts = sets.counts
         if estimator == "linear":
             counts = projected(counts, np.bincount(sex).astype(float))
@@ -358,32 +359,33 @@ def test_record_form_groups_conditions_and_no_exact_column(rng):
     sex, level = rng.integers(0, 2, 3000), rng.choice(9, 3000, p=rng.dirichlet(np.ones(9)))
     axis = publish(make("flat", 9, 3, 2), level)
     qid, values = exploded(rng, axis, sex)
-    alone = tabulate_records([], values, axis.design)
+    alone = tabulate([values])
     assert alone.counts.shape == (9,)
     np.testing.assert_allclose(alone.counts.sum(), 3000)
     groups = np.array([0, 0, 0, 1, 1, 1, -1, -1, -1])
-    grouped = tabulate_records([], values, axis.design, axis_groups=groups, n_groups=2)
+    grouped = tabulate([Axis.shuffled("value", values.cells.data, axis.design, groups, 2)])
     np.testing.assert_allclose(grouped.counts, alone.counts[:6].reshape(2, 3).sum(axis=1))
     women = exact(qid.cells.data, 2, groups=np.array([0, -1]), n_groups=1)
-    some = tabulate_records([women], values, axis.design)
+    some = tabulate([women, values])
     np.testing.assert_allclose(some.counts.sum(), (sex == 0).sum())
-    part = tabulate_records([], ValueCells(9, values.data[:-1]), axis.design)  # rows not divisible by l
+    part = tabulate([Axis.shuffled("value", values.cells.data[:-1], axis.design)])  # rows not divisible by l
     np.testing.assert_allclose(part.counts.sum(), 3000 - 1 / 3)
 
 
 def test_record_form_refusals(rng):
     design = make("flat", 9, 3, 2)
-    values = ValueCells(9, rng.integers(0, 9, 30))
+    members = rng.integers(0, 9, 30)
+    values = Axis.shuffled("value", members, design)
     with pytest.raises(QueryError, match=r"'likelihood' needs whole sets"):
-        tabulate_records([], values, design, estimator="likelihood")
+        tabulate([values], "likelihood")
     with pytest.raises(QueryError, match=r"no estimator 'magic'"):
-        tabulate_records([], values, design, estimator="magic")
-    with pytest.raises(QueryError, match=r"serves one sensitive column"):
-        tabulate_records([decoys(rng, values.data % 4, 4, 2)], values, design)
-    with pytest.raises(QueryError, match=r"5 values in its cells and 9"):
-        tabulate_records([], ValueCells(5, values.data % 5), design)
+        tabulate([values], "magic")
+    with pytest.raises(QueryError, match=r"serve one sensitive column"):
+        tabulate([decoys(rng, members % 4, 4, 2), values])
+    with pytest.raises(QueryError, match=r"does not hold what the release says \(9 members\)"):
+        tabulate([replace(values, cells=CodeCells(5, members % 5))])
     with pytest.raises(QueryError, match=r"say nothing"):
-        tabulate_records([], values, make("flat", 9, 9, 1))
+        tabulate([Axis.shuffled("value", members, make("flat", 9, 9, 1))])
 
 
 def test_record_form_where_counts_are_lost(rng):
@@ -391,8 +393,8 @@ def test_record_form_where_counts_are_lost(rng):
     axis = publish(make("simple", 6, 3, 2), level)
     _, values = exploded(rng, axis, level % 2)
     truth = np.bincount(level, minlength=6)
-    for estimator in RECORD_ESTIMATORS:
-        found = tabulate_records([], values, axis.design, estimator=estimator)
+    for estimator in SHUFFLED_ESTIMATORS:
+        found = tabulate([values], estimator)
         assert ((found.low <= truth) & (truth <= found.high)).all()
         assert "ill_conditioned" in found.diagnostics
         if estimator in ("linear", "semantic-linear"):
@@ -402,7 +404,7 @@ def test_record_form_where_counts_are_lost(rng):
 
 def test_record_form_of_single_values(rng):
     values = rng.integers(0, 5, 100)
-    found = tabulate_records([], ValueCells(5, values), make("flat", 5, 1, 1))
+    found = tabulate([Axis.shuffled("value", values, make("flat", 5, 1, 1))])
     assert found.counts.tolist() == np.bincount(values, minlength=5).tolist()
 
 

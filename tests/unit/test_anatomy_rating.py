@@ -9,7 +9,6 @@ import pytest
 
 from noren.errors import PolicyError, RequirementNotMet
 from noren.methods.anatomy import Anatomy
-from noren.methods.base import CodedTable, GroupColumn, Recoding
 from noren.methods.rating import Rating
 from noren.models.base import Model
 from noren.models.distinct_l_diversity import DistinctLDiversity
@@ -18,6 +17,7 @@ from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Group, Plan, Records
 from tests.oracles.grouping import table_of
 
 ILLS = Hierarchy.from_tree({"lung": ["flu", "cough", "哮喘"], "heart": ["angina"], "skin": ["acne", "rash"]})
@@ -27,13 +27,13 @@ def order(n: int) -> np.ndarray:
     return np.random.default_rng(n).permutation(n)
 
 
-def column(recoding: Recoding, name: str = "illness") -> GroupColumn:
-    found = recoding.columns[name]
-    assert isinstance(found, GroupColumn)
+def column(recoding: Plan, name: str = "illness") -> Group:
+    found = recoding.treatments[name]
+    assert isinstance(found, Group)
     return found
 
 
-def patients(illness: list[int]) -> CodedTable:
+def patients(illness: list[int]) -> Records:
     return table_of({"age": range(len(illness))}, {"illness": illness}, {"illness": ILLS})
 
 
@@ -41,7 +41,7 @@ def test_groups_hold_different_values_and_the_rest_stays() -> None:
     table = patients([0, 1, 2, 3, 4, 5, 0])
     recoding = Anatomy().recode(table, [FrequencyLDiversity(on="illness", l=3)], order)
     found = column(recoding)
-    assert list(recoding.columns) == ["illness"]
+    assert list(recoding.treatments) == ["illness"]
     assert found.table.groups == 2
     assert sorted(found.table.sizes.tolist()) == [3, 4]
     assert (found.table.count == 1).all()
@@ -131,7 +131,7 @@ def test_rating_groups_every_column_by_its_own_l() -> None:
         FrequencyLDiversity(on="age", l=10),
     ]
     recoding = Rating().recode(table, required, order)
-    assert set(recoding.columns) == set(codes)
+    assert set(recoding.treatments) == set(codes)
     for name, l in (("illness", 2), ("income", 4), ("age", 10)):
         found = column(recoding, name)
         assert found.table.groups == 300 // l

@@ -11,11 +11,13 @@ import pytest
 import noren as nr
 from noren.audit import attack, reasons
 from noren.audit.correlates import Correlates
-from noren.audit.original import unique_pairs
-from noren.audit.sets import likelihood, published_sets
+from noren.audit.people import unique_pairs
+from noren.audit.sets import Sets, published_sets
+from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import mean_true_probability
 from noren.errors import QueryError
+from tests.unit.audit_world import drawn
 
 N = 6_000
 
@@ -41,8 +43,8 @@ def policy(**roles) -> nr.Policy:
     hidden = ("ill", *(name for name in roles if roles[name].role == "sensitive"))
     return nr.Policy(
         attributes=given | {"ill": nr.sensitive()} | roles,
-        require=[nr.FrequencyLDiversity(on=hidden, l=3)],
-        method=nr.Decoys(),
+        require=[nr.models.FrequencyLDiversity(on=hidden, l=3)],
+        method=nr.methods.Decoys(),
     )
 
 
@@ -122,8 +124,8 @@ def test_closeness_keeps_its_bound() -> None:
             "job": nr.plain(),
             "ill": nr.sensitive(),
         },
-        require=[nr.TCloseness(on=("ill", "trade"), t=0.2)],
-        method=nr.Decoys(),
+        require=[nr.models.TCloseness(on=("ill", "trade"), t=0.2)],
+        method=nr.methods.Decoys(),
     )
     release = nr.anonymize(table, close)
     for name, other in (("ill", "trade"), ("trade", "ill")):
@@ -145,8 +147,8 @@ def test_semantic_sets_are_weighed_by_their_design() -> None:
     table = pl.DataFrame({"age": rng.integers(20, 40, 2_000)})
     semantic = nr.Policy(
         attributes={"age": nr.sensitive(values=values, distance="ordinal")},
-        require=[nr.SemanticDiversity(on="age", l=3, d=4)],
-        method=nr.Decoys(),
+        require=[nr.models.SemanticDiversity(on="age", l=3, d=4)],
+        method=nr.methods.Decoys(),
     )
     release = nr.anonymize(table, semantic)
     (found,) = attack(release, "bayes", original=table, policy=semantic)
@@ -169,8 +171,8 @@ def test_what_does_not_apply_is_said(release) -> None:
             "job": nr.quasi_identifier(),
             "ill": nr.sensitive(),
         },
-        require=[nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(),
     )
     general = nr.anonymize(table, classes)
     assert reasons(general)["bayes"] == "it publishes no decoy sets"
@@ -179,7 +181,7 @@ def test_what_does_not_apply_is_said(release) -> None:
         attack(general, "bayes")
     with pytest.raises(QueryError, match="no decoy column 'job'"):
         attack(release, "bayes", column="job")
-    with pytest.raises(QueryError, match="no exact column 'ill'"):
+    with pytest.raises(QueryError, match="no exact or general column 'ill'"):
         attack(release, "bayes", given=("ill",))
     with pytest.raises(QueryError, match="bayes: given"):
         attack(release, "bayes", given=("job", "town", "job"))
@@ -192,8 +194,9 @@ def test_a_chart_and_lines_can_be_had(release) -> None:
 
 
 def test_the_likelihood_of_a_set_that_says_nothing_is_flat() -> None:
-    assert (likelihood(DecoyDesign(d=3, eta=3), np.array([[0, 1, 2]])) == 1).all()
-    assert (likelihood(DecoyDesign(d=3, eta=2, p=0), np.array([[0, 1]])) == 1).all()
+    for design in (DecoyDesign(d=3, eta=3), DecoyDesign(d=3, eta=2, p=0)):
+        sets = Sets(drawn("x", design), SetCells.from_codes(3, np.arange(design.eta)[None, :]))
+        assert sets.likelihood(slice(0, 1)) == pytest.approx(np.ones((1, 3)))
 
 
 def test_chance_is_no_correlation() -> None:
@@ -201,16 +204,16 @@ def test_chance_is_no_correlation() -> None:
     table = pl.DataFrame({name: rng.integers(0, 9, 4_000) for name in "abc"})
     plain = nr.Policy(
         attributes={"a": nr.sensitive(), "b": nr.sensitive(), "c": nr.plain()},
-        require=[nr.FrequencyLDiversity(on=("a", "b"), l=3)],
-        method=nr.Decoys(),
+        require=[nr.models.FrequencyLDiversity(on=("a", "b"), l=3)],
+        method=nr.methods.Decoys(),
     )
     release = nr.anonymize(table, plain)
     sets = published_sets(release)
     codes = release.cells(["c"])["c"].data.astype(np.int64)
-    found = Correlates(sets, {"c": codes}, {"c": 9})
+    found = Correlates(sets, {"c": codes}, {"c": 9}, {"c": 9})
     assert found.with_sets("a", "b") == 0
-    assert found.with_exact("a", codes, 9) == 0
-    assert found.with_exact("a", sets["a"].codes[:, 0].astype(np.int64), 9) > 0.1
+    assert found.with_key("a", codes, 9) == 0
+    assert found.with_key("a", sets["a"].codes[:, 0].astype(np.int64), 9) > 0.1
     assert found.beside("a") is None
     assert found.given("a") == ()
 

@@ -74,8 +74,8 @@ def test_people_of_the_original() -> None:
     table = pl.DataFrame({"town": list("aaaabbbbcccc"), "ill": list("pppqxyzwxyzw")})
     policy = nr.Policy(
         attributes={"town": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.KAnonymity(k=4), nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(),
     )
     found = only(nr.anonymize(table, policy), original=table, policy=policy)
     raw = found.scenario("raw")

@@ -9,14 +9,13 @@ import pytest
 
 import noren as nr
 from noren.audit import applicable, attack
-from noren.audit.told import published_secret
-from noren.cells import OpenCells, ValueCells
+from noren.audit.told import published_target
+from noren.cells import CodeCells, OpenCells
 from noren.designs.posterior import posterior
 from noren.errors import DataError, QueryError
-from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.schema.roles import Role
-from tests.unit.audit_world import assembled, keys, of_groups, of_nodes, of_sets, of_values
+from tests.unit.audit_world import assembled, keys, of_groups, of_nodes, of_sets, of_values, stated
 
 
 def only(release: Release, **options):
@@ -58,7 +57,7 @@ def test_general_secrets_are_divided_among_their_values() -> None:
 def test_a_prior_divides_general_secrets() -> None:
     """Who knows that a is three times as common as b believes so below a node of both; c and d are not known at all."""
     release = of_nodes([[0], [0, 1], [2, 3]], [0, 0, 1], [0, 1, 2])
-    told = published_secret(release, release.manifest.column("x"), np.array([0.75, 0.25, 0.0, 0.0]))
+    told = published_target(release, release.column("x"), np.array([0.75, 0.25, 0.0, 0.0]))
     assert told.basis == "the original"
     part = told.told(told.own)
     assert part.value.tolist() == [0, 1, 2, 3]
@@ -111,8 +110,8 @@ def classic() -> Release:
     entry, where = keys([0] * 4 + [1] * 4 + [2] * 4)
     names = ("Cancer", "Heart Disease", "Viral Infection")
     codes = np.array([names.index(value) for value in INPATIENTS["condition"]])
-    column = ColumnEntry(name="condition", role=Role.SENSITIVE, form="value", kind="string", values=names)
-    return assembled([entry, column], {"where": where, "condition": ValueCells(3, codes)})
+    column = stated("condition", Role.SENSITIVE, "exact", values=names)
+    return assembled([entry, column], {"where": where, "condition": CodeCells(3, codes)})
 
 
 def test_the_classic_example() -> None:
@@ -129,8 +128,8 @@ def test_the_classic_example() -> None:
 def test_people_of_the_original() -> None:
     policy = nr.Policy(
         attributes={"zip": nr.quasi_identifier(), "age": nr.quasi_identifier(), "condition": nr.sensitive()},
-        require=[nr.KAnonymity(k=4), nr.DistinctLDiversity(on="condition", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="condition", l=2)],
+        method=nr.methods.Mondrian(),
     )
     release = nr.anonymize(INPATIENTS, policy)
     found = only(release, original=INPATIENTS, policy=policy)
@@ -155,8 +154,8 @@ def test_people_among_decoy_sets() -> None:
     table = pl.DataFrame({"town": list("nnnss"), "ill": list("abcab")})
     policy = nr.Policy(
         attributes={"town": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.FrequencyLDiversity(on="ill", l=2)],
-        method=nr.Decoys(),
+        require=[nr.models.FrequencyLDiversity(on="ill", l=2)],
+        method=nr.methods.Decoys(),
     )
     release = nr.anonymize(table, policy)
     found = only(release, original=table, policy=policy)
@@ -175,14 +174,14 @@ def test_people_among_decoy_sets() -> None:
 def test_what_is_refused() -> None:
     entry, where = keys([0, 1])
     with pytest.raises(QueryError, match="no sensitive column"):
-        only(assembled([entry], {"where": where}, layout="sets"))
-    known = applicable(assembled([entry], {"where": where}, layout="sets"))
+        only(assembled([entry], {"where": where}))
+    known = applicable(assembled([entry], {"where": where}))
     assert "reidentification" in known
     assert not {"homogeneity", "similarity", "disclosure", "known-records", "linking"} & set(known)
     policy = nr.Policy(
-        attributes={"where": nr.quasi_identifier(), "x": nr.Attribute(role="plain")},
+        attributes={"where": nr.quasi_identifier(), "x": nr.Column(role="plain")},
         require=[],
-        method=nr.Decoys(),
+        method=nr.methods.Decoys(),
     )
     table = pl.DataFrame({"where": [0, 1, 1], "x": ["a", "b", "a"]})
     with pytest.raises(DataError, match="does not protect column 'x'"):
@@ -191,7 +190,7 @@ def test_what_is_refused() -> None:
 
 def test_open_secrets_are_named() -> None:
     entry, where = keys([0, 1])
-    column = ColumnEntry(name="note", role=Role.SENSITIVE, form="open", kind="string")
-    release = assembled([entry, column], {"where": where, "note": OpenCells(pa.array(["p", "q"]))}, layout="sets")
+    column = stated("note", Role.SENSITIVE, "open")
+    release = assembled([entry, column], {"where": where, "note": OpenCells(pa.array(["p", "q"]))})
     with pytest.raises(QueryError, match="column 'note' is published exactly without a list of its values"):
         only(release)

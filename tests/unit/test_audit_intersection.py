@@ -25,7 +25,7 @@ def alone(releases: int) -> float:
     return sum(terms)
 
 
-def policy(*require: nr.TCloseness, **randomness: str) -> nr.Policy:
+def policy(*require: nr.models.TCloseness, **randomness: str) -> nr.Policy:
     return nr.Policy(
         attributes={"row": "plain", "ill": "sensitive"},
         require=list(require) or [{"model": "frequency-l-diversity", "on": "ill", "l": L}],
@@ -98,7 +98,7 @@ def test_memoised_decoys_gain_nothing(table, tmp_path) -> None:
 
 def test_memoised_sets_with_a_coin_are_not_counted_twice(table, tmp_path) -> None:
     nr.Secret.create(tmp_path / "key")
-    close = policy(nr.TCloseness(on="ill", t=0.3), record_key="row", secret=str(tmp_path / "key"))
+    close = policy(nr.models.TCloseness(on="ill", t=0.3), record_key="row", secret=str(tmp_path / "key"))
     first = nr.anonymize(table, close)
     nr.anonymize(table, close, to=tmp_path / "later")
     (found,) = attack(first, "intersection", other=str(tmp_path / "later"))
@@ -106,7 +106,7 @@ def test_memoised_sets_with_a_coin_are_not_counted_twice(table, tmp_path) -> Non
 
 
 def test_new_sets_with_a_coin_add_up(table, tmp_path) -> None:
-    close = policy(nr.TCloseness(on="ill", t=0.3))
+    close = policy(nr.models.TCloseness(on="ill", t=0.3))
     first = nr.anonymize(table, close)
     nr.anonymize(table, close, to=tmp_path / "later")
     (found,) = attack(first, "intersection", other=str(tmp_path / "later"), original=table, policy=close)
@@ -140,8 +140,8 @@ def test_domains_may_differ(table, tmp_path) -> None:
 def classes(k: int) -> nr.Policy:
     return nr.Policy(
         attributes={"age": nr.quasi_identifier(), "zip": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.KAnonymity(k=k), nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(refinement=0),
+        require=[nr.models.KAnonymity(k=k), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(refinement=0),
     )
 
 

@@ -75,8 +75,8 @@ def test_how_many_must_be_known_of_a_person() -> None:
     table = pl.DataFrame({"town": list("aaaabbbb"), "ill": list("pppqxyzx")})
     policy = nr.Policy(
         attributes={"town": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.KAnonymity(k=4), nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(),
     )
     found = only(nr.anonymize(table, policy), original=table, policy=policy)
     for name in ("raw", "release"):
@@ -90,8 +90,8 @@ def test_people_in_several_groups_have_the_mean() -> None:
     table = pl.DataFrame({"town": ["n", "n", "s", "s"], "ill": list("abac")})
     policy = nr.Policy(
         attributes={"town": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Anatomy(),
+        require=[nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Anatomy(),
     )
     release = nr.anonymize(table, policy)
     frame = only(release, original=table, policy=policy, known=0).scenario("release").frame

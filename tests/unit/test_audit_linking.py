@@ -43,8 +43,8 @@ def figure_1_policy(knowledge: nr.Knowledge = DISEASES, **changed) -> nr.Policy:
     quasi = {name: nr.quasi_identifier() for name in ("age", "gender", "state", "occupation")}
     given = {
         "attributes": quasi | {"symptoms": nr.quasi_sensitive(knowledge=knowledge), "disease": nr.identifier()},
-        "require": [nr.KAnonymity(k=2), nr.QSDiversity(on="symptoms", c=1.0, l=2)],
-        "method": nr.Suppress(),
+        "require": [nr.models.KAnonymity(k=2), nr.models.QSDiversity(on="symptoms", c=1.0, l=2)],
+        "method": nr.methods.Suppress(),
     }
     return nr.Policy(**(given | changed))
 
@@ -139,8 +139,8 @@ def test_people_that_were_left_out_keep_the_prior() -> None:
     )
     policy = nr.Policy(
         attributes={"age": nr.quasi_identifier(), "symptoms": nr.quasi_sensitive(knowledge=DISEASES)},
-        require=[nr.KAnonymity(k=2), nr.QSDiversity(on="symptoms", c=1.0, l=2)],
-        method=nr.Suppress(suppression=0.25),
+        require=[nr.models.KAnonymity(k=2), nr.models.QSDiversity(on="symptoms", c=1.0, l=2)],
+        method=nr.methods.Suppress(suppression=0.25),
     )
     release = nr.anonymize(people, policy)
     assert release.manifest.suppressed == 1
@@ -162,8 +162,8 @@ def test_intervals_do_not_blur_the_raw_table() -> None:
             "age": nr.quasi_identifier(bins=[0, 30, 60]),
             "symptoms": nr.quasi_sensitive(knowledge=DISEASES),
         },
-        require=[nr.QSDiversity(on="symptoms", c=1.0, l=2)],
-        method=nr.Suppress(),
+        require=[nr.models.QSDiversity(on="symptoms", c=1.0, l=2)],
+        method=nr.methods.Suppress(),
     )
     release = nr.anonymize(people, policy)
     (found,) = attack(release, original=people, policy=policy)
@@ -185,8 +185,8 @@ def test_records_keep_their_number_where_others_are_dropped() -> None:
             "symptoms": nr.quasi_sensitive(knowledge=DISEASES),
             "disease": nr.identifier(),
         },
-        require=[nr.KAnonymity(k=2), nr.QSDiversity(on="symptoms", c=1.0, l=2)],
-        method=nr.Suppress(),
+        require=[nr.models.KAnonymity(k=2), nr.models.QSDiversity(on="symptoms", c=1.0, l=2)],
+        method=nr.methods.Suppress(),
     )
     release = nr.anonymize(people, policy)
     (found,) = attack(release, original=people, policy=policy, truth="disease")
@@ -198,7 +198,7 @@ def test_records_keep_their_number_where_others_are_dropped() -> None:
 
 def test_records_without_a_link_are_told_of() -> None:
     """They count as doubt, which an adversary need not share."""
-    policy = figure_1_policy(require=[nr.KAnonymity(k=2), nr.QSDiversity(on="symptoms", c=9.0, l=2)])
+    policy = figure_1_policy(require=[nr.models.KAnonymity(k=2), nr.models.QSDiversity(on="symptoms", c=9.0, l=2)])
     people = FIGURE_1.with_columns(
         pl.Series("symptoms", [["headache"], ["vomiting"], ["headache", "vomiting"], [], []])
     )
@@ -226,8 +226,8 @@ def test_two_knowledge_tables_are_two_targets() -> None:
     base = figure_1_policy()
     policy = nr.Policy(
         attributes=dict(base.attributes) | {"tags": nr.quasi_sensitive(knowledge=towns)},
-        require=[*base.require, nr.QSDiversity(on="tags", c=2.0, l=2)],
-        method=nr.Suppress(),
+        require=[*base.require, nr.models.QSDiversity(on="tags", c=2.0, l=2)],
+        method=nr.methods.Suppress(),
     )
     release = nr.anonymize(people, policy)
     found = attack(release, original=people, policy=policy, truth="disease")
@@ -309,8 +309,8 @@ def test_another_table_or_policy_is_refused(figure_1) -> None:
         attack(release, original=FIGURE_1.head(4), policy=policy)
     plain = nr.Policy(
         attributes={"age": nr.quasi_identifier(), "gender": nr.sensitive()},
-        require=[nr.DistinctLDiversity(on="gender", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.DistinctLDiversity(on="gender", l=2)],
+        method=nr.methods.Mondrian(),
     )
     with pytest.raises(DataError, match="the policy has no knowledge table for 'symptoms'"):
         attack(release, original=FIGURE_1, policy=plain)
@@ -363,8 +363,8 @@ def test_the_diverse_table_is_diverse_however_few_sets_are_told_apart(monkeypatc
     people = pl.DataFrame({"age": rng.integers(20, 60, n), "symptoms": sets})
     policy = nr.Policy(
         attributes={"age": nr.quasi_identifier(), "symptoms": nr.quasi_sensitive(knowledge=DISEASES)},
-        require=[nr.KAnonymity(k=3), nr.QSDiversity(on="symptoms", c=3.0, l=2)],
-        method=nr.Suppress(nodes=100),
+        require=[nr.models.KAnonymity(k=3), nr.models.QSDiversity(on="symptoms", c=3.0, l=2)],
+        method=nr.methods.Suppress(nodes=100),
     )
     release = nr.anonymize(people, policy)
     seen = []

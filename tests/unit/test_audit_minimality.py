@@ -11,11 +11,10 @@ from noren.audit import attack, reasons
 from noren.audit.cutting import Cut, learn
 from noren.audit.minimality import _parts, _several
 from noren.errors import QueryError
-from noren.methods.base import CodedTable, ColumnFacts
 from noren.models import BetaLikeness, FrequencyLDiversity
-from noren.models.base import PublishedColumn
 from noren.schema.domain import Domain
-from noren.schema.roles import Role
+from noren.table import Records
+from tests.unit.audit_world import secret
 
 
 class OnlyTheFirst(FrequencyLDiversity):
@@ -27,7 +26,7 @@ class OnlyTheFirst(FrequencyLDiversity):
         return 1 / np.maximum(share, 1e-9), share <= 0.5
 
 
-COLUMN = PublishedColumn("ill", "value", 2)
+COLUMN = secret("exact", 2)
 
 
 def test_two_of_six_are_certain() -> None:
@@ -56,7 +55,7 @@ def test_equal_parts_give_nothing_away() -> None:
 def test_a_cut_that_breaks_nothing_stays_undecided() -> None:
     """Then something else stood in the way, and nothing is believed that was not believed before."""
     cut = Cut(np.zeros(4, int), np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]), 4)
-    found = learn(cut, [FrequencyLDiversity(on="ill", l=2)], PublishedColumn("ill", "value", 4), np.zeros(0), 100)
+    found = learn(cut, [FrequencyLDiversity(on="ill", l=2)], secret("exact", 4), np.zeros(0), 100)
     assert not found.settled.any()
     assert found.belief.tolist() == [0.25, 0.25]
 
@@ -65,8 +64,8 @@ def test_parts_lie_inside_classes() -> None:
     rng = np.random.default_rng(0)
     n = 600
     age, mine = rng.integers(0, 40, n), np.repeat(np.arange(20), 30)
-    facts = ColumnFacts("age", Role.QUASI_IDENTIFIER, Domain(tuple(map(str, range(40))), "integer"), np.bincount(age))
-    table = CodedTable(n, {"age": facts}, {"age": age})
+    column = nr.quasi_identifier().met("age", Domain(tuple(map(str, range(40))), "integer"))
+    table = Records(n, {"age": column}, {"age": age})
     parts = _parts(table, np.arange(n), mine, 5)
     assert all(len(set(mine[parts == part])) == 1 for part in np.unique(parts))
     assert np.bincount(parts).min() >= 5
@@ -87,8 +86,8 @@ def people(n: int = 3_000) -> pl.DataFrame:
 def policy(*require, **method) -> nr.Policy:
     return nr.Policy(
         attributes={"age": "quasi-identifier", "zip": "quasi-identifier", "ill": "sensitive"},
-        require=[nr.KAnonymity(k=4), *require],
-        method=nr.Mondrian(**method),
+        require=[nr.models.KAnonymity(k=4), *require],
+        method=nr.methods.Mondrian(**method),
     )
 
 
@@ -125,12 +124,12 @@ def test_overlapping_classes_are_left_alone() -> None:
 
 def test_it_does_not_apply_to_decoys_groups_or_k_alone() -> None:
     table = people(400)
-    secret = [FrequencyLDiversity(on="ill", l=2)]
+    asked = [FrequencyLDiversity(on="ill", l=2)]
     roles = {"age": "plain", "zip": "plain", "ill": "sensitive"}
-    decoys = nr.anonymize(table, nr.Policy(attributes=roles, require=secret))
+    decoys = nr.anonymize(table, nr.Policy(attributes=roles, require=asked))
     assert "decoys are drawn for each record alone" in str(reasons(decoys)["minimality"])
     quasi = {"age": "quasi-identifier", "zip": "quasi-identifier", "ill": "sensitive"}
-    apart = nr.anonymize(table, nr.Policy(attributes=quasi, require=secret, method=nr.Anatomy()))
+    apart = nr.anonymize(table, nr.Policy(attributes=quasi, require=asked, method=nr.methods.Anatomy()))
     assert "groups leave quasi-identifiers" in str(reasons(apart)["minimality"])
     with pytest.raises(QueryError, match="the minimality attack does not apply"):
         attack(decoys, "minimality")

@@ -15,11 +15,12 @@ from noren.audit.patterns import design_pattern, features, neighbours, order_pat
 from noren.audit.predictable import ORDER, Predictable
 from noren.audit.sets import Sets
 from noren.audit.weak import FAMILIES, chance, draw, seeds, truths
-from noren.cells import SetCells, ValueCells
+from noren.cells import CodeCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 from noren.release.release import Release
 from noren.release.store import MemoryStore
+from tests.unit.audit_world import drawn, secret
 
 N, D, L = 1_500, 14, 5
 
@@ -67,7 +68,7 @@ def weak(how: str, family: str, seed: int = 42) -> tuple[nr.Release, np.ndarray,
         origin = order(start(seed))
     drawn = np.array(sets) if how == "first" else np.array(sets)[origin]
     towns = np.random.default_rng(123_456_789).integers(0, 3, N)  # tells nothing about the order
-    cells = {"town": ValueCells(3, towns), "ill": SetCells.from_codes(D, drawn)}
+    cells = {"town": CodeCells(3, towns), "ill": SetCells.from_codes(D, drawn)}
     return Release(release.manifest, MemoryStore(cells)), truth[origin], origin
 
 
@@ -120,8 +121,8 @@ def test_a_weak_shuffle_of_classes_is_undone() -> None:
     table = pl.DataFrame({"age": np.sort(rng.integers(20, 70, N)), "ill": rng.integers(0, 6, N).astype(str)})
     policy = nr.Policy(
         attributes={"age": "quasi-identifier", "ill": "sensitive"},
-        require=[nr.KAnonymity(k=5), nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(),
     )
     release = nr.anonymize(table, policy)
     (ours,) = attack(release, "predictable", seeds=60)
@@ -162,11 +163,12 @@ def test_decoys_that_are_not_as_designed_are_noticed() -> None:
     truth = rng.integers(0, D, 20_000)
     design = DecoyDesign(d=D, eta=L)
     prior = np.full(D, 1 / D)
-    fair = Sets("ill", design, ("",) * D, np.sort(by_design(truth), axis=1))
+    fair = Sets(drawn("ill", design), SetCells.from_codes(D, by_design(truth)))
     assert design_pattern(fair, prior).p > 1e-9
     lazy = np.sort((truth[:, None] + np.arange(L)) % D, axis=1)  # always the next four values
-    assert design_pattern(Sets("ill", design, ("",) * D, lazy), prior).p < 1e-12
-    assert design_pattern(Sets("ill", DecoyDesign(d=3, eta=3), ("",) * 3, np.zeros((9, 3), int)), prior[:3]) is None
+    assert design_pattern(Sets(drawn("ill", design), SetCells.from_codes(D, lazy)), prior).p < 1e-12
+    everything = SetCells.from_codes(3, np.tile(np.arange(3), (9, 1)))
+    assert design_pattern(Sets(drawn("ill", DecoyDesign(d=3, eta=3)), everything), prior[:3]) is None
 
 
 def test_tests_of_order_are_calibrated() -> None:
@@ -175,13 +177,13 @@ def test_tests_of_order_are_calibrated() -> None:
     codes = rng.choice(6, 2_000, p=[0.4, 0.3, 0.1, 0.1, 0.05, 0.05])
     z, p = [], []
     for _ in range(400):
-        rows = features(ValueCells(6, rng.permutation(codes)))
+        rows = features(secret("exact", 6), CodeCells(6, rng.permutation(codes)))
         z.append(neighbours(rows)[0])
         p.append(trend(rows)[1])
     assert abs(np.mean(z)) < 6 / 20
     assert abs(np.var(z) - 1) < 6 * (2 / 400) ** 0.5
     assert abs(np.mean(p) - 0.5) < 6 * (1 / 12 / 400) ** 0.5
-    assert order_patterns("x", ValueCells(1, np.zeros(500, int))) == []
+    assert order_patterns(secret("exact", 1), CodeCells(1, np.zeros(500, int))) == []
 
 
 def test_decoys_around_a_truth_are_recognised() -> None:

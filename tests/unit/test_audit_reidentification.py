@@ -12,13 +12,12 @@ import pytest
 import noren as nr
 from noren.audit import attack, reasons
 from noren.audit.population import expected_inverse, pitman, pitman_fit, snb, uniqueness, zayatz
-from noren.cells import NodeCells, SetCells, ValueCells
+from noren.cells import CodeCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
-from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.schema.roles import Role
-from tests.unit.audit_world import assembled, of_values
+from tests.unit.audit_world import assembled, of_values, stated
 
 
 def only(release: Release, **options):
@@ -44,11 +43,9 @@ def test_prosecutor_and_marketer_by_hand() -> None:
 
 
 def test_a_given_population() -> None:
-    entry = ColumnEntry(
-        name="age", role=Role.QUASI_IDENTIFIER, form="node", kind="integer", values=tuple(map(str, range(10))),
-        nodes=(("0-4", ((0, 5),)), ("5-9", ((5, 10),))),
-    )  # fmt: skip
-    release = assembled([entry], {"age": NodeCells(2, np.array([0, 0, 1]))})
+    nodes = (("0-4", ((0, 5),)), ("5-9", ((5, 10),)))
+    entry = stated("age", Role.QUASI_IDENTIFIER, "node", "integer", values=tuple(map(str, range(10))), nodes=nodes)
+    release = assembled([entry], {"age": CodeCells(2, np.array([0, 0, 1]))})
     people = pl.DataFrame({"age": [0, 1, 1, 4, 5, 77, None]})
     found = only(release, population=people)
     rows = found.scenario("release-rows")
@@ -72,11 +69,8 @@ def test_a_population_that_lacks_people() -> None:
 
 
 def test_bins_of_a_population() -> None:
-    entry = ColumnEntry(
-        name="age", role=Role.QUASI_IDENTIFIER, form="value", kind="string", values=("[0, 10)", "[10, 20]"),
-        edges=(0, 10, 20),
-    )  # fmt: skip
-    release = assembled([entry], {"age": ValueCells(2, np.array([0, 1]))})
+    entry = stated("age", Role.QUASI_IDENTIFIER, "exact", values=("[0, 10)", "[10, 20]"), edges=(0, 10, 20))
+    release = assembled([entry], {"age": CodeCells(2, np.array([0, 1]))})
     found = only(release, population=pl.DataFrame({"age": [0.0, 9.5, 10.0, 20.0, 15.0, 21.0]}))
     assert found.scenario("release-rows").frame["journalist"].to_list() == pytest.approx([1 / 2, 1 / 3])
 
@@ -85,8 +79,8 @@ def test_people_of_the_original() -> None:
     table = pl.DataFrame({"age": [1, 2, 3, 4, 4, 5], "ill": list("ababab")})
     policy = nr.Policy(
         attributes={"age": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(),
     )
     found = only(nr.anonymize(table, policy), original=table, policy=policy)
     raw, inside = found.scenario("raw"), found.scenario("release")
@@ -102,8 +96,8 @@ def test_a_fraction_says_which_model_is_taken() -> None:
     table = pl.DataFrame({"age": rng.zipf(1.5, 300) % 90, "ill": rng.choice(list("abc"), 300)})
     policy = nr.Policy(
         attributes={"age": nr.quasi_identifier(), "ill": nr.sensitive()},
-        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
-        method=nr.Mondrian(),
+        require=[nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method=nr.methods.Mondrian(),
     )
     found = only(nr.anonymize(table, policy), original=table, policy=policy, fraction=0.1)
     assert any("of the raw table are estimated by Pitman's model" in note for note in found.notes)
@@ -115,11 +109,9 @@ def test_a_fraction_says_which_model_is_taken() -> None:
 
 
 def test_sets_cannot_be_matched() -> None:
-    entry = ColumnEntry(
-        name="job", role=Role.QUASI_IDENTIFIER, form="set", kind="string", values=tuple("abc"),
-        design=DecoyDesign(d=3, eta=2),
-    )  # fmt: skip
-    release = assembled([entry], {"job": SetCells.from_codes(3, np.array([[0, 1], [1, 2]]))}, layout="sets")
+    design = DecoyDesign(d=3, eta=2).model_dump(mode="json")
+    entry = stated("job", Role.QUASI_IDENTIFIER, "set", values=tuple("abc"), design=design)
+    release = assembled([entry], {"job": SetCells.from_codes(3, np.array([[0, 1], [1, 2]]))})
     assert "sets or groups" in str(reasons(release)["reidentification"])
     with pytest.raises(QueryError, match="sets or groups"):
         only(release)
@@ -127,14 +119,11 @@ def test_sets_cannot_be_matched() -> None:
 
 def test_rows_of_shuffled_members_are_not_people() -> None:
     """Two rows for each of three people: a class of four rows is one of two people."""
-    where = ColumnEntry(name="w", role=Role.QUASI_IDENTIFIER, form="value", kind="string", values=tuple("xy"))
-    member = ColumnEntry(
-        name="x", role=Role.SENSITIVE, form="member", kind="string", values=tuple("abc"), design=DecoyDesign(d=3, eta=2)
-    )
-    cells = {"w": ValueCells(2, np.array([0, 0, 0, 0, 1, 1])), "x": ValueCells(3, np.array([0, 1, 1, 2, 0, 2]))}
-    made = assembled([where, member], cells, layout="records")
-    manifest = made.manifest.model_copy(update={"records": 3})
-    release = Release(manifest, made._store)
+    where = stated("w", Role.QUASI_IDENTIFIER, "exact", values=tuple("xy"))
+    design = DecoyDesign(d=3, eta=2).model_dump(mode="json")
+    member = stated("x", Role.SENSITIVE, "member", values=tuple("abc"), design=design)
+    cells = {"w": CodeCells(2, np.array([0, 0, 0, 0, 1, 1])), "x": CodeCells(3, np.array([0, 1, 1, 2, 0, 2]))}
+    release = assembled([where, member], cells, records=3)
     assert only(release).scenario("release-rows").frame["candidates"].to_list() == [2] * 4 + [1] * 2
     assert "no row is a person's" in str(reasons(release)["homogeneity"])
 

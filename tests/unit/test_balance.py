@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 
 from noren.errors import NorenError, RequirementNotMet
-from noren.kernels.balance import best_covers, cover_below, cut_tree
-from noren.methods import balance
-from noren.methods.balance import Balanced, balanced
-from noren.methods.balance_trees import CutTree, cut_tree_of, grown, priced, weaker
-from noren.methods.base import CodedTable, Recoding
+from noren.kernels.balance import Prices, best_covers, cover_below, cut_tree
 from noren.methods.cover import cover
-from noren.methods.linkages import linkages
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian_classes import Workbench, classes_of
-from noren.methods.mondrian_terms import term_rules
-from noren.methods.scoring import view_of
-from noren.methods.term_search import search_groups
+from noren.methods.mondrian.classes import Workbench, classes_of
+from noren.methods.mondrian.terms import term_rules
+from noren.methods.suppress import balance
+from noren.methods.suppress.balance import Balanced, balanced
+from noren.methods.suppress.cut_trees import CutTree, cut_tree_of, grown, priced, weaker
+from noren.methods.suppress.linkages import linkages
+from noren.methods.suppress.search import search_groups
+from noren.metrics.general import view_of
 from noren.metrics.losses import ncp_loss
 from noren.models import MODELS, KAnonymity
 from noren.models.base import Model
 from noren.schema.knowledge import Knowledge
+from noren.table import Plan, Records
 from tests.oracles import term_search as oracle
 from tests.oracles.mondrian import published_loss, small_table, table_of
 from tests.oracles.mondrian_terms import read_together, terms_satisfy, with_terms
@@ -44,7 +44,7 @@ def close(t: float) -> Model:
     return MODELS["qs-closeness"](t=t, on=("signs",))
 
 
-def patients(seed: int, n: int, most: int = 5, base: CodedTable | None = None) -> CodedTable:
+def patients(seed: int, n: int, most: int = 5, base: Records | None = None) -> Records:
     """Records whose terms come from one label each, so that they can be linked."""
     rng = np.random.default_rng(seed)
     sets = [rng.choice(30, 8, replace=False).tolist() for _ in range(40)]
@@ -58,14 +58,14 @@ def patients(seed: int, n: int, most: int = 5, base: CodedTable | None = None) -
     return with_terms(base, {"signs": (knowledge, records)})
 
 
-def forest_of(table: CodedTable, model: Model, k: int = 1) -> list[CutTree]:
+def forest_of(table: Records, model: Model, k: int = 1) -> list[CutTree]:
     return priced(grown(table, [model], order, k, (1, 2, 5)), linkages(table, [model]), NODES, None, None)
 
 
-def prices(table: CodedTable, model: Model, classes: np.ndarray) -> tuple[float, float, float]:
+def prices(table: Records, model: Model, classes: np.ndarray) -> tuple[float, float, float]:
     """What a grouping loses when it is published and its terms are searched anew: NCP, terms over records, groups."""
     count = int(classes.max()) + 1
-    recoding = Recoding({name: cover(table.columns[name], table.codes[name], classes, count) for name in table.quasi})
+    recoding = Plan({name: cover(table.columns[name], table.codes[name], classes, count) for name in table.quasi})
     view = view_of(table, recoding)
     (found,) = linkages(table, [model])
     ((rule, unlinked),) = found.rules
@@ -128,7 +128,7 @@ def test_the_walk_up_the_tree_finds_the_best_of_all_groupings(seed: int) -> None
     bounded, wanted = rng.random(len(possible)), rng.random(len(possible))
     allowed = [list(found) for found in covers(tree.children, tree.root) if possible[list(found)].all()]
     for share in (0.0, 0.3, 0.5, 0.9, 1.0):
-        stops, sums = best_covers(tree.children, tree.upwards, possible, bounded, wanted, share)
+        stops, sums = best_covers(tree.shape, Prices(possible, bounded, wanted), share)
         value = share * bounded + (1 - share) * wanted
         if not allowed:
             assert np.isinf(sums[tree.root, 0])
@@ -228,7 +228,7 @@ def test_node_prices_are_those_of_brute_force(model: Model) -> None:
     assert looked > 20
 
 
-def run(table: CodedTable, model: Model, **given: float | str) -> Balanced:
+def run(table: Records, model: Model, **given: float | str) -> Balanced:
     return balanced(table, [model], order, nodes=NODES, ladder=(1, 2, 5), **given)  # type: ignore[arg-type]
 
 

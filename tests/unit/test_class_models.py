@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from noren.cells import GroupCells, GroupTable, NodeCells, OpenCells, SetCells, TermCells, ValueCells
+from noren.cells import CodeCells, GroupStatement, GroupTable, OpenCells, SetCells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     MODELS,
@@ -26,7 +26,6 @@ from noren.models import (
     LEDiversity,
     Model,
     PSensitiveKAnonymity,
-    PublishedColumn,
     QSCloseness,
     QSDiversity,
     RecursiveCLDiversity,
@@ -36,29 +35,41 @@ from noren.models import (
     Verdict,
 )
 from noren.models import classes as room
+from noren.models.judgement import Judgement
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from tests.statements import (
+    exact_column,
+    group_column,
+    meaning,
+    member_column,
+    node_column,
+    open_column,
+    set_column,
+    term_column,
+)
 
 QUASI, SECRET = Role.QUASI_IDENTIFIER, Role.SENSITIVE
 TREE = Hierarchy((("a", "b", "c", "d"), ("ab", "ab", "cd", "cd"), ("*",) * 4))
-WHERE = PublishedColumn("where", "value", 4, role=QUASI)
+WHERE = exact_column("where", 4, role=QUASI)
+AGES = Nodes.from_members(2, ["0", "any"], [(0,), (0, 1)])
 
 
-def seen(model: Model, columns: list[PublishedColumn], *batches: dict[str, Any]) -> Verdict:
+def seen(model: Model, columns: list[Statement], *batches: dict[str, Any]) -> Verdict:
     (check,) = model.checks(Evidence({column.name: column for column in columns}, {}))
     for batch in batches:
-        check.observe_batch(batch)
+        check.observe(batch)
     return check.verdict()
 
 
 def judged(model: Model, *classes: str, tree: Hierarchy = TREE) -> Verdict:
     """One class per word, one record per letter: "aab" has twice the value a and once b."""
-    column = PublishedColumn("x", "value", len(tree.leaves), hierarchy=tree, role=SECRET)
+    column = exact_column("x", len(tree.leaves), hierarchy=tree, role=SECRET)
     where = np.concatenate([[], *([i] * len(word) for i, word in enumerate(classes))]).astype(np.uint8)
     codes = np.array(["abcd".index(letter) for word in classes for letter in word], np.uint8)
-    batch = {"where": ValueCells(4, where), "x": ValueCells(column.d, codes)}
+    batch = {"where": CodeCells(4, where), "x": CodeCells(column.d, codes)}
     return seen(model, [WHERE, column], batch)
 
 
@@ -141,7 +152,10 @@ def test_a_class_that_is_too_small_fails_although_its_values_are_mixed() -> None
     assert "smallest class has 2 records (k = 3)" in verdict.statement
 
 
-@pytest.mark.parametrize("name", [name for name, kind in MODELS.items() if "value" in kind.forms])
+OF_CLASSES = [name for name, kind in MODELS.items() if kind.judge_classes is not Model.judge_classes]
+
+
+@pytest.mark.parametrize("name", [*OF_CLASSES, "k-anonymity"])
 def test_no_records_prove_nothing(name: str) -> None:
     model = next(m for m in [*(case[0] for case in BY_HAND), *(case[0] for case in RELATIVE)] if m.model == name)
     verdict = judged(model)
@@ -152,8 +166,8 @@ def test_no_records_prove_nothing(name: str) -> None:
 @pytest.mark.parametrize("batches", [0, 1])
 def test_no_terms_of_nobody_prove_nothing(model: Model, batches: int) -> None:
     knowledge = Knowledge.from_sets([[0], [0, 1]], terms=["p", "q"])
-    column = PublishedColumn("x", "terms", 2, role=Role.QUASI_SENSITIVE, terms=knowledge.terms, knowledge=knowledge)
-    none = {"where": ValueCells(4, np.zeros(0, np.uint8)), "x": TermCells(2, np.zeros(1, int), np.zeros(0, np.int32))}
+    column = term_column("x", knowledge.terms, knowledge)
+    none = {"where": CodeCells(4, np.zeros(0, np.uint8)), "x": TermCells(2, np.zeros(1, int), np.zeros(0, np.int32))}
     verdict = seen(model, [WHERE, column], *[none] * batches)
     assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
 
@@ -162,13 +176,13 @@ def test_no_terms_of_nobody_prove_nothing(model: Model, batches: int) -> None:
 
 
 TABLE = GroupTable.from_codes(3, 4, np.array([0, 0, 0, 2, 2]), np.array([0, 1, 1, 2, 3]))
-GROUPED = PublishedColumn("x", "group", 4, hierarchy=TREE, role=SECRET, groups=TABLE)
+GROUPED = group_column("x", 4, hierarchy=TREE, role=SECRET, groups=TABLE)
 
 
 def groups(model: Model, *ids: int) -> Verdict:
     """The group id of every record; each is alone in its quasi-identifier, which does not matter."""
-    keys = PublishedColumn("where", "set", 4, role=QUASI)
-    return seen(model, [keys, GROUPED], {"x": GroupCells(3, np.array(ids, np.uint8))})
+    keys = set_column("where", 4, role=QUASI)
+    return seen(model, [keys, GROUPED], {"x": CodeCells(3, np.array(ids, np.uint8))})
 
 
 def test_groups_are_judged_by_their_table() -> None:
@@ -189,8 +203,9 @@ def test_groups_whose_size_is_not_that_of_their_table(ids: tuple[int, ...], reco
 
 
 def test_a_group_check_takes_its_cells_alone() -> None:
-    check = DistinctLDiversity(on="x", l=2).check(GROUPED, Evidence({"x": GROUPED}, {}))
-    check.observe(GroupCells(3, np.array([0, 0, 0, 2, 2])))
+    check = DistinctLDiversity(on="x", l=2).check(GROUPED, Evidence({"where": WHERE, "x": GROUPED}, {}))
+    assert check.needs == ("x",)
+    check.observe({"x": CodeCells(3, np.array([0, 0, 0, 2, 2]))})
     assert check.verdict().holds is True
 
 
@@ -201,17 +216,17 @@ def test_classes_by_columns_of_every_form() -> None:
     """Missing texts are a class of their own; a group id and a node are keys like any code."""
     table = GroupTable.from_codes(2, 3, np.array([0, 1]), np.array([0, 1]))
     columns = [
-        PublishedColumn("text", "open", 0, role=QUASI),
-        PublishedColumn("age", "node", 2, role=QUASI, nodes=Nodes.from_members(2, ["0", "any"], [(0,), (0, 1)])),
-        PublishedColumn("job", "group", 3, role=Role.SENSITIVE_QUASI_IDENTIFIER, groups=table),
-        PublishedColumn("note", "value", 9, role=Role.PLAIN),
-        PublishedColumn("x", "value", 4, role=SECRET),
+        open_column("text", 0, role=QUASI),
+        node_column("age", 2, role=QUASI, nodes=AGES),
+        group_column("job", 3, role=Role.SENSITIVE_QUASI_IDENTIFIER, groups=table),
+        exact_column("note", 9, role=Role.PLAIN),
+        exact_column("x", 4, role=SECRET),
     ]
     batch = {
         "text": OpenCells(pa.array(["u", "u", None, None, "u", "u"])),
-        "age": NodeCells(2, np.array([0, 0, 0, 0, 1, 1])),
-        "job": GroupCells(2, np.array([1, 1, 1, 1, 1, 1])),
-        "x": ValueCells(4, np.array([0, 1, 0, 1, 2, 3])),
+        "age": CodeCells(2, np.array([0, 0, 0, 0, 1, 1])),
+        "job": CodeCells(2, np.array([1, 1, 1, 1, 1, 1])),
+        "x": CodeCells(4, np.array([0, 1, 0, 1, 2, 3])),
     }
     verdict = seen(FrequencyLDiversity(on="x", l=2), columns, batch, batch)
     assert (verdict.holds, verdict.achieved, verdict.records) == (True, 2, 12)
@@ -221,14 +236,14 @@ def test_classes_by_columns_of_every_form() -> None:
 
 def test_columns_too_wide_for_one_number_are_several_keys() -> None:
     """Packed into 64 bits, a first column of 0 and of 2^31 would look alike."""
-    wide = [PublishedColumn(f"q{i}", "value", 2**33, role=QUASI) for i in range(4)]
-    batch = {f"q{i}": ValueCells(2**33, np.array([0, (i == 0) * 2**31, 0, i == 3])) for i in range(4)}
+    wide = [GroupStatement(meaning(f"q{i}", 2, QUASI), 2**33) for i in range(4)]
+    batch = {f"q{i}": CodeCells(2**33, np.array([0, (i == 0) * 2**31, 0, i == 3])) for i in range(4)}
     verdict = seen(KAnonymity(k=2), wide, batch)
     assert (verdict.achieved, verdict.records, verdict.breaches) == (1, 4, 2)
 
 
 def test_missing_texts_look_alike() -> None:
-    text = PublishedColumn("text", "open", 0, role=QUASI)
+    text = open_column("text", 0, role=QUASI)
     verdict = seen(KAnonymity(k=2), [text], {"text": OpenCells(pa.array(["u", None, "v", None, "v"]))})
     assert (verdict.achieved, verdict.records, verdict.breaches) == (1, 5, 1)
 
@@ -238,25 +253,24 @@ def test_many_batches_are_put_together_now_and_then(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(room, "CHUNK", 3)
     rng = np.random.default_rng(3)
     where, codes = rng.integers(0, 4, 400), rng.integers(0, 4, 400)
-    columns = [WHERE, PublishedColumn("x", "value", 4, role=SECRET)]
+    columns = [WHERE, exact_column("x", 4, role=SECRET)]
     batches = [
-        {"where": ValueCells(4, where[i : i + 20]), "x": ValueCells(4, codes[i : i + 20])} for i in range(0, 400, 20)
+        {"where": CodeCells(4, where[i : i + 20]), "x": CodeCells(4, codes[i : i + 20])} for i in range(0, 400, 20)
     ]
     for model in (EntropyLDiversity(on="x", l=2), TCloseness(on="x", t=0.2), KAnonymity(k=2)):
-        whole = seen(model, columns, {"where": ValueCells(4, where), "x": ValueCells(4, codes)})
+        whole = seen(model, columns, {"where": CodeCells(4, where), "x": CodeCells(4, codes)})
         assert seen(model, columns, *batches) == whole
 
 
 def test_checks_share_their_classes() -> None:
-    column = PublishedColumn("x", "value", 4, role=SECRET)
-    evidence = Evidence({"where": WHERE, "x": column}, {})
-    first, second = (model.check(column, evidence) for model in (BY_HAND[0][0], BY_HAND[1][0]))
-    assert first.classes is second.classes  # type: ignore[attr-defined]
-    batch = {"where": ValueCells(4, np.array([0, 0])), "x": ValueCells(4, np.array([0, 1]))}
-    for check in (first, second, first, second):
-        check.observe_batch(batch)
-    assert [check.verdict().records for check in (first, second)] == [4, 4]
-    assert [check.verdict().records for check in (first, second)] == [4, 4]
+    column = exact_column("x", 4, role=SECRET)
+    judgement = Judgement.of({"where": WHERE, "x": column}, [BY_HAND[0][0], BY_HAND[1][0]])
+    assert (len(judgement.checks), len(judgement.parts)) == (2, 1)
+    batch = {"where": CodeCells(4, np.array([0, 0])), "x": CodeCells(4, np.array([0, 1]))}
+    for _ in range(2):
+        judgement.observe(batch)
+    assert [verdict.records for verdict in judgement.verdicts()] == [4, 4]
+    assert [verdict.records for verdict in judgement.verdicts()] == [4, 4]
 
 
 # ---------------------------------------------------------------- what is refused
@@ -269,10 +283,10 @@ CLASS_ONLY = [
 ]
 
 
-@pytest.mark.parametrize("form", ["set", "member"])
+@pytest.mark.parametrize("make", [set_column, member_column])
 @pytest.mark.parametrize("model", CLASS_ONLY, ids=lambda model: model.model)
-def test_sets_are_refused_with_a_way_out(model: Model, form: Any) -> None:
-    column = PublishedColumn("x", form, 4, role=SECRET)
+def test_sets_are_refused_with_a_way_out(model: Model, make: Any) -> None:
+    column = make("x", 4, role=SECRET)
     with pytest.raises(ModelDoesNotApply, match=f"{model.model} makes no statement about column 'x'") as caught:
         model.checks(Evidence({"where": WHERE, "x": column}, {}))
     assert caught.value.hint is not None
@@ -280,28 +294,28 @@ def test_sets_are_refused_with_a_way_out(model: Model, form: Any) -> None:
     assert model.least_set_size == 1
 
 
-@pytest.mark.parametrize("form", ["value", "node", "group", "open"])
+@pytest.mark.parametrize("make", [exact_column, node_column, group_column, open_column])
 @pytest.mark.parametrize("model", [SemanticDiversity(on="x", l=2, d=1), ExpandedK(on="x", k=2)], ids=["semantic", "k"])
-def test_models_of_sets_refuse_classes_by_name(model: Model, form: Any) -> None:
-    column = PublishedColumn("x", form, 4, distances=np.ones((4, 4)), role=SECRET)
+def test_models_of_sets_refuse_classes_by_name(model: Model, make: Any) -> None:
+    column = make("x", 4, distances=np.ones((4, 4)), role=SECRET)
     with pytest.raises(ModelDoesNotApply, match=f"{model.model} makes no statement about column 'x', which is publ"):
         model.checks(Evidence({"where": WHERE, "x": column}, {}))
 
 
 def test_classes_that_nobody_can_tell_are_refused() -> None:
-    column = PublishedColumn("x", "value", 4, role=SECRET)
-    for form, words in (("set", "published as sets"), ("member", "published as shuffled members")):
-        hidden = PublishedColumn("where", form, 4, role=Role.SENSITIVE_QUASI_IDENTIFIER)
+    column = exact_column("x", 4, role=SECRET)
+    for make, words in ((set_column, "published as sets"), (member_column, "published as shuffled members")):
+        hidden = make("where", 4, role=Role.SENSITIVE_QUASI_IDENTIFIER)
         with pytest.raises(ModelDoesNotApply, match=f"'where' is {words}, so nobody can say"):
             seen(FrequencyLDiversity(on="x", l=2), [hidden, column])
     with pytest.raises(ModelDoesNotApply, match="beside no quasi-identifier"):
-        seen(FrequencyLDiversity(on="x", l=2), [PublishedColumn("where", "value", 4, role=Role.PLAIN), column])
+        seen(FrequencyLDiversity(on="x", l=2), [exact_column("where", 4, role=Role.PLAIN), column])
     with pytest.raises(ModelDoesNotApply, match="and the release has none"):
         seen(KAnonymity(k=2), [column])
 
 
 def test_closeness_and_subtrees_need_the_tree() -> None:
-    column = PublishedColumn("x", "value", 4, role=SECRET)
+    column = exact_column("x", 4, role=SECRET)
     with pytest.raises(ModelDoesNotApply, match="by tree distance needs a hierarchy"):
         seen(TCloseness(on="x", t=0.5, distance="tree"), [WHERE, column])
     with pytest.raises(ModelDoesNotApply, match="at least 1 levels"):
@@ -311,29 +325,29 @@ def test_closeness_and_subtrees_need_the_tree() -> None:
 @pytest.mark.parametrize(
     ("column", "cells", "message"),
     [
-        (PublishedColumn("x", "value", 4), ValueCells(5, np.array([0])), "does not hold what the release says"),
-        (PublishedColumn("x", "value", 4), NodeCells(4, np.array([0])), "does not hold what the release says"),
-        (PublishedColumn("x", "value", 4), SetCells(4, np.array([1])), "does not hold what the release says"),
-        (PublishedColumn("x", "value", 4), ValueCells(4, np.array([4])), "a code outside its 4 values"),
-        (PublishedColumn("x", "value", 4), ValueCells(4, np.array([-1])), "a code outside its 4 values"),
-        (PublishedColumn("x", "node", 4), NodeCells(4, np.array([0])), "no list of its general values"),
-        (PublishedColumn("x", "group", 4), GroupCells(4, np.array([0])), "no table of its groups"),
-        (GROUPED, GroupCells(3, np.array([3])), "a code outside its 3 groups"),
+        (exact_column("x", 4), CodeCells(5, np.array([0])), "does not hold what the release says"),
+        (exact_column("x", 4), SetCells(4, np.array([1])), "does not hold what the release says"),
+        (exact_column("x", 4), CodeCells(4, np.array([4])), "a code outside its 4 values"),
+        (exact_column("x", 4), CodeCells(4, np.array([-1])), "a code outside its 4 values"),
+        (node_column("x", 4, nodes=AGES), CodeCells(2, np.array([0])), "no list of its general values"),
+        (GroupStatement(meaning("x", 4), 4), CodeCells(4, np.array([0])), "no table of its groups"),
+        (GROUPED, CodeCells(3, np.array([3])), "a code outside its 3 groups"),
     ],
 )
-def test_cells_that_are_not_what_the_manifest_says(column: PublishedColumn, cells: Any, message: str) -> None:
+def test_cells_that_are_not_what_the_manifest_says(column: Statement, cells: Any, message: str) -> None:
     with pytest.raises(ModelDoesNotApply, match=message):
-        seen(DistinctLDiversity(on="x", l=2), [WHERE, column], {"where": ValueCells(4, np.array([0])), "x": cells})
+        seen(DistinctLDiversity(on="x", l=2), [WHERE, column], {"where": CodeCells(4, np.array([0])), "x": cells})
 
 
 def test_a_column_is_not_judged_without_those_beside_it() -> None:
-    column = PublishedColumn("x", "value", 4, role=SECRET)
+    column = exact_column("x", 4, role=SECRET)
     check = DistinctLDiversity(on="x", l=2).check(column, Evidence({"where": WHERE, "x": column}, {}))
-    with pytest.raises(ModelDoesNotApply, match="together with the columns beside it"):
-        check.observe(ValueCells(4, np.array([0])))
-    free = PublishedColumn("text", "open", 0, role=QUASI)
+    assert set(check.needs) == {"where", "x"}
+    with pytest.raises(KeyError, match="where"):
+        check.observe({"x": CodeCells(4, np.array([0]))})
+    free = open_column("text", 0, role=QUASI)
     with pytest.raises(ModelDoesNotApply, match="does not hold open values"):
-        seen(KAnonymity(k=2), [free], {"text": ValueCells(4, np.array([0]))})
+        seen(KAnonymity(k=2), [free], {"text": CodeCells(4, np.array([0]))})
 
 
 @pytest.mark.parametrize(

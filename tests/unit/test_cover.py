@@ -7,17 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.methods.base import ColumnFacts
 from noren.methods.cover import automatic_hierarchy, cover, is_ranked
+from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, number_text
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 
 
-def facts(domain: Domain, hierarchy: Hierarchy | None = None) -> ColumnFacts:
-    counts = np.ones(len(domain), np.int64)
-    return ColumnFacts("q", Role.QUASI_IDENTIFIER, domain, counts, hierarchy=hierarchy)
+def facts(domain: Domain, hierarchy: Hierarchy | None = None) -> Column:
+    return Column(role=Role.QUASI_IDENTIFIER).met("q", domain, hierarchy=hierarchy)
 
 
 def integers(*values: int) -> Domain:

@@ -11,12 +11,12 @@ import pytest
 
 import noren as nr
 from noren.demo.hospital import hospital_table
-from noren.engines.local import ColumnProfile
 from noren.io.source import open_source
-from noren.policy.draft import draft, round_bins
 from noren.policy.policy import Policy
-from noren.schema.attribute import Attribute
+from noren.policy.proposal import draft, round_bins
+from noren.schema.column import Column
 from noren.schema.roles import Role
+from noren.table.profile import ValueCounts
 
 N = 200
 ROWS = range(N)
@@ -63,7 +63,7 @@ TABLES = {
 }
 
 
-def drafted(table: pa.Table) -> dict[str, Attribute]:
+def drafted(table: pa.Table) -> dict[str, Column]:
     return dict(Policy.parse(draft(open_source(table))).attributes)
 
 
@@ -122,7 +122,7 @@ def test_amounts_with_trailing_zeros_are_numbers_and_codes_with_leading_zeros_ar
 
 
 def test_columns_with_very_many_values_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 50)
     table = pa.table({"story": [f"story {i % 60}" for i in ROWS], "kind": ["a", "b", "c", "d"] * 50})
     text = draft(open_source(table))
     assert "# story: very many distinct values" in text
@@ -156,4 +156,4 @@ def test_protection_is_asked_for_as_far_as_the_smallest_domain_allows() -> None:
     ],
 )
 def test_bins_are_round_and_cover_everything(numbers: list[float], edges: list[float]) -> None:
-    assert round_bins(ColumnProfile("x", {repr(number): 1 for number in numbers})) == edges
+    assert round_bins(ValueCounts("x", {repr(number): 1 for number in numbers})) == edges

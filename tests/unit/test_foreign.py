@@ -12,10 +12,11 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.cells import OpenCells, ValueCells
+from noren.cells import CodeCells, OpenCells
 from noren.io.source import open_source
 from noren.pipeline import foreign as room
 from noren.pipeline.foreign import read_foreign, verify_table
+from noren.release.published import Published
 from noren.schema.roles import Role
 
 ARX = """\
@@ -43,23 +44,23 @@ def arx(tmp_path: Path) -> Path:
     return path
 
 
-def policy(*require: nr.KAnonymity | nr.DistinctLDiversity | nr.TCloseness, **options: Any) -> nr.Policy:
+def policy(*require: nr.models.Model, **options: Any) -> nr.Policy:
     attributes: dict[str, Any] = {name: {"role": role} for name, role in ROLES.items()}
     attributes["illness"] |= options.pop("illness", {})
-    rules = require or (nr.DistinctLDiversity(on="illness", l=2),)
-    if all(isinstance(rule, nr.KAnonymity) for rule in rules):
+    rules = require or (nr.models.DistinctLDiversity(on="illness", l=2),)
+    if all(isinstance(rule, nr.models.KAnonymity) for rule in rules):
         attributes["illness"]["role"] = "plain"  # a secret that nothing is asked for is refused
-    return nr.Policy(attributes=attributes | options, require=rules, method=nr.Mondrian())
+    return nr.Policy(attributes=attributes | options, require=rules, method=nr.methods.Mondrian())
 
 
-def read(table: Any, **options: Any) -> room.Foreign:
+def read(table: Any, **options: Any) -> Published:
     return read_foreign(open_source(table), {name: Role(role) for name, role in ROLES.items()}, **options)
 
 
 def test_dropped_rows_belong_to_no_class(arx: Path) -> None:
     foreign = read(arx)
     assert (foreign.records, foreign.suppressed) == (7, 2)
-    assert [entry.name for entry in foreign.entries] == list(ROLES)
+    assert [column.name for column in foreign.statements] == list(ROLES)
     assert read(arx, suppressed=None).records == 9
     assert read(arx, suppressed="").records == 9
     assert read(arx, suppressed="?").suppressed == 0
@@ -67,7 +68,7 @@ def test_dropped_rows_belong_to_no_class(arx: Path) -> None:
 
 def test_each_shortfall_names_its_class(arx: Path) -> None:
     foreign, (size, mixed) = verify_table(
-        arx, policy(nr.KAnonymity(k=3), nr.DistinctLDiversity(on="illness", l=2)), show=5
+        arx, policy(nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="illness", l=2)), show=5
     )
     assert (foreign.records, foreign.suppressed) == (7, 2)
     assert (size.holds, size.achieved, size.required, size.short, size.breaches) == (False, 2, 3, 2, 4)
@@ -80,20 +81,20 @@ def test_each_shortfall_names_its_class(arx: Path) -> None:
 
 
 def test_shortfalls_are_counted_even_if_none_is_shown(arx: Path) -> None:
-    _, (size,) = verify_table(arx, policy(nr.KAnonymity(k=3)))
+    _, (size,) = verify_table(arx, policy(nr.models.KAnonymity(k=3)))
     assert (size.short, size.shortfalls) == (2, [])
-    _, (size,) = verify_table(arx, policy(nr.KAnonymity(k=3)), show=1)
+    _, (size,) = verify_table(arx, policy(nr.models.KAnonymity(k=3)), show=1)
     assert (size.short, len(size.shortfalls)) == (2, 1)
 
 
 def test_a_table_that_holds(arx: Path) -> None:
-    _, verdicts = verify_table(arx, policy(nr.KAnonymity(k=2)))
+    _, verdicts = verify_table(arx, policy(nr.models.KAnonymity(k=2)))
     assert [(one.holds, one.short, one.breaches) for one in verdicts] == [(True, 0, 0)]
 
 
 def test_dropped_rows_do_not_count_in_the_whole(arx: Path) -> None:
     """Of seven records four have flu, two a cold and one an ulcer."""
-    _, (verdict,) = verify_table(arx, policy(nr.TCloseness(on="illness", t=0.2)))
+    _, (verdict,) = verify_table(arx, policy(nr.models.TCloseness(on="illness", t=0.2)))
     assert verdict.achieved == pytest.approx(4 / 7)  # one cold, one ulcer: 1/2 - 2/7 + 1/2 - 1/7
     assert verdict.short == 2
 
@@ -101,10 +102,11 @@ def test_dropped_rows_do_not_count_in_the_whole(arx: Path) -> None:
 def test_values_of_a_hierarchy_file(arx: Path) -> None:
     tree = {"hierarchy": {"csv": str(arx.with_name("illness.csv"))}}
     foreign, _ = verify_table(arx, policy(illness=tree))
-    entry = foreign.entries[-1]
-    assert (entry.form, entry.values) == ("value", ("cold", "flu", "ulcer"))
-    assert entry.hierarchy is not None
-    assert entry.hierarchy[1] == ("lungs", "lungs", "gut")
+    illness = foreign.statements[-1]
+    assert illness.is_exact
+    assert illness.domain.values == ("cold", "flu", "ulcer")
+    assert illness.column.tree is not None
+    assert illness.column.tree.levels[1] == ("lungs", "lungs", "gut")
 
 
 def test_inner_nodes_in_the_secret(arx: Path) -> None:
@@ -112,7 +114,7 @@ def test_inner_nodes_in_the_secret(arx: Path) -> None:
     arx.write_text(ARX.replace("*;40-59;1485*;flu", "*;40-59;1485*;lungs"), encoding="utf-8")
     tree = {"hierarchy": {"csv": str(arx.with_name("illness.csv"))}}
     foreign, (verdict,) = verify_table(arx, policy(illness=tree))
-    assert foreign.entries[-1].form == "node"
+    assert foreign.statements[-1].nodes is not None
     assert (verdict.holds, verdict.achieved) == (True, 2)
 
 
@@ -120,7 +122,7 @@ def test_every_value_that_the_hierarchy_misses_is_named(arx: Path) -> None:
     text = ARX.replace("1485*;cold", "1485*;measles").replace("130**;cold", "130**;gout")
     arx.write_text(text.replace("*;40-59;1485*;flu", "*;40-59;1485*;lungs"), encoding="utf-8")
     tree = {"hierarchy": {"csv": str(arx.with_name("illness.csv"))}}
-    with pytest.raises(nr.PolicyError, match=r"misses 2 values of 'illness': 'gout', 'measles'"):
+    with pytest.raises(nr.errors.PolicyError, match=r"misses 2 values of 'illness': 'gout', 'measles'"):
         verify_table(arx, policy(illness=tree))
 
 
@@ -131,37 +133,39 @@ def test_missing_secrets(arx: Path, cell: str) -> None:
     arx.write_text(ARX.replace("1485*;cold", f"1485*;{cell}"), encoding="utf-8")
     for options in ({}, tree):
         foreign, (verdict,) = verify_table(
-            arx, policy(nr.TCloseness(on="illness", t=0.9, distance="equal"), illness=options)
+            arx, policy(nr.models.TCloseness(on="illness", t=0.9, distance="equal"), illness=options)
         )
-        assert foreign.entries[-1].values == ("cold", "flu", "ulcer", "(missing)")
+        assert foreign.statements[-1].domain.values == ("cold", "flu", "ulcer", "(missing)")
         assert verdict.achieved == pytest.approx(5 / 7)
-    _, (verdict,) = verify_table(arx, policy(nr.TCloseness(on="illness", t=0.9, distance="tree"), illness=tree))
+    _, (verdict,) = verify_table(arx, policy(nr.models.TCloseness(on="illness", t=0.9, distance="tree"), illness=tree))
     assert 0 < verdict.achieved <= 5 / 7
     arx.write_text(ARX.replace("1485*;cold", f"1485*;{cell}").replace("*;40-59;1485*;flu", "*;40-59;1485*;lungs"))
-    with pytest.raises(nr.PolicyError, match="no place for missing cells"):
+    with pytest.raises(nr.errors.PolicyError, match="no place for missing cells"):
         verify_table(arx, policy(illness=tree))
 
 
 def test_a_marker_is_missing_where_the_policy_says_so(arx: Path) -> None:
     arx.write_text(ARX.replace("1485*;cold", "1485*;?"), encoding="utf-8")
     rules = policy()
-    marked = nr.Policy(rules.attributes, rules.require, rules.method, data={"missing_values": ["?"]})  # type: ignore[arg-type]
-    assert verify_table(arx, rules)[0].entries[-1].values == ("?", "cold", "flu", "ulcer")
-    assert verify_table(arx, marked)[0].entries[-1].values == ("cold", "flu", "ulcer", "(missing)")
+    marked = nr.Policy(
+        attributes=rules.attributes, require=rules.require, method=rules.methods, data={"missing_values": ["?"]}
+    )  # type: ignore[arg-type]
+    assert verify_table(arx, rules)[0].statements[-1].domain.values == ("?", "cold", "flu", "ulcer")
+    assert verify_table(arx, marked)[0].statements[-1].domain.values == ("cold", "flu", "ulcer", "(missing)")
 
 
 def test_missing_keys_equal_each_other_and_nothing_else() -> None:
     rows = {"sex": [None, None, "(missing)", ""], "age": ["1"] * 4, "zip": ["1"] * 4, "illness": list("abab")}
-    _, (verdict,) = verify_table(pl.DataFrame(rows), policy(nr.KAnonymity(k=2)), show=9)
+    _, (verdict,) = verify_table(pl.DataFrame(rows), policy(nr.models.KAnonymity(k=2)), show=9)
     assert (verdict.achieved, verdict.short) == (1, 1)
     assert [one.keys["sex"] for one in verdict.shortfalls] == ["(missing)"]
 
 
 def test_columns_that_the_policy_does_not_want(arx: Path) -> None:
-    some = policy(nr.KAnonymity(k=2))
+    some = policy(nr.models.KAnonymity(k=2))
     frame = pl.read_csv(arx, separator=";").with_columns(name=pl.lit("x"), note=pl.lit("y"))
     extra = {"name": {"role": "identifier"}}
-    rules = nr.Policy({**some.attributes, **extra}, some.require, some.method)
+    rules = nr.Policy(attributes={**some.attributes, **extra}, require=some.require, method=some.methods)
     verdicts = verify_table(frame, rules)[1]
     assert [(v.model, v.column, v.holds, v.breaches) for v in verdicts[1:]] == [
         ("published-columns", "name", False, 7),
@@ -180,11 +184,11 @@ def test_many_texts_are_compared_as_they_stand(monkeypatch: pytest.MonkeyPatch, 
     """Few texts are coded and many are not: the classes are the same."""
     if missing:
         arx.write_text(ARX.replace("Male", ""), encoding="utf-8")
-    rules = policy(nr.KAnonymity(k=3), nr.DistinctLDiversity(on="illness", l=2))
+    rules = policy(nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="illness", l=2))
     coded, few = verify_table(arx, rules, show=9)
     monkeypatch.setattr(room, "MOST_LABELS", 1)
     plain, many = verify_table(arx, rules, show=9)
-    assert isinstance(coded.store._cells["age"], ValueCells)
+    assert isinstance(coded.store._cells["age"], CodeCells)
     assert isinstance(plain.store._cells["age"], OpenCells)
     assert [(v.achieved, v.short, v.breaches) for v in few] == [(v.achieved, v.short, v.breaches) for v in many]
     assert _named(few[0].shortfalls) == _named(many[0].shortfalls)
@@ -223,7 +227,7 @@ def with_null_in_dictionary() -> pa.Table:
 def test_forms_of_columns(table: Any, sizes: list[int]) -> None:
     foreign = read_foreign(open_source(table), {"q": Role.QUASI_IDENTIFIER, "x": Role.SENSITIVE})
     cells = foreign.store._cells["q"]
-    assert isinstance(cells, ValueCells)
+    assert isinstance(cells, CodeCells)
     found = pl.Series(cells.data).value_counts()["count"].sort().to_list()
     assert found == sizes
 
@@ -239,25 +243,26 @@ def test_forms_of_columns(table: Any, sizes: list[int]) -> None:
     ],
 )
 def test_tables_without_an_answer(table: pl.DataFrame, told: str) -> None:
-    with pytest.raises(nr.DataError, match=told):
+    with pytest.raises(nr.errors.DataError, match=told):
         read(table)
 
 
 def test_one_record() -> None:
     frame = pl.DataFrame({"sex": ["m"], "age": ["1"], "zip": [None], "illness": ["flu"]})
-    foreign, verdicts = verify_table(frame, policy(nr.KAnonymity(k=2), nr.DistinctLDiversity(on="illness", l=2)))
+    rules = policy(nr.models.KAnonymity(k=2), nr.models.DistinctLDiversity(on="illness", l=2))
+    foreign, verdicts = verify_table(frame, rules)
     assert foreign.records == 1
     assert [(v.achieved, v.breaches, v.short) for v in verdicts] == [(1, 1, 1), (1, 1, 1)]
 
 
 def test_a_plain_true_or_false(arx: Path, tmp_path: Path) -> None:
-    assert nr.check(arx, policy(nr.KAnonymity(k=2))) is True
-    assert nr.check(arx, policy(nr.KAnonymity(k=3))) is False
+    assert nr.check(arx, policy(nr.models.KAnonymity(k=2))) is True
+    assert nr.check(arx, policy(nr.models.KAnonymity(k=3))) is False
     frame = pl.DataFrame({"age": [30, 30, 41, 41], "illness": ["flu", "cold", "flu", "ulcer"]})
     rules = nr.Policy(
-        {"age": nr.quasi_identifier(), "illness": nr.sensitive()},
-        [nr.DistinctLDiversity(on="illness", l=2)],
-        nr.Mondrian(),
+        attributes={"age": nr.quasi_identifier(), "illness": nr.sensitive()},
+        require=[nr.models.DistinctLDiversity(on="illness", l=2)],
+        method=nr.methods.Mondrian(),
     )
     release = nr.anonymize(frame, rules)
     assert nr.check(release, rules) is True

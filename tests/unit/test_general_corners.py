@@ -12,11 +12,11 @@ import pytest
 
 import noren as nr
 from noren.errors import ReleaseError
-from noren.methods.base import Recoding
 from noren.methods.cover import cover
 from noren.pipeline.anonymize import run
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
+from noren.table import Plan
 from tests.unit.test_release_package import claim
 
 N = 200
@@ -35,7 +35,7 @@ def table(**columns: Any) -> pa.Table:
 
 def policy(method: Any = "mondrian", require: Any = None, **columns: Any) -> nr.Policy:
     attributes = {"age": "quasi-identifier", "town": "quasi-identifier", "pay": "plain", "ill": "sensitive"}
-    rules = require or [nr.FrequencyLDiversity(on="ill", l=2)]
+    rules = require or [nr.models.FrequencyLDiversity(on="ill", l=2)]
     return nr.Policy(attributes=attributes | columns, require=rules, method=method)
 
 
@@ -51,20 +51,20 @@ def test_labels_of_nodes_are_distinct_whatever_the_values_are_called():
 
 def test_an_empty_label_of_a_hierarchy_is_refused():
     """It would be read back as a missing cell."""
-    with pytest.raises(nr.PolicyError, match=r"attributes\.town\.hierarchy: a node has an empty label"):
+    with pytest.raises(nr.errors.PolicyError, match=r"attributes\.town\.hierarchy: a node has an empty label"):
         policy(town=tree(**{"": ["a", "b"], "y": ["c", "d"]}))
 
 
 def test_bins_that_nobody_falls_into_do_not_stop_the_auditor():
     bins = {"role": "sensitive", "bins": [0, 10, 20, 30, 40]}
-    require = [nr.FrequencyLDiversity(on="pay", l=2)]
+    require = [nr.models.FrequencyLDiversity(on="pay", l=2)]
     release = nr.anonymize(table(), policy("anatomy", require=require, pay=bins, ill="plain"))
     assert all(verdict.holds is True for verdict in nr.verify(release, original=table()))
 
 
 def test_bins_that_nobody_falls_into_do_not_stop_the_recipient():
     bins = {"role": "sensitive", "bins": [0, 10, 20, 30, 40]}
-    require = [nr.FrequencyLDiversity(on="pay", l=2)]
+    require = [nr.models.FrequencyLDiversity(on="pay", l=2)]
     release = nr.anonymize(table(), policy(require=require, pay=bins, ill="plain"))
     assert release.estimate("pay/20").frame["count"].sum() == pytest.approx(N)
 
@@ -73,13 +73,13 @@ def test_a_value_that_only_suppressed_records_have_is_not_published():
     ages = [97, *table()["age"].to_pylist()[1:]]
     rules = policy(
         {"name": "incognito", "suppression": 0.3},
-        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
+        require=[nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="ill", l=2)],
         age={"role": "quasi-identifier", "hierarchy": {"widths": [5, 10]}},
     )
     release = nr.anonymize(table(age=ages), rules)
     assert "*" not in release.frame()["age"].to_list()
     assert release.manifest.suppressed > 0
-    assert "97" not in release.manifest.column("age").values
+    assert "97" not in release.manifest.column("age").domain.values
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ def test_manifests_can_be_compared(saved):
 
 
 def test_a_comparison_beside_an_open_column_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 30)
-    with pytest.raises(nr.DataError, match="'age' has too many values for classes"):
+    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 30)
+    with pytest.raises(nr.errors.DataError, match="'age' has too many values for classes"):
         nr.compare(table(), policy("decoys"), among=["decoys"])
 
 
@@ -122,16 +122,16 @@ def lonely() -> pa.Table:
 def test_nothing_of_a_left_out_record_is_named_and_the_auditor_still_understands(tmp_path):
     rules = policy(
         {"name": "incognito", "suppression": 0.02},
-        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
+        require=[nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="ill", l=2)],
         age={"role": "quasi-identifier", "hierarchy": {"widths": [1, 2]}},
         town="plain",
     )
     release = nr.anonymize(lonely(), rules, to=tmp_path / "release")
     assert release.manifest.suppressed == 1
-    assert release.manifest.column("pay").values == ("clerk", "nurse")
+    assert release.manifest.column("pay").domain.values == ("clerk", "nurse")
     published = b"".join(path.read_bytes() for path in (tmp_path / "release").iterdir())
     assert b"lord mayor" not in published
-    assert "97" not in release.manifest.column("age").values
+    assert "97" not in release.manifest.column("age").domain.values
     assert sorted(set(release.frame()["pay"].to_list())) == ["clerk", "nurse"]
     verdicts = nr.verify(nr.open_release(tmp_path / "release"), original=lonely())
     assert all(verdict.holds is True for verdict in verdicts)
@@ -141,13 +141,13 @@ def test_the_auditor_understands_that_all_missing_cells_were_left_out():
     ages = [None, *[30 + i % 4 for i in range(N - 1)]]
     rules = policy(
         {"name": "incognito", "suppression": 0.02},
-        require=[nr.KAnonymity(k=3), nr.DistinctLDiversity(on="ill", l=2)],
+        require=[nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="ill", l=2)],
         age={"role": "quasi-identifier", "hierarchy": {"widths": [1, 2]}},
         town="plain",
     )
     release = nr.anonymize(table(age=ages), rules)
     assert release.manifest.suppressed == 1
-    assert release.manifest.column("age").values == ("30", "31", "32", "33")
+    assert release.manifest.column("age").domain.values == ("30", "31", "32", "33")
     assert all(verdict.holds is True for verdict in nr.verify(release, original=table(age=ages)))
 
 
@@ -156,15 +156,15 @@ def test_suppression_that_takes_the_last_record_of_a_possible_secret_is_not_done
     rare = ["v", *table()["ill"].to_pylist()[1:]]
     tried = []
 
-    def reckless(self: Any, coded: Any, requirements: Any, order: Any) -> Recoding:
+    def reckless(self: Any, coded: Any, requirements: Any, order: Any, meter: Any) -> Plan:
         whole = np.zeros(coded.n, np.int64)
         columns = {name: cover(coded.columns[name], coded.codes[name], whole, 1) for name in (*coded.quasi, "ill")}
         keep = np.ones(coded.n, bool)
         keep[0] = not self.suppression
         tried.append(self.suppression)
-        return Recoding(columns, keep if self.suppression else None)
+        return Plan(columns, keep if self.suppression else None)
 
-    monkeypatch.setattr(nr.Sweep, "recode", reckless)
+    monkeypatch.setattr(nr.methods.Sweep, "recode", reckless)
     outcome = run(table(ill=rare), policy({"name": "sweep", "suppression": 0.1}))
     assert tried == [0.1, 0.0]
     assert outcome.facts.suppressed == 0
@@ -173,7 +173,7 @@ def test_suppression_that_takes_the_last_record_of_a_possible_secret_is_not_done
 
 def test_a_range_of_whole_numbers_does_not_tell_which_of_them_occur():
     release = nr.anonymize(table(age=[20 + 3 * (i % 5) for i in range(N)]), policy())
-    assert release.manifest.column("age").values == tuple(str(age) for age in range(20, 33))
+    assert release.manifest.column("age").domain.values == tuple(str(age) for age in range(20, 33))
 
 
 # ---------------------------------------------------------------- what an auditor is told
@@ -187,7 +187,7 @@ def test_a_published_column_that_the_policy_drops_or_does_not_know_fails():
     ]
     unknown = nr.Policy(
         attributes={"age": "quasi-identifier", "town": "quasi-identifier", "ill": "sensitive"},
-        require=[nr.FrequencyLDiversity(on="ill", l=2)],
+        require=[nr.models.FrequencyLDiversity(on="ill", l=2)],
         method="mondrian",
     )
     assert [v.column for v in nr.verify(release, unknown) if v.holds is False] == ["pay"]
@@ -196,7 +196,7 @@ def test_a_published_column_that_the_policy_drops_or_does_not_know_fails():
 def test_subtrees_are_those_of_the_policy_that_is_checked():
     apart = {"role": "sensitive", "hierarchy": {"tree": {v: [v] for v in "wxyz"}}}
     together = {"role": "sensitive", "hierarchy": {"tree": {"p": ["w", "x", "y"], "q": ["z"]}}}
-    rules = [nr.LEDiversity(on="ill", l=2, e=1)]
+    rules = [nr.models.LEDiversity(on="ill", l=2, e=1)]
     release = nr.anonymize(table(), policy(require=rules, ill=apart))
     assert [v.holds for v in nr.verify(release)] == [True]
     assert [v.holds for v in nr.verify(release, policy(require=rules, ill=together))] == [False]
@@ -205,9 +205,9 @@ def test_subtrees_are_those_of_the_policy_that_is_checked():
 def test_ordered_closeness_counts_the_declared_values():
     ranks = {"role": "sensitive", "values": [str(i) for i in range(1, 10)], "distance": "ordinal"}
     pay = [("1", "2", "9")[i % 3] for i in range(N)]
-    rules = policy(require=[nr.TCloseness(on="pay", t=0.2, distance="ordered")], pay=ranks, ill="plain")
+    rules = policy(require=[nr.models.TCloseness(on="pay", t=0.2, distance="ordered")], pay=ranks, ill="plain")
     release = nr.anonymize(table(pay=pay), rules)
-    assert release.manifest.column("pay").values == tuple(ranks["values"])
+    assert release.manifest.column("pay").domain.values == tuple(ranks["values"])
     assert all(verdict.holds is True for verdict in nr.verify(release))
 
 

@@ -16,11 +16,10 @@ import pytest
 from pydantic import ValidationError
 
 import noren as nr
-from noren.cells import GroupCells, GroupTable, NodeCells, ValueCells
+from noren.cells import CodeCells, GroupTable
 from noren.errors import QueryError, ReleaseError
-from noren.release.groups import read_groups, write_groups
-from noren.release.manifest import ColumnEntry, Manifest
-from noren.release.package import checksum, manifest_digest
+from noren.release.manifest import Manifest, read_column
+from noren.release.package import checksum, manifest_digest, with_sides, write_sides
 from noren.release.store import MemoryStore
 
 N = 120
@@ -45,7 +44,7 @@ def policy(method: str = "mondrian", **more: Any) -> nr.Policy:
             "ill": "sensitive",
             "pay": "sensitive",
         },
-        require=[nr.FrequencyLDiversity(on=["ill", "pay"], l=2)],
+        require=[nr.models.FrequencyLDiversity(on=["ill", "pay"], l=2)],
         method=method,
         **more,
     )
@@ -94,24 +93,29 @@ NODE = {
     "values": ("a", "b", "c"),
     "nodes": (("a or b", ((0, 2),)), ("c", ((2, 3),))),
 }
-TREE = {**NODE, "nodes": None, "hierarchy": (("a", "b", "c"), ("x", "x", "c"), ("*", "*", "*"))}
-GROUP = {"name": "s", "role": "sensitive", "form": "group", "kind": "string", "values": ("a", "b"), "groups": 2}
+BARE = {name: said for name, said in NODE.items() if name != "nodes"}
+TREE = {**BARE, "hierarchy": (("a", "b", "c"), ("x", "x", "c"), ("*", "*", "*"))}
+VALUES = {"name": "s", "role": "sensitive", "form": "group", "kind": "string", "values": ("a", "b")}
+GROUP = {**VALUES, "groups": 2, "number": 1}
 
 
 def test_sound_entries_stand():
-    assert ColumnEntry(**NODE).catalogue.labels == ("a or b", "c")
-    assert ColumnEntry(**TREE).catalogue.labels == ("a", "b", "c", "x", "*")
-    assert ColumnEntry(**GROUP).published.form == "group"
-    assert ColumnEntry(**NODE).published.nodes is not None
+    assert read_column(NODE).nodes.labels == ("a or b", "c")
+    assert read_column(TREE).nodes.labels == ("a", "b", "c", "x", "*")
+    assert read_column(GROUP).is_class
+    assert read_column(GROUP).kinds == 2
 
 
 WRONG = {
-    "groups without ids": ({**NODE, "groups": 3}, "groups exactly if it publishes their ids"),
-    "ids without groups": ({**GROUP, "groups": None}, "groups exactly if it publishes their ids"),
-    "no group": ({**GROUP, "groups": 0}, "greater than or equal to 1"),
-    "nodes of groups": ({**GROUP, "nodes": NODE["nodes"]}, "only a generalised column has general values"),
+    "groups without ids": ({**NODE, "groups": 3}, "has the fields nodes"),
+    "ids without groups": (VALUES, "has the fields groups, number"),
+    "no group": ({**GROUP, "groups": 0}, "numbers from 1 on"),
+    "half a group": ({**GROUP, "groups": 1.5}, "numbers from 1 on"),
+    "groups that are none": ({**GROUP, "groups": None}, "numbers from 1 on"),
+    "table 0": ({**GROUP, "number": 0}, "numbers from 1 on"),
+    "nodes of groups": ({**GROUP, "nodes": NODE["nodes"]}, "has the fields groups, number"),
     "nodes twice": ({**TREE, "nodes": NODE["nodes"]}, "from a hierarchy or from a list"),
-    "no nodes": ({**NODE, "nodes": None}, "from a hierarchy or from a list"),
+    "no nodes": (BARE, "from a hierarchy or from a list"),
     "one label for two": ({**NODE, "nodes": (("x", ((0, 1),)), ("x", ((1, 3),)))}, "two general values have one label"),
     "a node beyond the values": ({**NODE, "nodes": (("x", ((0, 4),)),)}, "rising runs"),
     "a node below the values": ({**NODE, "nodes": (("x", ((-1, 2),)),)}, "rising runs"),
@@ -120,26 +124,47 @@ WRONG = {
     "another tree": ({**TREE, "hierarchy": (("a", "b", "d"), ("*", "*", "*"))}, "hierarchy is not over the values"),
     "a short tree": ({**TREE, "hierarchy": (("a", "b"), ("*", "*"))}, "hierarchy is not over the values"),
     "a value twice": ({**NODE, "values": ("a", "b", "b")}, "lists its values, each once"),
-    "no values": ({**NODE, "values": None}, "lists its values, each once"),
-    "a design": ({**GROUP, "design": {"name": "uniform-decoys", "d": 2, "eta": 2, "p": 1.0}}, "design exactly if"),
+    "no values": ({**NODE, "values": None}, "lists its values"),
+    "a design": (
+        {**GROUP, "design": {"name": "uniform-decoys", "d": 2, "eta": 2, "p": 1.0}},
+        "has the fields groups, number",
+    ),
+    "a form of the future": ({**GROUP, "form": "riddle"}, "a form that this version knows"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_an_entry_that_contradicts_itself_is_refused(case):
     fields, why = WRONG[case]
-    with pytest.raises(ValidationError, match=why):
-        ColumnEntry(**fields)
+    with pytest.raises(ValueError, match=why):
+        read_column(fields)
 
 
-@pytest.mark.parametrize(("layout", "columns"), [("sets", [NODE]), ("records", [GROUP]), ("sets", [GROUP, NODE])])
-def test_general_columns_need_the_general_layout(layout, columns):
-    fields = {"noren": "1", "records": 3, "requirements": (), "method": {}, "randomness": "fresh", "verdicts": ()}
-    with pytest.raises(ValidationError, match="layout does not fit"):
-        Manifest(**fields, layout=layout, columns=columns)
-    assert Manifest(**fields, layout="general", columns=columns).suppressed == 0
+DRAWN = {**VALUES, "design": {"name": "uniform-decoys", "d": 2, "eta": 2, "p": 1.0}}
+MEMBER = {**DRAWN, "form": "member", "name": "m"}
+FIELDS = {"noren": "1", "records": 3, "requirements": (), "methods": (), "randomness": "fresh", "verdicts": ()}
+
+
+@pytest.mark.parametrize("others", [[NODE], [GROUP], [{**DRAWN, "form": "set"}], [{**MEMBER, "name": "n"}]])
+def test_shuffled_members_stand_beside_exact_columns_alone(others):
+    """One row has one member of a person's set, so nothing else of the person may vary or be hidden."""
+    exact = {**VALUES, "form": "exact", "name": "e", "role": "plain"}
+    assert Manifest(**FIELDS, columns=[MEMBER, exact]).rows_per_record == 2
+    with pytest.raises(ValidationError, match="beside exact columns alone"):
+        Manifest(**FIELDS, columns=[MEMBER, exact, *others])
+
+
+@pytest.mark.parametrize("columns", [[NODE], [GROUP], [GROUP, NODE], [NODE, {**DRAWN, "form": "set"}]])
+def test_nobody_is_left_out_a_negative_number_of_times(columns):
+    assert Manifest(**FIELDS, columns=columns).suppressed == 0
     with pytest.raises(ValidationError, match="greater than or equal to 0"):
-        Manifest(**fields, layout="general", columns=columns, suppressed=-1)
+        Manifest(**FIELDS, columns=columns, suppressed=-1)
+
+
+def test_side_tables_are_numbered_without_gaps():
+    with pytest.raises(ValidationError, match="not numbered from 1 on"):
+        Manifest(**FIELDS, columns=[{**GROUP, "number": 2}])
+    assert Manifest(**FIELDS, columns=[GROUP, {**GROUP, "name": "t", "number": 2}]).columns[1].side == "groups-2"
 
 
 # ---------------------------------------------------------------- group tables in files
@@ -158,11 +183,11 @@ DOMAINS = {
 @pytest.mark.parametrize("case", DOMAINS)
 def test_group_tables_survive_their_file(case, kind, tmp_path):
     value_kind, values = DOMAINS[case]
-    entry = ColumnEntry(name="s", role="sensitive", form="group", kind=value_kind, values=values, groups=3)
+    entry = read_column({**GROUP, "kind": value_kind, "values": values, "groups": 3})
     group, value = (part.ravel() for part in np.indices((3, len(values))))
     table = GroupTable(3, len(values), group, value, np.arange(1, len(group) + 1))
-    write_groups(tmp_path / f"groups-1.{kind}", entry, table)
-    again = read_groups(tmp_path / f"groups-1.{kind}", entry)
+    write_sides(tmp_path, [entry.with_side(table)], f".{kind}")
+    again = with_sides(tmp_path, [entry], f".{kind}")[0].table
     for part in ("group", "value", "count"):
         assert getattr(again, part).tolist() == getattr(table, part).tolist()
     assert (again.groups, again.d) == (3, len(values))
@@ -248,7 +273,7 @@ def test_a_group_table_without_its_columns_is_refused(copy, kind):
     path = release / f"groups-1.{kind}"
     wrong.write_csv(path) if kind == "csv" else wrong.write_parquet(path)
     edit(release)
-    with pytest.raises(ReleaseError, match="not the groups of 'ill'"):
+    with pytest.raises(ReleaseError, match="not the table that 'ill' needs"):
         nr.open_release(release)
 
 
@@ -256,7 +281,7 @@ def test_a_file_that_is_no_table_is_refused(copy):
     release = copy("rating", "parquet")
     (release / "groups-1.parquet").write_bytes(b"PAR1 not really")
     edit(release)
-    with pytest.raises(ReleaseError, match="not the groups of 'ill'"):
+    with pytest.raises(ReleaseError, match="not the table that 'ill' needs"):
         nr.open_release(release)
 
 
@@ -334,8 +359,8 @@ def test_what_has_no_meaning_is_refused_in_words(originals, method):
 
 def test_a_release_says_what_is_general_and_what_is_grouped(originals):
     general, groups = (nr.open_release(originals[method, "parquet"]) for method in ("mondrian", "rating"))
-    assert repr(general) == "<Release of 120 records: age, town, note, ill, pay; general: age, town>"
-    assert repr(groups) == "<Release of 120 records: age, town, note, ill, pay; groups: ill, pay>"
+    assert repr(general) == "<Release of 120 records: age, town, note, ill, pay; general values: age, town>"
+    assert repr(groups) == "<Release of 120 records: age, town, note, ill, pay; groups of values: ill, pay>"
 
 
 @pytest.mark.parametrize("method", ["mondrian", "rating"])
@@ -347,7 +372,9 @@ def test_the_frame_is_the_same_from_memory_and_both_files(originals, method, tmp
     second.save(tmp_path / "third", "parquet")
     again = nr.open_release(tmp_path / "third")
     assert again.frame().equals(frame)
-    assert again.tables.keys() == first.tables.keys() == ({"ill", "pay"} if method == "rating" else set())
+    for release in (first, again):
+        grouped = {statement.name for statement in release.statements if statement.table is not None}
+        assert grouped == ({"ill", "pay"} if method == "rating" else set())
     names = {path.name for path in (tmp_path / "third").iterdir()}
     groups = {"groups-1.parquet", "groups-2.parquet"} if method == "rating" else set()
     assert names == {"data.parquet", "datapackage.json"} | groups
@@ -358,19 +385,22 @@ def test_the_frame_is_the_same_from_memory_and_both_files(originals, method, tmp
 def small(suppressed: int) -> nr.Release:
     """Five records by hand: two towns, one of them general, a group column, an exact one."""
     node = {**NODE, "nodes": (("a", ((0, 1),)), ("b or c", ((1, 3),)))}
-    exact = {"name": "x", "role": "plain", "form": "value", "kind": "string", "values": ("m", "n")}
-    columns = [ColumnEntry(**fields) for fields in (node, {**GROUP, "groups": 1}, exact)]
-    manifest = Manifest(
-        noren="1", records=5, suppressed=suppressed, layout="general", columns=columns, requirements=(),
-        method={"name": "mondrian"}, randomness="fresh", verdicts=(),
-    )  # fmt: skip
-    cells = {
-        "q": NodeCells(2, np.array([0, 0, 1, 1, 1])),
-        "s": GroupCells(1, np.zeros(5, int)),
-        "x": ValueCells(2, np.array([0, 1, 1, 0, 0])),
-    }
+    exact = {"name": "x", "role": "plain", "form": "exact", "kind": "string", "values": ("m", "n")}
     groups = GroupTable(1, 2, np.array([0, 0]), np.array([0, 1]), np.array([3, 2]))
-    return nr.Release(manifest, MemoryStore(cells), tables={"s": groups})
+    columns = [read_column(node), read_column({**GROUP, "groups": 1}).with_side(groups), read_column(exact)]
+    manifest = Manifest(**{**FIELDS, "records": 5}, suppressed=suppressed, columns=columns)
+    cells = {
+        "q": CodeCells(2, np.array([0, 0, 1, 1, 1])),
+        "s": CodeCells(1, np.zeros(5, int)),
+        "x": CodeCells(2, np.array([0, 1, 1, 0, 0])),
+    }
+    return nr.Release(manifest, MemoryStore(cells))
+
+
+def test_people_who_were_left_out_are_no_random_sample():
+    """Also where the column asked for is exact: an interval would not know of them."""
+    with pytest.raises(QueryError, match="no interval for the population"):
+        small(4).estimate("x", population=True)
 
 
 @pytest.mark.parametrize("suppressed", [0, 4])

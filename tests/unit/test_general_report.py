@@ -11,7 +11,7 @@ import pytest
 
 import noren as nr
 from noren.pipeline.anonymize import Outcome, run
-from noren.report.page import holder_report
+from noren.report.page import holder_page, holder_report
 
 N = 200
 TAG = "<script>alert(1)</script>"
@@ -66,7 +66,7 @@ def outcome(
             names["note"]: "plain",
             names["ill"]: "sensitive",
         },
-        require=[nr.FrequencyLDiversity(on=names["ill"], l=2)],
+        require=[nr.models.FrequencyLDiversity(on=names["ill"], l=2)],
         method=method,
         title="Hospital" if names["ill"] == "ill" else f"Hospital {TAG}",
     )
@@ -178,3 +178,27 @@ def test_a_page_of_a_directory_names_its_checksum(tmp_path):
     digest = hashlib.sha256((tmp_path / "release" / "datapackage.json").read_bytes()).hexdigest()
     assert f"sha256:{digest}" in text
     assert "noren verify release" in text
+
+
+def test_a_release_of_two_methods_says_which_made_which_columns():
+    rules = nr.Policy(
+        attributes={"age": "quasi-identifier", "town": "quasi-identifier", "note": "plain", "ill": "sensitive"},
+        require=[nr.models.KAnonymity(k=4), nr.models.FrequencyLDiversity(on="ill", l=2)],
+        method=[nr.methods.Mondrian(), nr.methods.Decoys(on="ill")],
+    )
+    made = run(table({name: name for name in EVIL}), rules)
+    report = holder_page(made)
+    told = report.content["published"]["methods"]
+    assert [(one["name"], one["on"]) for one in told] == [("mondrian", ["age", "town", "note"]), ("decoys", ["ill"])]
+    page = Page(report.html)
+    for one in (nr.methods.Mondrian, nr.methods.Decoys):
+        assert one.sentence in page.text
+    assert "Method for ill: decoys." in page.text
+    assert "General values and groups were chosen" in page.text
+    assert "Decoys are fresh" in page.text
+    losses = {one["name"]: one for one in report.content["losses"]["columns"]}
+    assert losses["ill"]["left_open"] == pytest.approx(1 / 3)
+    assert 0 < losses["age"]["left_open"] < 1
+    assert all("actual_error" in one for one in losses.values())
+    assert report.content["losses"]["classes"]["by"] == ["age", "town"]
+    assert report.content["losses"]["classes"]["smallest"] >= 4

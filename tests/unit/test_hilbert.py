@@ -9,8 +9,7 @@ import pytest
 
 from noren.errors import RequirementNotMet
 from noren.kernels.bucket_groups import best_cuts
-from noren.methods.base import NodeColumn, Recoding
-from noren.methods.hilbert import Hilbert, along_curve, numbered, walk_ranks
+from noren.methods.hilbert import Hilbert, along_curve, walk_ranks
 from noren.models.base import Model
 from noren.models.distinct_l_diversity import DistinctLDiversity
 from noren.models.entropy_l_diversity import EntropyLDiversity
@@ -19,8 +18,10 @@ from noren.models.k_anonymity import KAnonymity
 from noren.models.semantic_diversity import SemanticDiversity
 from noren.models.t_closeness import TCloseness
 from noren.models.tau_l_diversity import TauLDiversity
+from noren.ragged import row_numbers
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Plan, Recode
 from tests.oracles.grouping import table_of
 
 AGES = Hierarchy.from_widths([str(age) for age in range(20, 60)], [5, 10, 20])
@@ -37,13 +38,14 @@ def people(n: int = 200, m: int = 6, seed: int = 1):  # type: ignore[no-untyped-
     return table_of(quasi, {"illness": rng.integers(0, m, n)}, {"age": AGES})
 
 
-def classes(recoding: Recoding) -> np.ndarray:
-    columns = [column for column in recoding.columns.values() if isinstance(column, NodeColumn)]
-    return numbered([column.data for column in columns], [len(column.nodes) for column in columns])[0]
+def classes(recoding: Plan) -> np.ndarray:
+    columns = [column for column in recoding.recoded.values() if isinstance(column, Recode)]
+    sizes = [len(column.nodes) for column in columns]
+    return row_numbers([column.data for column in columns], sizes, len(columns[0].data))
 
 
-def utility(recoding: Recoding) -> float:
-    columns = [column for column in recoding.columns.values() if isinstance(column, NodeColumn)]
+def utility(recoding: Plan) -> float:
+    columns = [column for column in recoding.recoded.values() if isinstance(column, Recode)]
     return float(np.mean([(1 / column.nodes.sizes[column.data]).mean() for column in columns]))
 
 
@@ -58,14 +60,6 @@ def test_the_curve_visits_equal_records_together() -> None:
     assert sorted(curve.tolist()) == list(range(table.n))
     key = table.codes["age"][curve] * 5 + table.codes["town"][curve]
     assert np.count_nonzero(np.diff(key)) + 1 == len(np.unique(key))
-
-
-def test_rows_of_many_wide_columns_are_numbered() -> None:
-    rng = np.random.default_rng(4)
-    columns = [rng.integers(0, 3, 50) * 33_333 for _ in range(9)]
-    key, count = numbered(columns, [100_000] * 9)
-    rows = {tuple(row) for row in np.stack(columns, 1).tolist()}
-    assert count == len(rows) == len(set(key.tolist()))
 
 
 @pytest.mark.parametrize("l", [2, 4])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,34 +11,36 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from noren.errors import PolicyError, RequirementNotMet
-from noren.kernels.lattice import classes_of
-from noren.methods.base import CodedTable, ColumnFacts
+from noren.kernels.lattice import level_classes
 from noren.methods.incognito import Incognito
-from noren.methods.lattice_search import best_full_domain
+from noren.methods.incognito.search import best_full_domain
 from noren.methods.requirements import compiled
+from noren.models import MODELS
+from noren.models.base import Model
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Records
 
 
-def asked(model: str, *on: str, **given: float) -> Any:
-    return SimpleNamespace(model=model, on=on, parameters=lambda: given)
+def asked(model: str, *on: str, **given: Any) -> Model:
+    return MODELS[model](**({"on": on} if on else {}), **given)
 
 
 def table_of(
     quasi: Mapping[str, tuple[Hierarchy, list[str]]], sensitive: Mapping[str, list[str]] | None = None
-) -> CodedTable:
-    columns: dict[str, ColumnFacts] = {}
+) -> Records:
+    columns: dict[str, Column] = {}
     codes: dict[str, NDArray[np.int64]] = {}
     for name, (tree, cells) in quasi.items():
         codes[name] = np.array([tree.leaves.index(cell) for cell in cells])
-        counts = np.bincount(codes[name], minlength=len(tree.leaves))
-        columns[name] = ColumnFacts(name, Role.QUASI_IDENTIFIER, Domain(tree.leaves), counts, hierarchy=tree)
+        columns[name] = Column(role=Role.QUASI_IDENTIFIER).met(name, Domain(tree.leaves), hierarchy=tree)
     for name, cells in (sensitive or {}).items():
         values = tuple(sorted(set(cells)))
         codes[name] = np.array([values.index(cell) for cell in cells])
-        columns[name] = ColumnFacts(name, Role.SENSITIVE, Domain(values), np.bincount(codes[name]))
-    return CodedTable(len(next(iter(codes.values()))), columns, codes)
+        columns[name] = Column(role=Role.SENSITIVE).met(name, Domain(values))
+    return Records(len(next(iter(codes.values()))), columns, codes)
 
 
 def numbers(d: int) -> Hierarchy:
@@ -71,7 +72,7 @@ def test_dropped_records_are_dropped_and_not_published_as_a_class() -> None:
     recoding = Incognito(suppression=0.1).recode(table, [asked("k-anonymity", k=4)], np.arange)
     assert recoding.keep is not None
     assert recoding.keep.tolist() == [True] * 9 + [False]
-    assert recoding.columns["zip"].data[:9].tolist() == [0] * 5 + [1] * 4
+    assert recoding.treatments["zip"].data[:9].tolist() == [0] * 5 + [1] * 4
 
 
 def test_dropping_can_meet_what_the_whole_table_cannot() -> None:
@@ -100,7 +101,7 @@ def test_dropping_can_meet_what_the_whole_table_cannot() -> None:
         (asked("le-diversity", "ill", l=3, e=1), "commonest group of 'ill' allows l = 2 at most"),
     ],
 )
-def test_what_cannot_be_met_says_what_can(need: Any, says: str) -> None:
+def test_what_cannot_be_met_says_what_can(need: Model, says: str) -> None:
     ill = ["flu"] * 3 + ["cold"] * 2 + ["gout"]
     table = table_of({"zip": (ZIP, ["11", "12", "21", "22", "11", "12"])}, {"ill": ill})
     with pytest.raises(RequirementNotMet, match=says):
@@ -120,7 +121,7 @@ def test_columns_without_a_choice(loss: Any) -> None:
 def test_leaves_that_do_not_occur_count_in_granularity_and_not_in_classes() -> None:
     wide = Hierarchy((tuple("abcdefgh"), ("x",) * 7 + ("y",)))
     table = table_of({"letter": (wide, list("aabh"))})
-    found = best_full_domain(table, compiled(table, [asked("k-anonymity", k=1)]), "granularity")
+    found = best_full_domain(table, compiled(table, []), "granularity")
     assert found.loss == 0
     found = best_full_domain(table, compiled(table, [asked("k-anonymity", k=3)]), "granularity", 0.25)
     assert (found.levels, found.dropped) == ({"letter": 1}, 1)
@@ -149,7 +150,7 @@ def test_products_of_domains_beyond_64_bits() -> None:
     offsets, widths = np.arange(12)[:, None] * 1000, np.full((12, 1), 1000)
     found = np.empty(len(rows), np.int32)
     where, everyone = np.zeros(12, np.int64), np.arange(len(rows))
-    count = classes_of(rows.astype(np.int32), maps, offsets, widths, where, everyone, found)
+    count = level_classes(rows.astype(np.int32), maps, offsets, widths, where, everyone, found)
     distinct, expected = np.unique(rows, axis=0, return_inverse=True)
     assert count == len(distinct)
     assert len(np.unique(np.stack([found, expected.ravel()]), axis=1).T) == count
@@ -163,9 +164,9 @@ def test_products_of_domains_beyond_64_bits() -> None:
 def test_a_quasi_identifier_without_a_hierarchy_gets_one() -> None:
     codes = np.arange(40) % 40
     domain = Domain(tuple(str(value) for value in range(40)), "integer")
-    facts = ColumnFacts("age", Role.QUASI_IDENTIFIER, domain, np.bincount(codes))
+    facts = Column(role=Role.QUASI_IDENTIFIER).met("age", domain)
     found = best_full_domain(
-        table := CodedTable(40, {"age": facts}, {"age": codes}), compiled(table, [asked("k-anonymity", k=5)])
+        table := Records(40, {"age": facts}, {"age": codes}), compiled(table, [asked("k-anonymity", k=5)])
     )
     assert 0 < found.levels["age"] < found.trees["age"].height
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import noren as nr
+from noren.cells.texts import guarded, guarded_text, unguarded
 from noren.cli.main import main
-from noren.release.convert import guarded, guarded_text, unguarded
 from noren.release.package import checksum
 
 EVIL = ("=cmd()|'/c calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'quoted", "''=x", "＝1")
@@ -89,11 +89,15 @@ def test_no_csv_file_of_a_release_runs_and_all_values_come_back(method, tmp_path
     key = ["=HYPERLINK(1)", "age"]
     assert opened.frame().sort(key).equals(nr.open_release(tmp_path / "parquet").frame().sort(key))
     assert set(opened.frame()["=HYPERLINK(1)"]) == set(EVIL)
-    for name, groups in opened.tables.items():
-        assert groups.value.tolist() == release.tables[name].value.tolist()
-    for name, known in opened.knowledge.items():
-        assert known.labels == release.knowledge[name].labels == ("=a", "@b", "-c")
-        assert known.terms == ("=cough", "+fever")
+    for statement in opened.statements:
+        if statement.table is not None:
+            assert statement.table.value.tolist() == release.column(statement.name).table.value.tolist()
+        if statement.terms is not None:
+            known = statement.column.known
+            assert known.labels == release.column(statement.name).column.known.labels == ("=a", "@b", "-c")
+            assert known.terms == ("=cough", "+fever")
+    assert sum(statement.table is not None for statement in opened.statements) == (method == "anatomy")
+    assert sum(statement.terms is not None for statement in opened.statements) == (method == "suppress")
     assert all(verdict.holds for verdict in nr.verify(opened, policy(method, tmp_path), original=table()))
 
 

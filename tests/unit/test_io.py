@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import gzip
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from noren.engines.local import LocalEngine, TableProfile
+from noren.engines import engine_for
 from noren.errors import DataError
 from noren.io.csv import CsvSource
-from noren.io.source import open_source
+from noren.io.source import SOURCES, Writing, open_source
+from noren.table.engine import Counting
+from noren.table.profile import Profile
 
 
-def profile(data: Any, **options: Any) -> TableProfile:
+def profile(data: Any, **options: Any) -> Profile:
     source = open_source(data, **options)
-    return LocalEngine().profile(source, source.columns, bins={})
+    found = engine_for(source).profile(source, Counting(source.columns))
+    found.demand(source.name)
+    return found
 
 
 def counts(data: Any, **options: Any) -> dict[str, dict[str, int]]:
@@ -198,3 +205,28 @@ def test_small_blocks_give_the_same_profile(tmp_path: Path, monkeypatch: pytest.
 def test_only_the_columns_asked_for_are_read(tmp_path: Path) -> None:
     source = open_source(write(tmp_path, "a,b,c\n1,2,3\n"))
     assert [batch.schema.names for batch in source.batches(["c", "a"])] == [["c", "a"]]
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_every_line_of_the_registry_names_an_opener(kind: str) -> None:
+    module, _, name = SOURCES[kind].partition(":")
+    assert callable(getattr(import_module(module), name))
+    assert kind == kind.lower()
+    assert kind.startswith(".") != kind.endswith(":")
+
+
+def test_a_new_source_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheme leads to its opener, which gets the whole address and how the input is written."""
+    found: list[tuple[str, Writing]] = []
+    module = ModuleType("elsewhere")
+    module.opened = lambda place, writing: found.append((place, writing))  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "elsewhere", module)
+    monkeypatch.setitem(SOURCES, "shop:", "elsewhere:opened")
+    open_source("SHOP://me:word@host/table", missing_values=["?"])
+    assert found == [("SHOP://me:word@host/table", Writing(missing_values=("?",)))]
+
+
+def test_an_unknown_scheme_is_refused_without_its_password() -> None:
+    with pytest.raises(DataError, match="cannot read from gopher://") as caught:
+        open_source("gopher://me:word@host/table")
+    assert "word" not in str(caught.value)

@@ -15,11 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
-from noren.engines.encode import encode_bins, encode_labels
-from noren.engines.local import LocalEngine, TableProfile
+from noren.cells.encode import encode_bins, encode_labels
+from noren.engines import engine_for
 from noren.errors import DataError
 from noren.io.source import open_source
 from noren.schema.domain import MISSING, Domain, bin_labels
+from noren.table.engine import Counting
+from noren.table.profile import Profile
 
 PEOPLE = pa.table(
     {
@@ -39,9 +41,11 @@ EXPECTED = {
 }
 
 
-def profile(data: Any, **options: Any) -> TableProfile:
+def profile(data: Any, **options: Any) -> Profile:
     source = open_source(data, **options)
-    return LocalEngine().profile(source, source.columns, bins={})
+    found = engine_for(source).profile(source, Counting(source.columns))
+    found.demand(source.name)
+    return found
 
 
 def seen(data: Any, **options: Any) -> dict[str, tuple[dict[str, int], int]]:
@@ -95,11 +99,11 @@ def test_csv_and_parquet_of_one_table_have_the_same_domains(tmp_path: Path) -> N
     pq.write_table(table, tmp_path / "people.parquet")
     policy = nr.Policy(
         attributes={name: nr.plain() for name in table.column_names} | {"job": nr.sensitive()},
-        require=[nr.FrequencyLDiversity(on="job", l=2)],
+        require=[nr.models.FrequencyLDiversity(on="job", l=2)],
     )
     from_csv, from_parquet = (nr.anonymize(tmp_path / f"people.{kind}", policy) for kind in ("csv", "parquet"))
-    assert from_csv.manifest == from_parquet.manifest
-    kinds = {entry.name: entry.kind for entry in from_csv.manifest.columns}
+    assert from_csv.manifest.model_dump() == from_parquet.manifest.model_dump()
+    kinds = {statement.name: statement.domain.kind for statement in from_csv.statements}
     assert kinds == {"job": "string", "age": "integer", "score": "number", "member": "boolean", "zip": "string"}
 
 
@@ -232,8 +236,8 @@ def test_records_with_missing_cells_can_be_dropped_however_a_cell_is_missing(emp
     )
     policy = nr.Policy(
         attributes={"job": nr.sensitive(missing="drop"), "pay": nr.plain(missing="drop"), "k": nr.plain()},
-        require=[nr.ExpandedK(on="job", k=2)],
-        method=nr.Decoys(parameters={"job": nr.DecoyParameters(eta=2)}),
+        require=[nr.models.ExpandedK(on="job", k=2)],
+        method=nr.methods.Decoys(parameters={"job": nr.methods.DecoyParameters(eta=2)}),
     )
     assert nr.anonymize(table, policy).frame().sort("k")["k"].to_list() == ["a", "d"]
 
@@ -270,7 +274,7 @@ def test_nothing_of_the_original_is_modified(form: str, tmp_path: Path) -> None:
     before = content(data)
     policy = nr.Policy(
         attributes={name: nr.plain() for name in PEOPLE.column_names} | {"job": nr.sensitive()},
-        require=[nr.FrequencyLDiversity(on="job", l=2)],
+        require=[nr.models.FrequencyLDiversity(on="job", l=2)],
     )
     assert nr.anonymize(data, policy).records == 8
     assert content(data) == before

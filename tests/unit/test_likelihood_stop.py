@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.analysis import likelihood
 from noren.analysis.ascent import ascend
-from noren.analysis.axes import Axis, prepare
-from noren.cells import ValueCells
+from noren.analysis.axes import Axis
+from noren.analysis.fit import fit
+from noren.analysis.frame import prepare
 from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import draw_sets
 from noren.secret import Keystream
@@ -23,17 +23,17 @@ def test_small_slices_keep_what_their_own_sets_say() -> None:
     design = DecoyDesign(d=values, eta=2)
     frame = prepare(
         [
-            Axis("group", ValueCells(groups, group.astype(np.uint8)), DecoyDesign.exact(groups)),
-            Axis("value", draw_sets(design, value, Keystream(), attribute="value"), design),
+            Axis.exact("group", group.astype(np.uint8), groups),
+            Axis.drawn("value", draw_sets(design, value, Keystream(), attribute="value"), design),
         ]
     )
     truth = np.zeros((groups, values))
     np.add.at(truth, (group, value), 1)
-    fit = likelihood.fit(frame)
-    assert fit.iterations >= 1
-    np.testing.assert_allclose(fit.table.sum(axis=1), truth.sum(axis=1), rtol=1e-9)
+    found = fit(frame)
+    assert found.iterations >= 1
+    np.testing.assert_allclose(found.table.sum(axis=1), truth.sum(axis=1), rtol=1e-9)
     pooled = np.outer(truth.sum(axis=1), truth.sum(axis=0)) / records
-    assert np.square(fit.table - truth).mean() < 0.6 * np.square(pooled - truth).mean()
+    assert np.square(found.table - truth).mean() < 0.6 * np.square(pooled - truth).mean()
 
 
 def test_a_long_step_to_nothing_does_not_overflow() -> None:

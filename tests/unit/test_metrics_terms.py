@@ -9,7 +9,7 @@ from noren.cells import TermCells
 from noren.errors import QueryError
 from noren.metrics.general import GeneralColumn, GeneralTable
 from noren.metrics.queries import Workload, random_workload
-from noren.metrics.terms import (
+from noren.metrics.term_losses import (
     TermWorkload,
     belief_change,
     estimated_term_counts,
@@ -19,10 +19,12 @@ from noren.metrics.terms import (
     term_workload,
     true_term_counts,
 )
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.table import Recode
 
 
 def cells(d: int, *sets: list[int]) -> TermCells:
@@ -142,7 +144,7 @@ def test_groups_in_parts_give_the_same(monkeypatch):
     sets = cells(3, *([[COUGH], [FEVER], [PAIN], []] * 10))
     group = np.arange(40) // 3
     whole = belief_change(sets, group, KNOWLEDGE, alpha)
-    monkeypatch.setattr("noren.metrics.terms.GROUPS_AT_ONCE", 5)
+    monkeypatch.setattr("noren.metrics.term_losses.GROUPS_AT_ONCE", 5)
     parts = belief_change(sets, group, KNOWLEDGE, alpha)
     assert (whole.rise == parts.rise).all()
     assert (whole.peak == parts.peak).all()
@@ -155,14 +157,11 @@ def view(keep: list[bool] | None = None, secret: bool = False) -> GeneralTable:
     """Four people of towns a, a, b, b; all publish "a or b"."""
     nodes = Nodes.from_members(3, ["ab", "c"], [(0, 1), (2,)])
     town = GeneralColumn(
-        "town",
-        Role.QUASI_IDENTIFIER,
-        Domain(("a", "b", "c")),
+        Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c"))),
         np.array([0, 0, 1, 1]),
-        nodes=nodes,
-        data=np.zeros(4, int),
+        Recode(nodes, np.zeros(4, int)),
     )
-    job = GeneralColumn("job", Role.SENSITIVE, Domain(("x", "y")), np.array([0, 1, 0, 1]))
+    job = GeneralColumn(Column(role=Role.SENSITIVE).met("job", Domain(("x", "y"))), np.array([0, 1, 0, 1]))
     columns = {"town": town} | ({"job": job} if secret else {})
     return GeneralTable(columns, np.array(keep or [True] * 4))
 
@@ -200,8 +199,10 @@ def test_each_query_asks_about_its_own_column():
 
 def test_how_many_values_a_query_asks_for():
     terms = cells(100, *([i, i + 1] for i in range(0, 50, 2)), [])
-    town = GeneralColumn("town", Role.QUASI_IDENTIFIER, Domain(tuple("abcdefgh")), np.zeros(26, int))
-    age = GeneralColumn("age", Role.QUASI_IDENTIFIER, Domain(tuple("12345678"), "integer"), np.zeros(26, int))
+    town = GeneralColumn(Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(tuple("abcdefgh"))), np.zeros(26, int))
+    age = GeneralColumn(
+        Column(role=Role.QUASI_IDENTIFIER).met("age", Domain(tuple("12345678"), "integer")), np.zeros(26, int)
+    )
     table = GeneralTable({"town": town, "age": age}, np.ones(26, bool))
     asked = term_workload(table, {"signs": terms}, dimensions=1, queries=300, selectivity=0.25)
     assert set(asked.wanted["signs"].sum(axis=1).tolist()) == {25}, "half of the 50 terms that occur"
@@ -227,7 +228,9 @@ def test_equal_seeds_give_equal_queries_and_only_quasi_identifiers_are_asked_for
 
 
 def test_intervals_stay_the_default_of_other_workloads():
-    age = GeneralColumn("age", Role.QUASI_IDENTIFIER, Domain(tuple("12345678"), "integer"), np.zeros(3, int))
+    age = GeneralColumn(
+        Column(role=Role.QUASI_IDENTIFIER).met("age", Domain(tuple("12345678"), "integer")), np.zeros(3, int)
+    )
     table = GeneralTable({"age": age}, np.ones(3, bool))
     for intervals, most in ((True, 2), (False, 8)):
         chosen = random_workload(table, {}, None, 1, 200, 0.5, intervals=intervals).chosen["age"]
@@ -237,8 +240,14 @@ def test_intervals_stay_the_default_of_other_workloads():
 
 
 def test_the_error_of_a_release_without_loss_is_0():
-    table = GeneralTable({"town": GeneralColumn("town", Role.QUASI_IDENTIFIER, Domain(("a", "b", "c")),
-                                                np.array([0, 0, 1, 2]))}, np.ones(4, bool))  # fmt: skip
+    table = GeneralTable(
+        {
+            "town": GeneralColumn(
+                Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c"))), np.array([0, 0, 1, 2])
+            )
+        },
+        np.ones(4, bool),
+    )
     found = term_query_error(table, {"signs": SIGNS}, {"signs": SIGNS}, queries=200, selectivity=0.1)
     assert found.mean == 0
     assert found.answered + found.empty == 200

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import noren as nr
-from noren.cells import OpenCells, SetCells, ValueCells
+from noren.cells import CodeCells, OpenCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import (
@@ -27,12 +27,12 @@ from noren.models import (
     FrequencyLDiversity,
     Model,
     Overall,
-    PublishedColumn,
     TCloseness,
     Verdict,
 )
 from noren.models.base import columns_of
 from tests.oracles import closeness, expanded
+from tests.statements import exact_column, open_column, set_column
 
 
 def sets(d: int, *members: tuple[int, ...]) -> SetCells:
@@ -43,10 +43,10 @@ def sets(d: int, *members: tuple[int, ...]) -> SetCells:
 def judged(
     model: Model, *batches: Any, d: int = 5, design: DecoyDesign | None = None, overall: Overall | None = None
 ) -> Verdict:
-    column = PublishedColumn("x", "set", d, design)
+    column = set_column("x", d, design)
     check = model.check(column, Evidence({"x": column}, {} if overall is None else {"x": overall}))
     for cells in batches:
-        check.observe(cells)
+        check.observe({"x": cells})
     return check.verdict()
 
 
@@ -95,7 +95,7 @@ def test_large_domains_are_checked_as_codes() -> None:
 @pytest.mark.parametrize(
     ("cells", "d", "message"),
     [
-        (ValueCells(5, np.array([1, 2])), 5, "does not hold sets over its 5 values"),
+        (CodeCells(5, np.array([1, 2])), 5, "does not hold sets over its 5 values"),
         (OpenCells(pa.array(["a"])), 5, "does not hold sets over its 5 values"),
         (sets(4, (0, 1, 2)), 5, "does not hold sets over its 5 values"),
         (sets(5, (0, 1, 5)), 5, "a value outside its domain"),
@@ -238,18 +238,22 @@ def test_the_recipient_sees_that_an_estimate_is_within_t() -> None:
 
 def test_holder_and_recipient_judge_a_release() -> None:
     table = pa.table({"x": ["a"] * 700 + ["b"] * 200 + ["c"] * 60 + ["d"] * 40})
-    policy = nr.Policy({"x": nr.sensitive()}, [TCloseness(on="x", t=0.25), FrequencyLDiversity(on="x", l=2)])
+    policy = nr.Policy(
+        attributes={"x": nr.sensitive()}, require=[TCloseness(on="x", t=0.25), FrequencyLDiversity(on="x", l=2)]
+    )
     release = nr.anonymize(table, policy)
     assert [verdict.holds for verdict in nr.verify(release, original=table)] == [True, True]
     assert [verdict.holds is False for verdict in nr.verify(release, policy)] == [False, False]
-    stricter = nr.Policy({"x": nr.sensitive()}, [TCloseness(on="x", t=0.01), FrequencyLDiversity(on="x", l=4)])
+    stricter = nr.Policy(
+        attributes={"x": nr.sensitive()}, require=[TCloseness(on="x", t=0.01), FrequencyLDiversity(on="x", l=4)]
+    )
     assert [verdict.holds for verdict in nr.verify(release, stricter, original=table)] == [False, False]
 
 
 @pytest.mark.parametrize("model", [*SIZED, TCloseness(on="x", t=0.5)], ids=lambda model: model.model)
-@pytest.mark.parametrize("form", ["value", "open"])
-def test_forms_that_a_model_says_nothing_about_are_refused_by_name(model: Model, form: Any) -> None:
-    column = PublishedColumn("pay", form, 5)
+@pytest.mark.parametrize("make", [exact_column, open_column])
+def test_forms_that_a_model_says_nothing_about_are_refused_by_name(model: Model, make: Any) -> None:
+    column = make("pay", 5)
     with pytest.raises(ModelDoesNotApply, match=f"{model.model} makes no statement about column 'pay', which is publ"):
         model.check(column, Evidence({"pay": column}, {}))
 

@@ -7,15 +7,15 @@ import pytest
 from pydantic import ValidationError
 
 from noren.errors import RequirementNotMet
-from noren.methods.base import CodedTable, NodeColumn, Recoding
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian_classes import classes_of, smallest_class
-from noren.methods.mondrian_space import depth_first, places_of, space_of
+from noren.methods.mondrian.classes import classes_of, smallest_class
+from noren.methods.mondrian.space import leaf_order, places_of, space_of
 from noren.methods.requirements import compiled
 from noren.models import MODELS
 from noren.models.base import Model
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
+from noren.table import Plan, Recode, Records
 from tests.oracles.mondrian import TOWNS, facts, small_table, table_of
 
 K3 = MODELS["k-anonymity"](k=3)
@@ -29,13 +29,13 @@ def secret(n: int, d: int = 2) -> dict[str, tuple[int, np.ndarray]]:
     return {"s0": (d, np.arange(n) % d)}
 
 
-def labels(recoding: Recoding, name: str) -> list[str]:
-    column = recoding.columns[name]
-    assert isinstance(column, NodeColumn)
+def labels(recoding: Plan, name: str) -> list[str]:
+    column = recoding.treatments[name]
+    assert isinstance(column, Recode)
     return [column.nodes.labels[node] for node in column.data.tolist()]
 
 
-def smallest(table: CodedTable, requirements: list[Model], method: Mondrian) -> int:
+def smallest(table: Records, requirements: list[Model], method: Mondrian) -> int:
     classes, _ = classes_of(table, requirements, order, method)
     return int(np.bincount(classes[classes >= 0]).min())
 
@@ -80,8 +80,8 @@ def test_refinement_moves_a_record_where_it_belongs() -> None:
     for rounds in (0, 3):
         recoding = Mondrian(refinement=rounds).recode(table, [K3], order)
         total = 0.0
-        for column in recoding.columns.values():
-            assert isinstance(column, NodeColumn)
+        for column in recoding.recoded.values():
+            assert isinstance(column, Recode)
             total += float(column.nodes.sizes[column.data].mean())
         widths.append(total)
         assert smallest(table, [K3], Mondrian(refinement=rounds)) >= 3
@@ -116,8 +116,8 @@ def test_weights_decide_which_column_stays_precise() -> None:
     spans = {}
     for heavy in "ab":
         recoding = Mondrian(weights={heavy: 50.0}).recode(table, [MODELS["k-anonymity"](k=10)], order)
-        column = recoding.columns["a"]
-        assert isinstance(column, NodeColumn)
+        column = recoding.treatments["a"]
+        assert isinstance(column, Recode)
         spans[heavy] = float(column.nodes.sizes[column.data].mean())
     assert spans["a"] < spans["b"] / 2
 
@@ -157,8 +157,8 @@ def test_wide_columns() -> None:
         method = Mondrian(strict=strict)
         assert smallest(table, [K3], method) >= 3
         recoding = method.recode(table, [K3], order)
-        for name, column in recoding.columns.items():
-            assert isinstance(column, NodeColumn)
+        for name, column in recoding.recoded.items():
+            assert isinstance(column, Recode)
             assert column.nodes.covers(column.data, table.codes[name]).all()
             assert column.nodes.sizes[column.data].mean() < len(table.columns[name].domain) / 4
 
@@ -228,7 +228,7 @@ def test_smallest_class_that_requirements_permit() -> None:
 
 def test_leaves_under_one_node_stand_together() -> None:
     tree = tree_of(TOWNS)
-    walk = depth_first(tree)
+    walk = leaf_order(tree)
     assert sorted(walk.tolist()) == list(range(7))
     for level in tree.at:
         runs = level[walk]

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from noren.errors import RequirementNotMet
-from noren.methods.base import CodedTable
 from noren.methods.hilbert import Hilbert
 from noren.methods.incognito import Incognito
-from noren.methods.linkages import linkages
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian_classes import classes_of
-from noren.methods.mondrian_terms import alike, term_rules
+from noren.methods.mondrian.classes import classes_of
+from noren.methods.mondrian.terms import same_terms, term_rules
+from noren.methods.suppress.beliefs import measure_groups
+from noren.methods.suppress.linkages import linkages
 from noren.methods.sweep import Sweep
-from noren.methods.term_beliefs import measure_groups
 from noren.models import MODELS
 from noren.models.base import Model
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.table import Records
 from tests.oracles.mondrian import table_of
 from tests.oracles.mondrian_terms import Terms, cells_of, terms_satisfy, with_terms
 
@@ -33,7 +33,7 @@ def order(n: int) -> np.ndarray:
     return np.random.default_rng(n).permutation(n)
 
 
-def people(records: Terms, knowledge: Knowledge = KNOWLEDGE) -> CodedTable:
+def people(records: Terms, knowledge: Knowledge = KNOWLEDGE) -> Records:
     """One record per age."""
     n = len(records)
     return with_terms(table_of({"age": ("ranked", n, np.arange(n))}, {}), {"signs": (knowledge, records)})
@@ -47,7 +47,7 @@ def close(t: float, **more: str) -> Model:
     return MODELS["qs-closeness"](t=t, on=("signs",), **more)
 
 
-def parts(table: CodedTable, *requirements: Model, **options: float) -> list[list[int]]:
+def parts(table: Records, *requirements: Model, **options: float) -> list[list[int]]:
     classes, count = classes_of(table, requirements, order, Mondrian(**options))  # type: ignore[arg-type]
     return sorted(np.flatnonzero(classes == c).tolist() for c in range(count))
 
@@ -135,7 +135,7 @@ def test_dropping_keeps_the_estimated_prior() -> None:
     recoding = Mondrian(suppression=0.1, refinement=0).recode(table, [asked, MODELS["k-anonymity"](k=5)], order)
     assert recoding.keep is not None
     assert terms_satisfy(table, np.flatnonzero(recoding.keep).tolist(), asked)
-    assert not recoding.terms
+    assert not recoding.omitted
 
 
 def test_the_record_that_hides_the_others_is_not_dropped() -> None:
@@ -175,7 +175,7 @@ def test_moving_and_dropping_records_keeps_every_class(asked: Model) -> None:
 
 def test_records_with_the_same_terms_share_a_profile() -> None:
     cells = cells_of(5, [[0, 1], [2], [], [0, 1], [2], [1, 2], []])
-    of, first = alike(cells)
+    of, first = same_terms(cells)
     assert of[0] == of[3] != of[5]
     assert of[1] == of[4]
     assert of[2] == of[6]

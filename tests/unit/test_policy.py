@@ -13,7 +13,7 @@ from noren.errors import PolicyError
 from noren.methods.decoys import DecoyParameters, Decoys
 from noren.models import EntropyLDiversity, ExpandedK, FrequencyLDiversity, TCloseness
 from noren.policy.policy import DataOptions, Policy, RandomnessOptions
-from noren.schema.attribute import Attribute, HierarchySpec
+from noren.schema.column import Column, HierarchySpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 
@@ -77,7 +77,7 @@ def test_a_policy_file_becomes_typed_parts(folder: Path) -> None:
         FrequencyLDiversity(on=("age", "job"), l=2),
         TCloseness(on="grade", t=0.3, distance="ordered"),
     )
-    assert policy.method == Decoys(parameters={"age": DecoyParameters(eta=2, p=0.9)})
+    assert policy.methods == (Decoys(parameters={"age": DecoyParameters(eta=2, p=0.9)}),)
     assert policy.data == DataOptions(separator=";", missing_values=("?", "n/a"))
     assert policy.protected == ("age", "grade", "job")
     assert policy.published == ("age", "zip", "grade", "job", "note")
@@ -94,8 +94,11 @@ def test_the_same_policy_in_code(folder: Path) -> None:
             "job": nr.sensitive(hierarchy="job.csv", distance="tree", min_count=5, rare="merge", missing="drop"),
             "note": nr.plain(),
         },
-        require=[nr.FrequencyLDiversity(on=["age", "job"], l=2), nr.TCloseness(on="grade", t=0.3, distance="ordered")],
-        method=nr.Decoys(parameters={"age": nr.DecoyParameters(eta=2, p=0.9)}),
+        require=[
+            nr.models.FrequencyLDiversity(on=["age", "job"], l=2),
+            nr.models.TCloseness(on="grade", t=0.3, distance="ordered"),
+        ],
+        method=nr.methods.Decoys(parameters={"age": nr.methods.DecoyParameters(eta=2, p=0.9)}),
         data=DataOptions(separator=";", missing_values=("?", "n/a")),
         source=str(folder / "policy.toml"),
         base=folder,
@@ -295,7 +298,7 @@ def test_what_is_written_reads_back_equal(folder: Path) -> None:
 def test_any_name_can_be_a_key_and_a_value(name: str) -> None:
     policy = Policy(
         attributes={name: nr.sensitive(values=[f"{name}.", f"{name}!", f"{name}?"])},
-        require=[nr.FrequencyLDiversity(on=name, l=2)],
+        require=[nr.models.FrequencyLDiversity(on=name, l=2)],
         title=name,
     )
     assert Policy.parse(policy.to_toml()) == policy
@@ -325,7 +328,7 @@ hierarchies = st.one_of(
     texts.map(lambda leaves: HierarchySpec(tree={" ": leaves[:1], "x.y": {"no leaf": leaves[1:]}})),
 )
 attributes = st.builds(
-    Attribute,
+    Column,
     role=st.sampled_from([Role.PLAIN, Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER, Role.QUASI_IDENTIFIER]),
     values=st.none() | texts,
     hierarchy=st.none() | hierarchies,
@@ -335,11 +338,11 @@ attributes = st.builds(
     missing=st.sampled_from(["category", "drop", "reject"]),
 )
 binned = st.lists(numbers, min_size=4, max_size=6, unique=True).map(
-    lambda edges: Attribute(role=Role.SENSITIVE, bins=sorted(edges))
+    lambda edges: Column(role=Role.SENSITIVE, bins=sorted(edges))
 )
 
 
-def markers(columns: dict[str, Attribute]) -> st.SearchStrategy[list[str]]:
+def markers(columns: dict[str, Column]) -> st.SearchStrategy[list[str]]:
     """Texts that mean 'missing' and are no declared value."""
     declared = {value for attribute in columns.values() for value in attribute.values or ()}
     return texts.map(lambda found: [text for text in found if text not in declared])

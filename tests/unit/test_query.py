@@ -9,32 +9,41 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import noren as nr
 from noren.analysis.query import Grouping, allowed_values, grouping, parse_by
+from noren.cells import Cells, CodeCells, ExactStatement, OpenCells, OpenStatement, SetStatement, Statement
+from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
+from noren.release.manifest import Manifest
 from noren.release.release import Release
+from noren.release.store import MemoryStore
+from noren.schema.column import Column, plain
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels
 from noren.schema.hierarchy import Hierarchy
-from noren.schema.meaning import Meaning
+from noren.secret import Keystream
 
 TREE = Hierarchy.from_tree({"lung": ["flu", "tb"], "bone": ["break"]})
 AGES = Domain(("3", "9", "10", "19", "25", MISSING), "integer")
 BINS = (0.0, 10.0, 20.0, 40.0)
-MEANINGS = {
-    "ill": Meaning("ill", Domain(("break", "flu", "tb", MISSING)), TREE),
-    "age": Meaning("age", AGES),
-    "binned": Meaning("binned", Domain((*bin_labels(BINS), MISSING), edges=BINS)),
-    "ratio": Meaning("ratio", Domain(("0.1", "0.2", "0.3", "0.6"), "number")),
-    "merged": Meaning("merged", Domain(("1", "12", OTHER))),
-    "a/b": Meaning("a/b", Domain(("3", "14"), "integer")),
-    "me@home": Meaning("me@home", Domain(("yes", "no")), Hierarchy.from_tree(["yes", "no"])),
+
+
+def column(name: str, domain: Domain, tree: Hierarchy | None = None) -> Column:
+    return plain().met(name, domain, hierarchy=tree)
+
+
+COLUMNS = {
+    "ill": column("ill", Domain(("break", "flu", "tb", MISSING)), TREE),
+    "age": column("age", AGES),
+    "binned": column("binned", Domain((*bin_labels(BINS), MISSING), edges=BINS)),
+    "ratio": column("ratio", Domain(("0.1", "0.2", "0.3", "0.6"), "number")),
+    "merged": column("merged", Domain(("1", "12", OTHER))),
+    "a/b": column("a/b", Domain(("3", "14"), "integer")),
+    "me@home": column("me@home", Domain(("yes", "no")), Hierarchy.from_tree(["yes", "no"])),
 }
 
 
 def asked(text: str) -> Grouping:
-    meaning, mark, argument = parse_by(text, MEANINGS)
-    assert meaning.domain is not None
-    return grouping(text, meaning, mark, argument, meaning.domain)
+    found, mark, argument = parse_by(text, COLUMNS)
+    return grouping(text, found, mark, argument, found.domain)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +102,7 @@ def test_questions_without_an_answer(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "wanted", "allowed"),
+    ("name", "wanted", "allowed"),
     [
         ("ill", "flu", [0, 1, 0, 0]),
         ("ill", ["flu", "break"], [1, 1, 0, 0]),
@@ -109,10 +118,9 @@ def test_questions_without_an_answer(text: str, message: str) -> None:
         ("binned", "[10, 20)", [0, 1, 0, 0]),
     ],
 )
-def test_conditions_name_values_or_nodes(column: str, wanted: object, allowed: list[int]) -> None:
-    meaning = MEANINGS[column]
-    assert meaning.domain is not None
-    assert allowed_values(meaning, wanted, meaning.domain).tolist() == list(map(bool, allowed))
+def test_conditions_name_values_or_nodes(name: str, wanted: object, allowed: list[int]) -> None:
+    found = COLUMNS[name]
+    assert allowed_values(found, wanted, found.domain).tolist() == list(map(bool, allowed))
 
 
 @pytest.mark.parametrize(
@@ -120,10 +128,9 @@ def test_conditions_name_values_or_nodes(column: str, wanted: object, allowed: l
     [("gout", "'ill' has no value 'gout'"), ([], "admits no value"), (["flu", 7], "no value '7'")],
 )
 def test_conditions_that_admit_nothing(wanted: object, message: str) -> None:
-    meaning = MEANINGS["ill"]
-    assert meaning.domain is not None
+    ill = COLUMNS["ill"]
     with pytest.raises(QueryError, match=message):
-        allowed_values(meaning, wanted, meaning.domain)
+        allowed_values(ill, wanted, ill.domain)
 
 
 # ---------------------------------------------------------------- asked of a release
@@ -150,19 +157,43 @@ PEOPLE = people()
 TRUTH = pl.DataFrame(PEOPLE.to_pydict())
 
 
+def published(statements: dict[str, Statement], codes: dict[str, Any]) -> Release:
+    """A release made by hand: true codes drawn by their designs, others as they are."""
+    cells: dict[str, Cells] = {}
+    for name, statement in statements.items():
+        design, given = statement.design, codes[name]
+        if design is not None:
+            cells[name] = design.draw(given, Keystream(), attribute=name)
+        else:
+            cells[name] = OpenCells(given) if statement.column.is_open else CodeCells(statement.d, given)
+    manifest = Manifest(
+        noren="1", records=len(next(iter(cells.values()))), columns=tuple(statements.values()), requirements=(),
+        methods=({"name": "decoys"},), randomness="fresh", verdicts=(),
+    )  # fmt: skip
+    return Release(manifest, MemoryStore(cells))
+
+
+def drawn(name: str, domain: Domain, tree: Hierarchy | None = None) -> SetStatement:
+    return SetStatement(column(name, domain, tree), DecoyDesign(d=len(domain), eta=2))
+
+
 @pytest.fixture(scope="module")
 def release() -> Release:
-    policy = nr.Policy(
-        attributes={
-            "job": nr.sensitive(),
-            "ill": nr.sensitive(hierarchy=TREE),
-            "age": nr.sensitive_quasi_identifier(bins=[0, 10, 20, 30, 40, 50, 60]),
-            "zip": nr.quasi_identifier(hierarchy={"prefix": [3, 1]}),
-            "count": nr.plain(),
-        },
-        require=[nr.FrequencyLDiversity(on=["job", "ill", "age"], l=2)],
-    )
-    return nr.anonymize(PEOPLE, policy)
+    ages = tuple(float(edge) for edge in range(0, 70, 10))
+    zips = Hierarchy((TOWNS, ("010**", "010**", "527**"), ("0****", "0****", "5****"), ("*",) * 3))
+    ills = ("break", "flu", "tb")
+    statements: dict[str, Statement] = {
+        "job": drawn("job", Domain(JOBS)),
+        "ill": drawn("ill", Domain(ills), TREE.restricted(ills)),
+        "age": drawn("age", Domain(bin_labels(ages), edges=ages)),
+        "zip": ExactStatement(column("zip", Domain(TOWNS), zips)),
+        "count": ExactStatement(column("count", Domain(("few", "many")))),
+    }
+    codes: dict[str, Any] = {
+        name: np.array([statements[name].domain.index[value] for value in TRUTH[name]])
+        for name in ("job", "ill", "zip", "count")
+    }
+    return published(statements, codes | {"age": TRUTH["age"].to_numpy() // 10})
 
 
 def test_columns_published_exactly_are_counted_exactly(release: Release) -> None:
@@ -234,7 +265,7 @@ def test_counts_of_exact_conditions_are_exact(release: Release) -> None:
     truth = len(TRUTH.filter(pl.col("zip").is_in(["01001", "52701"]) & (pl.col("count") == "many")))
     assert (found.count, found.low, found.high, found.std_error) == (truth, truth, truth, 0)
     assert found.estimator == "exact"
-    assert found.assumes == "no decoys are involved"
+    assert found.assumes == "nothing hidden is involved"
 
 
 def test_counts_of_decoy_conditions_have_an_interval(release: Release) -> None:
@@ -288,20 +319,23 @@ def test_a_table_with_too_many_cells_is_refused(release: Release, monkeypatch: p
         release.estimate(["job", "ill"])
 
 
-def test_open_columns_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 2)
-    table = pa.table({"a": ["10", "9", None, "10", "7"], "b": ["x", "y", "x", "y", "x"]})
-    found = nr.anonymize(table, nr.Policy({"a": nr.plain(), "b": nr.plain()}, []))
-    assert found.manifest.column("a").form == "open"
+def test_open_columns_can_be_asked_for() -> None:
+    statements: dict[str, Statement] = {
+        "a": OpenStatement(plain().met("a", None)),
+        "b": ExactStatement(column("b", Domain(("x", "y")))),
+    }
+    found = published(statements, {"a": pa.array(["10", "9", None, "10", "7"]), "b": np.array([0, 1, 0, 1, 0])})
     assert found.estimate("a").frame.select("a", "count").rows() == [("7", 1), ("9", 1), ("10", 2), (MISSING, 1)]
     assert found.estimate("a/10").frame["a/10"].to_list() == ["[0, 10)", "[10, 20)", MISSING]
     assert found.count({"a": 10, "b": "y"}).count == 1
 
 
-def test_a_condition_that_no_record_meets_counts_nothing(release: Release) -> None:
-    table = pa.table({"a": ["x", "y", "z"] * 4, "b": ["p"] * 12})
-    policy = nr.Policy({"a": nr.sensitive(), "b": nr.plain(values=["p", "q"])}, [nr.FrequencyLDiversity(on="a", l=2)])
-    made = nr.anonymize(table, policy)
+def test_a_condition_that_no_record_meets_counts_nothing() -> None:
+    statements: dict[str, Statement] = {
+        "a": drawn("a", Domain(("x", "y", "z"))),
+        "b": ExactStatement(column("b", Domain(("p", "q")))),
+    }
+    made = published(statements, {"a": np.arange(12) % 3, "b": np.zeros(12, int)})
     assert made.count({"b": "q"}).count == 0
     assert made.count({"b": "q", "a": "x"}).count == 0
     assert made.estimate("a", where={"b": "q"}).frame["count"].to_list() == [0, 0, 0]

@@ -13,13 +13,14 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import noren as nr
-from noren.cells import OpenCells, SetCells, ValueCells
+from noren.cells import CodeCells, ExactStatement, OpenCells, SetCells, SetStatement
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError, ReleaseError
-from noren.release.convert import from_arrow
-from noren.release.manifest import ColumnEntry, Manifest
+from noren.release.manifest import Manifest
 from noren.release.release import Release, open_release
 from noren.release.store import MemoryStore
+from noren.schema.column import Column
+from noren.schema.domain import Domain
 from noren.schema.roles import Role
 
 LABELS = [
@@ -67,14 +68,14 @@ def strange() -> Release:
     policy = nr.Policy(
         attributes={name: nr.sensitive() if name in PROTECTED else nr.plain() for name in table.column_names},
         require=[
-            nr.FrequencyLDiversity(on=["text", "whole", "big"], l=3),
-            nr.TCloseness(on=["flag", "real"], t=0.4),
-            nr.EntropyLDiversity(on="holes", l=1.5),
+            nr.models.FrequencyLDiversity(on=["text", "whole", "big"], l=3),
+            nr.models.TCloseness(on=["flag", "real"], t=0.4),
+            nr.models.EntropyLDiversity(on="holes", l=1.5),
         ],
         title="Seltsame Tabelle – 漢字",
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("noren.engines.local.OPEN_LIMIT", 150)
+        patch.setattr("noren.table.profile.OPEN_LIMIT", 150)
         return nr.anonymize(table, policy)
 
 
@@ -82,11 +83,13 @@ def test_texts_of_a_polars_frame_can_be_an_open_column(monkeypatch: pytest.Monke
     """Polars hands over string views, which Arrow cannot reorder."""
     import polars as pl
 
-    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 50)
     data = pl.DataFrame({"note": [f"n{i}" for i in range(100)], "s": list("abcd") * 25})
-    rules = nr.Policy({"note": nr.plain(), "s": nr.sensitive()}, [nr.FrequencyLDiversity(on="s", l=2)])
+    rules = nr.Policy(
+        attributes={"note": nr.plain(), "s": nr.sensitive()}, require=[nr.models.FrequencyLDiversity(on="s", l=2)]
+    )
     release = nr.anonymize(data, rules)
-    assert release.manifest.column("note").form == "open"
+    assert release.column("note").column.is_open
     assert sorted(release.frame()["note"]) == sorted(data["note"])
 
 
@@ -94,7 +97,10 @@ def test_records_of_a_polars_frame_can_be_dropped() -> None:
     import polars as pl
 
     data = pl.DataFrame({"k": ["p", "q", "r", "s"] * 5, "s": ["a", None, "b", "c"] * 5})
-    rules = nr.Policy({"k": nr.plain(), "s": nr.sensitive(missing="drop")}, [nr.FrequencyLDiversity(on="s", l=2)])
+    rules = nr.Policy(
+        attributes={"k": nr.plain(), "s": nr.sensitive(missing="drop")},
+        require=[nr.models.FrequencyLDiversity(on="s", l=2)],
+    )
     assert nr.anonymize(data, rules).frame()["k"].unique().sort().to_list() == ["p", "r", "s"]
 
 
@@ -102,28 +108,34 @@ def test_the_holder_is_told_of_values_that_look_alike_and_of_a_small_rest() -> N
     from noren.pipeline.anonymize import run
 
     table = pa.table({"s": ["caf\u00e9", "cafe\u0301", "tea"] * 7 + ["x"]})
-    rules = nr.Policy({"s": nr.sensitive(min_count=5, rare="merge")}, [nr.FrequencyLDiversity(on="s", l=2)])
+    rules = nr.Policy(
+        attributes={"s": nr.sensitive(min_count=5, rare="merge")}, require=[nr.models.FrequencyLDiversity(on="s", l=2)]
+    )
     notes = run(table, rules).facts.notes
     assert any("1 values differ from others only in spaces" in note for note in notes)
     assert any("(other) itself stands for fewer than min_count records" in note for note in notes)
 
 
 def test_the_strange_table_has_every_form_and_kind(strange: Release) -> None:
-    entries = {entry.name: (entry.form, entry.kind) for entry in strange.manifest.columns}
-    assert entries == {
-        "text": ("set", "string"),
-        "whole": ("set", "integer"),
-        "real": ("set", "number"),
-        "flag": ("set", "boolean"),
-        "big": ("set", "string"),
-        "holes": ("set", "string"),
-        "plain text": ("value", "string"),
-        "plain, whole": ("value", "integer"),
-        "plain.real": ("value", "number"),
-        'plain "flag"': ("value", "boolean"),
-        "zip": ("value", "string"),
-        "note": ("open", "string"),
+    kinds = {
+        statement.name: (statement.is_exact, None if statement.column.is_open else statement.domain.kind)
+        for statement in strange.statements
     }
+    assert kinds == {
+        "text": (False, "string"),
+        "whole": (False, "integer"),
+        "real": (False, "number"),
+        "flag": (False, "boolean"),
+        "big": (False, "string"),
+        "holes": (False, "string"),
+        "plain text": (True, "string"),
+        "plain, whole": (True, "integer"),
+        "plain.real": (True, "number"),
+        'plain "flag"': (True, "boolean"),
+        "zip": (True, "string"),
+        "note": (True, None),
+    }
+    assert set(strange.designs) == set(PROTECTED)
     assert strange.designs["big"].d == 80
 
 
@@ -131,7 +143,7 @@ def test_the_strange_table_has_every_form_and_kind(strange: Release) -> None:
 def test_saved_and_opened_it_is_the_same(strange: Release, file_format: Any, tmp_path: Path) -> None:
     saved = strange.save(tmp_path / "release", file_format)
     back = open_release(saved)
-    assert back.manifest == strange.manifest
+    assert back.manifest.model_dump_json() == strange.manifest.model_dump_json()
     assert_frame_equal(back.frame(), strange.frame())
     assert sorted(path.name for path in saved.iterdir()) == sorted(["datapackage.json", f"data.{file_format}"])
     again = open_release(back.save(tmp_path / "again", "csv" if file_format == "parquet" else "parquet"))
@@ -142,8 +154,8 @@ def test_saved_and_opened_it_is_the_same(strange: Release, file_format: Any, tmp
 def test_streamed_to_disk_it_opens_as_well(file_format: Any, tmp_path: Path) -> None:
     table = strange_table().select(["text", "plain text", "plain, whole"])
     policy = nr.Policy(
-        {"text": nr.sensitive(), "plain text": nr.plain(), "plain, whole": nr.plain()},
-        [nr.FrequencyLDiversity(on="text", l=2)],
+        attributes={"text": nr.sensitive(), "plain text": nr.plain(), "plain, whole": nr.plain()},
+        require=[nr.models.FrequencyLDiversity(on="text", l=2)],
     )
     release = nr.anonymize(table, policy, to=tmp_path / "deep" / "release", file_format=file_format)
     back = open_release(tmp_path / "deep" / "release")
@@ -164,7 +176,7 @@ def test_plain_columns_are_published_as_they_are(strange: Release) -> None:
 def test_sets_are_lists_in_domain_order(strange: Release) -> None:
     frame = strange.frame()
     for name in PROTECTED:
-        entry = strange.manifest.column(name)
+        entry = strange.column(name)
         places = {value: place for place, value in enumerate(entry.domain.typed())}
         codes = np.array([[places[value] for value in cell] for cell in frame[name].to_list()])
         assert codes.shape == (N, entry.design.eta)
@@ -174,7 +186,9 @@ def test_sets_are_lists_in_domain_order(strange: Release) -> None:
 @pytest.mark.parametrize("file_format", ["parquet", "csv"])
 def test_a_single_column_keeps_its_missing_cells(file_format: Any, tmp_path: Path) -> None:
     table = pa.table({"a": ["x", None, "y", None, "x"]})
-    release = nr.anonymize(table, nr.Policy({"a": nr.plain()}, []), to=tmp_path / "release", file_format=file_format)
+    release = nr.anonymize(
+        table, nr.Policy(attributes={"a": nr.plain()}, require=[]), to=tmp_path / "release", file_format=file_format
+    )
     assert sorted(open_release(release.path).frame()["a"].to_list(), key=str) == [None, None, "x", "x", "y"]
 
 
@@ -191,12 +205,14 @@ def test_batches_that_span_row_groups_change_nothing(
 
 
 def test_open_columns_of_a_file_are_kept_over_all_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 50)
     monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 400)
     notes = [f"note {i}" if i % 7 else "" for i in range(120)]
     (tmp_path / "notes.csv").write_text("note,k\n" + "".join(f"{note},{i % 2}\n" for i, note in enumerate(notes)))
-    release = nr.anonymize(tmp_path / "notes.csv", nr.Policy({"note": nr.plain(), "k": nr.plain()}, []))
-    assert release.manifest.column("note").form == "open"
+    release = nr.anonymize(
+        tmp_path / "notes.csv", nr.Policy(attributes={"note": nr.plain(), "k": nr.plain()}, require=[])
+    )
+    assert release.column("note").column.is_open
     assert sorted(cell or "" for cell in release.frame()["note"].to_list()) == sorted(notes)
 
 
@@ -208,16 +224,16 @@ def alice() -> Release:
         "disease": ("string", ("Cold", "Flu", "HIV"), (0, 2)),
     }
     design = DecoyDesign(d=3, eta=2)
-    entries = [
-        ColumnEntry(name=name, role=Role.SENSITIVE, form="set", kind=kind, values=values, design=design)
+    columns = [
+        SetStatement(Column(role=Role.SENSITIVE).met(name, Domain(values, kind)), design)
         for name, (kind, values, _) in domains.items()
     ]
-    entries.append(ColumnEntry(name="record", role=Role.PLAIN, form="value", kind="string", values=("first",)))
+    record = ExactStatement(Column(role=Role.PLAIN).met("record", Domain(("first",))))
     cells = {name: SetCells.from_codes(3, np.array([members])) for name, (_, _, members) in domains.items()}
     manifest = Manifest(
-        noren="0", records=1, columns=tuple(entries), requirements=(), method={}, randomness="fresh", verdicts=()
+        noren="0", records=1, columns=(*columns, record), requirements=(), methods=(), randomness="fresh", verdicts=()
     )
-    return Release(manifest, MemoryStore(cells | {"record": ValueCells(1, np.array([0]))}))
+    return Release(manifest, MemoryStore(cells | {"record": CodeCells(1, np.array([0]))}))
 
 
 def test_the_un_aggregated_form_is_table_iii_b() -> None:
@@ -238,7 +254,9 @@ def test_the_un_aggregated_form_is_table_iii_b() -> None:
 
 def test_records_of_the_un_aggregated_form_can_be_told_apart() -> None:
     table = pa.table({"a": list("abc"), "b": list("xyz")})
-    policy = nr.Policy({"a": nr.sensitive(), "b": nr.plain()}, [nr.FrequencyLDiversity(on="a", l=2)])
+    policy = nr.Policy(
+        attributes={"a": nr.sensitive(), "b": nr.plain()}, require=[nr.models.FrequencyLDiversity(on="a", l=2)]
+    )
     release = nr.anonymize(table, policy)
     expanded = release.expand()
     assert expanded.columns == ["record", "a", "b"]
@@ -283,4 +301,4 @@ def test_the_csv_holds_json_arrays(strange: Release, tmp_path: Path) -> None:
 )
 def test_cells_that_the_manifest_does_not_allow_are_refused(column: str, cells: pa.Array) -> None:
     with pytest.raises(ReleaseError, match=f"column '{column}' "):
-        from_arrow(alice().manifest.column(column), cells)
+        alice().column(column).from_arrow(cells)

@@ -16,7 +16,7 @@ import pytest
 
 import noren as nr
 from noren.errors import ReleaseError, RequirementNotMet
-from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
+from noren.release.manifest import Manifest, PublishedMeaning, VerdictEntry
 from noren.release.package import manifest_digest
 from noren.release.release import open_release
 
@@ -37,7 +37,7 @@ POLICY = nr.Policy(
         "town": nr.quasi_identifier(),
         "pay": nr.plain(),
     },
-    require=[nr.FrequencyLDiversity(on=["job", "age"], l=2), nr.TCloseness(on="job", t=0.4)],
+    require=[nr.models.FrequencyLDiversity(on=["job", "age"], l=2), nr.models.TCloseness(on="job", t=0.4)],
     title="Staff",
 )
 
@@ -104,28 +104,25 @@ def test_the_descriptor_is_a_frictionless_package(original: dict[str, Path], kin
 
 
 MANIFEST_KEYS = {
-    "format", "noren", "title", "records", "suppressed", "layout", "columns", "requirements", "method", "randomness",
-    "verdicts",
+    "format", "noren", "title", "records", "suppressed", "columns", "requirements", "methods", "randomness", "verdicts",
     "sha256",
 }  # fmt: skip
-COLUMN_KEYS = {
-    "name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design", "distance",
-    "nodes", "groups", "knowledge",
-}  # fmt: skip
+MEANING_KEYS = {"name", "role", "kind", "values", "domain_source", "edges", "hierarchy", "distance"}
+FORM_KEYS = {"job": {"design"}, "age": {"design"}, "town": set(), "pay": set()}
 VERDICT_KEYS = {"model", "column", "required", "achieved", "holds", "basis"}
 
 
 def test_the_manifest_holds_what_is_on_the_list_and_nothing_else(original: dict[str, Path]) -> None:
     block = json.loads((original["parquet"] / "datapackage.json").read_text(encoding="utf-8"))["noren"]
     assert set(block) == MANIFEST_KEYS == set(Manifest.model_fields) | {"sha256"}
-    assert set(ColumnEntry.model_fields) == COLUMN_KEYS
+    assert set(PublishedMeaning.model_fields) == MEANING_KEYS
     assert set(VerdictEntry.model_fields) == VERDICT_KEYS
     for column in block["columns"]:
-        assert set(column) == COLUMN_KEYS
-        assert set(column["design"] or ()) <= {"name", "d", "eta", "p"}
+        assert set(column) - MEANING_KEYS == {"form"} | FORM_KEYS[column["name"]]
+        assert set(column.get("design", ())) <= {"name", "d", "eta", "p"}
     for verdict in block["verdicts"]:
         assert set(verdict) == VERDICT_KEYS
-    assert block["method"] == {"name": "decoys"}
+    assert block["methods"] == [{"name": "decoys", "on": []}]
     assert [column["name"] for column in block["columns"]] == ["job", "age", "town", "pay"]
 
 
@@ -136,9 +133,9 @@ def test_a_verdict_that_rests_on_the_original_publishes_no_figure(original: dict
 
 
 def test_the_recipient_has_hierarchies_and_bins(original: dict[str, Path]) -> None:
-    meanings = open_release(original["csv"]).meanings()
-    assert meanings["job"].hierarchy.leaves == meanings["job"].domain.values == ("Clerk", "Cook", "Nurse")
-    assert meanings["age"].domain.edges == (0, 20, 40, 60)
+    columns = {statement.name: statement.column for statement in open_release(original["csv"]).statements}
+    assert columns["job"].tree.leaves == columns["job"].domain.values == ("Clerk", "Cook", "Nurse")
+    assert columns["age"].domain.edges == (0, 20, 40, 60)
 
 
 # ---------------------------------------------------------------- what is refused
@@ -209,8 +206,8 @@ def test_a_descriptor_cannot_point_outside(release: Path, name: object) -> None:
 
 
 def test_another_format_version_is_refused_by_number(release: Path) -> None:
-    claim(release, lambda block: block.update(format=2))
-    with pytest.raises(ReleaseError, match="written in format 2, which this version cannot read"):
+    claim(release, lambda block: block.update(format=3))
+    with pytest.raises(ReleaseError, match="written in format 3, which this version cannot read"):
         open_release(release)
 
 
@@ -298,16 +295,16 @@ def test_an_existing_target_is_refused_and_kept(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_when_verification_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from noren.pipeline import anonymize as pipeline
+    from noren.engines.local import LocalEngine
 
-    real = pipeline.check_store
+    real = LocalEngine.judge
     seen: list[list[str]] = []
 
     def doubting(*arguments: Any, **options: Any) -> list:
         seen.append([path.suffix for path in tmp_path.iterdir()])
         return [replace(verdict, holds=False, breaches=3) for verdict in real(*arguments, **options)]
 
-    monkeypatch.setattr(pipeline, "check_store", doubting)
+    monkeypatch.setattr(LocalEngine, "judge", doubting)
     with pytest.raises(RequirementNotMet, match=r"not met, so nothing is published: .*3 of 60 records fall short"):
         nr.anonymize(TABLE, POLICY, to=tmp_path / "release")
     assert seen == [[".part"]]
@@ -324,7 +321,7 @@ PUBLISH = {
 
 @pytest.mark.parametrize("verb", PUBLISH)
 @pytest.mark.parametrize(
-    "place", ["noren.release.store.to_json_text", "noren.release.package._field", "noren.release.package.os.rename"]
+    "place", ["noren.cells.set.json_lists", "noren.cells.set.SetStatement.field", "noren.release.package.os.rename"]
 )
 def test_nothing_is_left_when_writing_fails(
     verb: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -18,7 +18,6 @@ from noren.methods import METHODS
 from noren.models import MODELS
 from noren.pipeline.anonymize import run
 from noren.pipeline.verify import verify
-from noren.report import words
 from noren.report.gains import is_rival, shown_scenarios
 from noren.report.page import holder_page, make_report
 from tests.unit.report_world import DIVERSE, NAMES, TAG, TOWN, WHEN, N, Tree, people, policy
@@ -72,15 +71,15 @@ def test_losses_are_recomputed_from_frames(report_pages, report_worlds) -> None:
     world = report_worlds["mondrian"]
     release = nr.open_release(world.release)
     loss = {one["name"]: one for one in report_pages["mondrian holder"].content["losses"]["columns"]}
-    entry = release.manifest.column("age")
+    entry = release.column("age")
     truth = dict(pl.read_csv(world.data)["age"].value_counts().rows())
-    members = {entry.catalogue.labels[n]: entry.catalogue.members(n) for n in range(len(entry.catalogue))}
+    members = {entry.nodes.labels[n]: entry.nodes.members(n) for n in range(len(entry.nodes))}
     spread, open_ = np.zeros(entry.d), []
     for label in release.frame()["age"]:
         under = members[label]
         spread[under] += 1 / len(under)
         open_.append((len(under) - 1) / (entry.d - 1))
-    true = np.array([truth[int(value)] for value in entry.values or ()])
+    true = np.array([truth[int(value)] for value in entry.domain.values])
     assert loss["age"]["left_open"] == pytest.approx(np.mean(open_))
     assert loss["age"]["actual_error"] == pytest.approx(np.abs(spread - true).sum() / 2 / N, abs=1e-6)
     classes = report_pages["mondrian public"].content["losses"]["classes"]
@@ -113,7 +112,9 @@ def test_decoys_leave_their_set_open_and_tell_their_errors(report_pages, report_
 
 
 def test_sets_that_hold_the_truth_leave_their_other_values_open() -> None:
-    rules = nr.Policy(attributes={"age": "plain", "ill": "sensitive"}, require=[nr.FrequencyLDiversity(on="ill", l=3)])
+    rules = nr.Policy(
+        attributes={"age": "plain", "ill": "sensitive"}, require=[nr.models.FrequencyLDiversity(on="ill", l=3)]
+    )
     table = pa.table({"age": [20 + i % 40 for i in range(N)], "ill": ["abcdefg"[i * i % 7] for i in range(N)]})
     page = holder_page(run(table, rules))
     (loss,) = page.content["losses"]["columns"]
@@ -264,42 +265,32 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+OTHER = {"k": 9, "l": 9, "alpha": 0.6, "tau": 0.6, "t": 0.6, "beta": 3.0, "delta": 3.0, "c": 9.0, "p": 5, "d": 0.6}
+
+
 @pytest.mark.parametrize("model", MODELS)
-def test_every_model_is_put_in_plain_words(model: str) -> None:
+@pytest.mark.parametrize("sets", [True, False])
+def test_every_model_is_put_in_plain_words(model: str, sets: bool) -> None:
     """The sentence names the columns and follows the parameters; the columns' form changes it where it must."""
     given = SAMPLES[model]
     on = () if model == "k-anonymity" else ("ill",)
-    made = MODELS[model].model_validate({"model": model, **({"on": on} if on else {}), **given})
-    parameters = made.parameters()
-    for forms in (["set"], ["node"], ["terms"]):
-        promise, not_promised = words.guarantee(model, on, parameters, forms)
-        assert all(name in promise for name in on)
-        assert promise.endswith(".")
-        assert not_promised.endswith(".")
-        assert "None" not in promise + not_promised
-        other = {
-            "k": 9,
-            "l": 9,
-            "alpha": 0.6,
-            "tau": 0.6,
-            "t": 0.6,
-            "beta": 3.0,
-            "delta": 3.0,
-            "c": 9.0,
-            "p": 5,
-            "d": 0.6,
-        }
-        changed = {n: other.get(n, v) if n in given else v for n, v in parameters.items()}
-        assert words.guarantee(model, on, changed, forms)[0] != promise
+    made, changed = (
+        MODELS[model].model_validate({"model": model, **({"on": on} if on else {}), **parameters})
+        for parameters in (given, {name: OTHER.get(name, value) for name, value in given.items()})
+    )
+    promise = made.promised(on, sets)
+    assert all(name in promise.says for name in on)
+    assert promise.says.endswith(".")
+    assert promise.leaves_open.endswith(".")
+    assert "None" not in promise.says + promise.leaves_open
+    assert changed.promised(on, sets).says != promise.says
 
 
 def test_every_method_is_put_in_plain_words() -> None:
-    assert words.METHODS.keys() == METHODS.keys()
-    assert words.SENTENCES.keys() == MODELS.keys()
-    assert "decoy" not in " ".join(text for name, text in words.METHODS.items() if name != "decoys")
+    assert all(method.sentence.endswith(".") for method in METHODS.values())
+    assert "decoy" not in " ".join(method.sentence for name, method in METHODS.items() if name != "decoys")
 
 
 def test_several_columns_are_each_meant() -> None:
-    assert "each of a, b and c" in words.guarantee("t-closeness", ("a", "b", "c"), {"t": 0.1}, ["set"])[0]
-    assert "by a and b finds" in words.guarantee("k-anonymity", ("a", "b"), {"k": 2}, ["value"])[0]
-    assert "read its definition" in words.guarantee("later-model", ("a",), {}, ["value"])[1]
+    assert "each of a, b and c" in nr.models.TCloseness(on="a", t=0.1).promised(("a", "b", "c"), True).says
+    assert "by a and b finds" in nr.models.KAnonymity(k=2).promised(("a", "b"), False).says

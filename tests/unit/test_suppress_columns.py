@@ -12,6 +12,7 @@ import pytest
 import noren as nr
 from noren.pipeline.anonymize import Outcome, run
 from noren.release.store import MemoryStore
+from noren.schema.domain import Domain
 from tests.oracles.terms import Demand, World, squared
 from tests.unit.term_world import CLOSE, DIVERSE, ENOUGH, WORLD, check, known, policy, table
 
@@ -36,7 +37,7 @@ def two_columns(first: World, second: World | None, *require: Any, **more: Any) 
     """Two set-valued columns, with one knowledge table or two."""
     knowledge = known(first)
     other = knowledge if second is None else known(second)
-    models = require or (nr.QSDiversity(on=("signs", "more"), c=1, l=2),)
+    models = require or (nr.models.QSDiversity(on=("signs", "more"), c=1, l=2),)
     return nr.Policy(
         attributes={
             "row": "plain",
@@ -59,8 +60,9 @@ def test_columns_with_one_table_are_linked_together() -> None:
     assert [verdict.column for verdict in made.facts.verdicts] == ["signs", "more"]
     (figures,) = made.facts.terms
     assert (figures.columns, figures.entries, figures.removed) == (("signs", "more"), 5, 2)
-    assert len({id(one) for one in made.release.knowledge.values()}) == 1
-    assert {entry.knowledge for entry in made.release.manifest.columns if entry.form == "terms"} == {1}
+    sets = [made.release.column(name) for name in ("signs", "more")]
+    assert sets[0].column.known is sets[1].column.known
+    assert {column.side for column in sets} == {"knowledge-1"}
 
 
 def test_the_verification_links_them_too() -> None:
@@ -70,11 +72,12 @@ def test_the_verification_links_them_too() -> None:
     cells = release.cells(release.columns)
     raw = {name: type(cells[name])(2, np.array([0, 1, 2]), np.full(2, code, np.int32)) for name, code in
            (("signs", 0), ("more", 1))}  # fmt: skip
-    forged = nr.Release(release.manifest, MemoryStore(cells | raw), knowledge=release.knowledge)
+    forged = nr.Release(release.manifest, MemoryStore(cells | raw))
     assert [verdict.holds for verdict in nr.verify(forged)] == [False, False]
     assert [verdict.breaches for verdict in nr.verify(forged)] == [2, 2]
-    apart = dict(zip(("signs", "more"), (known(PAIR), known(PAIR)), strict=True))
-    assert [v.holds for v in nr.verify(nr.Release(forged.manifest, forged._store, knowledge=apart))] == [True, True]
+    apart = [column if column.terms is None else column.with_side(known(PAIR)) for column in forged.statements]
+    manifest = forged.manifest.model_copy(update={"columns": tuple(apart)})
+    assert [v.holds for v in nr.verify(nr.Release(manifest, forged.store))] == [True, True]
 
 
 def test_a_term_that_stands_in_both_columns_is_one_term() -> None:
@@ -94,14 +97,14 @@ def test_columns_with_tables_of_their_own() -> None:
     check(made.release, original, TWO, PAIR, ("signs",))
     check(made.release, original, TWO, food, ("more",))
     assert [figures.columns for figures in made.facts.terms] == [("signs",), ("more",)]
-    assert [entry.knowledge for entry in made.release.manifest.columns if entry.form == "terms"] == [1, 2]
+    assert [made.release.column(name).side for name in ("signs", "more")] == ["knowledge-1", "knowledge-2"]
 
 
 def test_tables_of_their_own_may_have_requirements_of_their_own() -> None:
     food = World({"East": frozenset("xy"), "West": frozenset("x"), "North": frozenset("y")})
     original = people((1, "ab", "xy"), (1, "a", "x"), (2, "", "xy"), (2, "b", ""))
-    close = nr.QSCloseness(on="more", t=0.3, distance="emd")
-    made = run(original, two_columns(PAIR, food, nr.QSDiversity(on="signs", c=1, l=2), close))
+    close = nr.models.QSCloseness(on="more", t=0.3, distance="emd")
+    made = run(original, two_columns(PAIR, food, nr.models.QSDiversity(on="signs", c=1, l=2), close))
     check(made.release, original, TWO, PAIR, ("signs",))
     check(made.release, original, Demand("emd", t=Fraction(3, 10)), food, ("more",))
 
@@ -115,19 +118,20 @@ def test_unknown_terms(unknown: str) -> None:
     original = pa.table({"row": range(7), "age": [1] * 7, "town": ["x"] * 7, "ill": ["y"] * 7, "signs": signs})
     attributes = dict(policy().attributes)
     attributes["signs"] = nr.quasi_sensitive(knowledge=known(), unknown=unknown)
-    rules = nr.Policy(attributes, [DIVERSE], {"name": "suppress", "nodes": 300})
+    rules = nr.Policy(attributes=attributes, require=[DIVERSE], method={"name": "suppress", "nodes": 300})
     if unknown == "reject":
-        with pytest.raises(nr.PolicyError, match="does not name 2 rare values") as caught:
+        with pytest.raises(nr.errors.PolicyError, match="does not name 2 rare values") as caught:
             run(original, rules)
         assert "warts" not in str(caught.value)
         return
     made = run(original, rules)
     rows = check(made.release, original, ENOUGH)
-    listed = made.release.manifest.column("signs").values or ()
+    listed = made.release.column("signs").domain.values
     published = {term for row in rows for term in row["signs"]}
     assert set(listed) == set(known().terms) | published
     assert published & {"warts", "glow"} == ({"warts", "glow"} if unknown == "keep" else set())
-    assert made.facts.columns["signs"].left_out == (5 if unknown == "drop" else 0)
+    said = sum(note.startswith("signs: 5 terms that the knowledge table does not name") for note in made.facts.notes)
+    assert said == (unknown == "drop")
 
 
 @pytest.mark.parametrize("unknown", ["drop", "keep"])
@@ -136,15 +140,17 @@ def test_unknown_terms_count_for_the_prior_as_they_did_when_it_was_made(unknown:
     signs = [["cough", "warts"], ["nausea"], ["cough", "warts"]] * 6
     original = table(18).set_column(4, "signs", pa.array(signs))
     attributes = dict(policy().attributes) | {"signs": nr.quasi_sensitive(knowledge=known(), unknown=unknown)}
-    rules = nr.Policy(attributes, [CLOSE | {"t": 0.6}], {"name": "suppress", "nodes": 300, "k": 3})
+    method = {"name": "suppress", "nodes": 300, "k": 3}
+    rules = nr.Policy(attributes=attributes, require=[CLOSE | {"t": 0.6}], method=method)
     made = run(original, rules)
     assert all(verdict.holds is True for verdict in made.facts.verdicts)
     cells = made.release.cells(made.release.columns)
     bare = type(cells["signs"])(6, np.zeros(19, np.int64), np.zeros(0, np.int32))
-    entries = [entry.model_copy(update={"values": known().terms}) if entry.form == "terms" else entry
-               for entry in made.release.manifest.columns]  # fmt: skip
-    manifest = made.release.manifest.model_copy(update={"columns": tuple(entries)})
-    silent = nr.Release(manifest, MemoryStore(cells | {"signs": bare}), knowledge=made.release.knowledge)
+    silenced = made.release.column("signs")
+    silenced = silenced.over(silenced.column.met("signs", Domain(known().terms)))
+    columns = [silenced if one.name == "signs" else one for one in made.release.statements]
+    manifest = made.release.manifest.model_copy(update={"columns": tuple(columns)})
+    silent = nr.Release(manifest, MemoryStore(cells | {"signs": bare}))
     (verdict, *_) = nr.verify(silent, rules, original=original)
     told = [own if unknown == "keep" else [term for term in own if term != "warts"] for own in signs]
     wanted = squared(WORLD.mean([()]), WORLD.alpha(told))
@@ -177,12 +183,12 @@ def test_weights_decide() -> None:
     original = people((1, "a", ""), (1, "a", ""))
     plain = run(original, two_columns(PAIR, None)).release
     assert plain.frame()["signs"].to_list() == [["a"], ["a"]]
-    with pytest.raises(nr.RequirementNotMet):
+    with pytest.raises(nr.errors.RequirementNotMet):
         run(original, two_columns(world, None))
     mixed = people((1, "a", ""), (1, "b", ""))
     release = run(mixed, two_columns(world, None)).release
     check(release, mixed, TWO, world)
-    assert release.knowledge["signs"].label_weights.tolist() == [1, 9, 1]
+    assert release.column("signs").column.known.label_weights.tolist() == [1, 9, 1]
 
 
 def close(world: World, original: pa.Table, t: float = 0.3, distance: str = "l2", **method: Any) -> Outcome:
@@ -213,7 +219,7 @@ def test_priors_given_and_estimated(distance: str) -> None:
 
 def test_a_prior_that_no_group_can_reach_is_told() -> None:
     absent = World(WORLD.labels, priors={"Idiopathic": Fraction(1)})
-    with pytest.raises(nr.RequirementNotMet, match="whole table as one group"):
+    with pytest.raises(nr.errors.RequirementNotMet, match="whole table as one group"):
         close(absent, table(), 0.2)
 
 
@@ -224,7 +230,7 @@ def test_labels_without_terms_and_records_without_terms() -> None:
     check(made.release, original, ENOUGH)
     assert (made.facts.terms[0].entries, made.facts.terms[0].mean_cost) == (0, 0)
     assert made.release.frame()["signs"].to_list() == [[]] * 20
-    assert "Idiopathic" in made.release.knowledge["signs"].labels
+    assert "Idiopathic" in made.release.column("signs").column.known.labels
 
 
 # ---------------------------------------------------------------- other columns beside it

@@ -47,7 +47,7 @@ def made(original: pa.Table, tree: bool = False, t: float = 0.3, **method: Any) 
             "ill": "sensitive",
             "signs": {"role": "quasi-sensitive", "knowledge": known(WORLD)},
         },
-        require=[nr.FrequencyLDiversity(on="ill", l=2), nr.QSCloseness(on="signs", t=t)],
+        require=[nr.models.FrequencyLDiversity(on="ill", l=2), nr.models.QSCloseness(on="signs", t=t)],
         method={"name": "suppress", "nodes": 300, "k": 3} | method,
     )
     return run(original, policy)

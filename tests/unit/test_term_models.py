@@ -10,26 +10,26 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from noren.cells import CellBatch, NodeCells, OpenCells, SetCells, TermCells, ValueCells
+from noren.cells import CellBatch, CodeCells, OpenCells, SetCells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
-from noren.models import Evidence, PublishedColumn, QSCloseness, QSDiversity, Verdict
+from noren.models import Evidence, QSCloseness, QSDiversity, Verdict
 from noren.models.base import Overall
 from noren.models.term_check import TermModel
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from tests.statements import exact_column, node_column, open_column, set_column, term_column
 
 QUASI, TERMS = Role.QUASI_IDENTIFIER, Role.QUASI_SENSITIVE
 KNOWN = Knowledge.from_pairs([("A", "x"), ("A", "y"), ("B", "x"), ("C", "y"), ("C", "z")], labels=["A", "B", "C", "D"])
 """x says A or B, y says A or C, z says C; x and y together say A, x and z nothing; no sign says D."""
-WHERE = PublishedColumn("where", "value", 9, role=QUASI)
+WHERE = exact_column("where", 9, role=QUASI)
 
 
 def column(
-    name: str = "signs", knowledge: Knowledge | None = KNOWN, terms: str = "xyzw", **more: Any
-) -> PublishedColumn:
-    more = {"role": TERMS} | more
-    return PublishedColumn(name, "terms", len(terms), terms=tuple(terms), knowledge=knowledge, **more)
+    name: str = "signs", knowledge: Knowledge | None = KNOWN, terms: str = "xyzw", role: Role = TERMS
+) -> Statement:
+    return term_column(name, tuple(terms), knowledge, role)
 
 
 def sets(words: list[str], terms: str = "xyzw") -> TermCells:
@@ -42,7 +42,7 @@ def batch(*groups: str) -> CellBatch:
     """One group per text, its records' terms separated by spaces; "-" has none."""
     words = [word.replace("-", "") for group in groups for word in group.split()]
     places = np.repeat(np.arange(len(groups)), [len(group.split()) for group in groups])
-    return {"where": ValueCells(9, places.astype(np.uint8)), "signs": sets(words)}
+    return {"where": CodeCells(9, places.astype(np.uint8)), "signs": sets(words)}
 
 
 def judged(
@@ -54,7 +54,7 @@ def judged(
     whole = batch(*groups)
     rows = len(whole["where"])
     for part in np.array_split(np.arange(rows), parts):
-        check.observe_batch({name: cells.take(part) for name, cells in whole.items()})
+        check.observe({name: cells.take(part) for name, cells in whole.items()})
     return check.verdict()
 
 
@@ -172,34 +172,34 @@ def test_groups_may_stretch_over_batches(parts: int) -> None:
 
 
 def test_columns_with_one_knowledge_are_read_together() -> None:
-    cells = {"where": ValueCells(9, np.zeros(1, np.uint8)), "signs": sets(["x"]), "more": sets(["y"])}
+    cells = {"where": CodeCells(9, np.zeros(1, np.uint8)), "signs": sets(["x"]), "more": sets(["y"])}
     for other, holds in ((KNOWN, False), (Knowledge.from_pairs([("P", "y"), ("Q", "y")]), True)):
         columns = {"where": WHERE, "signs": column(), "more": column("more", other)}
         for check in QSDiversity(on=("signs", "more"), c=1, l=2).checks(Evidence(columns, {})):
             assert set(check.needs) == {"where", check.column} | ({"signs", "more"} if other is KNOWN else set())
-            check.observe_batch(cells)
+            check.observe(cells)
             assert check.verdict().holds is holds
 
 
 def test_columns_may_list_terms_in_different_orders() -> None:
     columns = {"where": WHERE, "signs": column(terms="zyx"), "more": column("more", terms="xyz")}
     cells = {
-        "where": ValueCells(9, np.zeros(1, np.uint8)), "signs": sets(["x"], "zyx"), "more": sets(["y"], "xyz")
+        "where": CodeCells(9, np.zeros(1, np.uint8)), "signs": sets(["x"], "zyx"), "more": sets(["y"], "xyz")
     }  # fmt: skip
     (check, _) = QSDiversity(on=("signs", "more"), c=1, l=2).checks(Evidence(columns, {}))
-    check.observe_batch(cells)
+    check.observe(cells)
     assert check.verdict().holds is False
 
 
 def test_groups_by_general_and_open_values() -> None:
     nodes = Nodes.from_runs(3, ["low", "rest"], [[(0, 1)], [(1, 3)]])
     model = QSDiversity(on="signs", c=1, l=2)
-    general = PublishedColumn("where", "node", 3, role=QUASI, nodes=nodes)
-    loose = PublishedColumn("name", "open", 0, role=QUASI)
+    general = node_column("where", 3, role=QUASI, nodes=nodes)
+    loose = open_column("name", 0, role=QUASI)
     (check,) = model.checks(Evidence({"where": general, "name": loose, "signs": column()}, {}))
-    check.observe_batch(
+    check.observe(
         {
-            "where": NodeCells(2, np.array([0, 0, 1])),
+            "where": CodeCells(2, np.array([0, 0, 1])),
             "name": OpenCells(pa.array(["a", "b", "a"])),
             "signs": sets(["xy", "z", "z"]),
         }
@@ -210,7 +210,7 @@ def test_groups_by_general_and_open_values() -> None:
 # ---------------------------------------------------------------- refusals
 
 
-def refused(columns: list[PublishedColumn], match: str) -> None:
+def refused(columns: list[Statement], match: str) -> None:
     with pytest.raises(ModelDoesNotApply, match=match):
         QSDiversity(on="signs", c=1, l=2).checks(Evidence({one.name: one for one in columns}, {}))
 
@@ -218,8 +218,8 @@ def refused(columns: list[PublishedColumn], match: str) -> None:
 def test_columns_that_say_nothing_about_labels() -> None:
     refused([WHERE, column(knowledge=None)], "needs the knowledge table")
     refused([column()], "beside no quasi-identifier")
-    refused([WHERE, PublishedColumn("signs", "value", 3, role=TERMS)], "makes no statement about column 'signs'")
-    refused([PublishedColumn("where", "set", 4, role=QUASI), column()], "nobody can say which records look alike")
+    refused([WHERE, exact_column("signs", 3, role=TERMS)], "makes no statement about column 'signs'")
+    refused([set_column("where", 4, role=QUASI), column()], "nobody can say which records look alike")
     refused([column("other", role=QUASI), column()], "nobody can say which records look alike")
 
 
@@ -232,7 +232,7 @@ def test_columns_that_say_nothing_about_labels() -> None:
         TermCells(4, np.array([0, 2]), np.array([0], np.int32)),
         TermCells(4, np.array([0, 0]), np.array([0], np.int32)),
         TermCells(4, np.array([1, 1]), np.array([0], np.int32)),
-        ValueCells(4, np.zeros(1, np.uint8)),
+        CodeCells(4, np.zeros(1, np.uint8)),
         SetCells.from_codes(4, np.array([[0, 1]])),
     ],
     ids=["too high", "below 0", "another width", "too few", "too many", "a late start", "values", "sets"],
@@ -240,13 +240,14 @@ def test_columns_that_say_nothing_about_labels() -> None:
 def test_cells_are_not_taken_on_trust(cells: Any) -> None:
     (check,) = QSDiversity(on="signs", c=1, l=2).checks(Evidence({"where": WHERE, "signs": column()}, {}))
     with pytest.raises(ModelDoesNotApply, match="column 'signs'"):
-        check.observe_batch({"where": ValueCells(9, np.zeros(1, np.uint8)), "signs": cells})
+        check.observe({"where": CodeCells(9, np.zeros(1, np.uint8)), "signs": cells})
 
 
 def test_a_check_needs_the_quasi_identifiers() -> None:
     (check,) = QSDiversity(on="signs", c=1, l=2).checks(Evidence({"where": WHERE, "signs": column()}, {}))
-    with pytest.raises(ModelDoesNotApply, match="judged together with the quasi-identifiers"):
-        check.observe(sets(["x"]))
+    assert set(check.needs) == {"where", "signs"}
+    with pytest.raises(KeyError, match="where"):
+        check.observe({"signs": sets(["x"])})
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,27 @@ import numpy as np
 import polars as pl
 import pytest
 
-import noren as nr
 from noren.analysis.plots import chart
 from noren.analysis.query import TermCondition, allowed_values, wanted_terms
-from noren.cells import GroupCells, GroupTable, NodeCells, TermCells, ValueCells
+from noren.cells import (
+    CodeCells,
+    ExactStatement,
+    GroupStatement,
+    GroupTable,
+    NodeStatement,
+    TermCells,
+    TermsStatement,
+)
 from noren.cli.render import parse_where
 from noren.errors import QueryError
-from noren.release.manifest import ColumnEntry, Manifest
+from noren.release.manifest import Manifest
+from noren.release.release import Release
 from noren.release.store import MemoryStore
 from noren.release.term_answers import LEFT_OUT, OVERLAP
+from noren.schema.column import plain, quasi_identifier, quasi_sensitive, sensitive
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
-from noren.schema.meaning import Meaning
+from noren.schema.nodes import Nodes
 
 SIGNS = ("cough", "fever", "rash", "itch")
 DRUGS = ("aspirin", "zinc")
@@ -36,33 +45,31 @@ def terms(values: tuple[str, ...], sets: list[list[str]]) -> TermCells:
     return TermCells.from_entries(len(values), len(sets), record, code)
 
 
-def release(suppressed: int = 0, name: str = "signs") -> nr.Release:
-    nodes = (("young", ((0, 2),)), ("old", ((2, 4),)), ("any", ((0, 4),)))
+def release(suppressed: int = 0, name: str = "signs") -> Release:
+    nodes = Nodes.from_runs(4, ["young", "old", "any"], [[(0, 2)], [(2, 4)], [(0, 4)]])
     ages = tuple(str(age) for age in range(20, 24))
+    groups = GroupTable(1, 2, np.array([0, 0]), np.array([0, 1]), np.array([5, 1]))
+    signs = Knowledge.from_pairs([("measles", s) for s in SIGNS])
+    drugs = Knowledge.from_pairs([("pain", d) for d in DRUGS])
     columns = [
-        ColumnEntry(name="age", role="quasi-identifier", form="node", kind="integer", values=ages, nodes=nodes),
-        ColumnEntry(name="sex", role="plain", form="value", kind="string", values=("F", "M")),
-        ColumnEntry(name="ill", role="sensitive", form="group", kind="string", values=("flu", "gout"), groups=1),
-        ColumnEntry(name=name, role="quasi-sensitive", form="terms", kind="string", values=SIGNS, knowledge=1),
-        ColumnEntry(name="drugs", role="quasi-sensitive", form="terms", kind="string", values=DRUGS, knowledge=2),
+        NodeStatement(quasi_identifier().met("age", Domain(ages, "integer")), nodes),
+        ExactStatement(plain().met("sex", Domain(("F", "M")))),
+        GroupStatement(sensitive().met("ill", Domain(("flu", "gout"))), 1, held=groups),
+        TermsStatement(quasi_sensitive(knowledge=signs).met(name, Domain(SIGNS)), 1),
+        TermsStatement(quasi_sensitive(knowledge=drugs).met("drugs", Domain(DRUGS)), 2),
     ]
     manifest = Manifest(
-        noren="1", records=6, suppressed=suppressed, layout="general", columns=columns, requirements=(),
-        method={"name": "suppress"}, randomness="fresh", verdicts=(),
+        noren="1", records=6, suppressed=suppressed, columns=tuple(columns), requirements=(),
+        methods=({"name": "suppress"},), randomness="fresh", verdicts=(),
     )  # fmt: skip
     cells: dict[str, Any] = {
-        "age": NodeCells(3, np.array([["young", "old", "any"].index(node) for node in AGE])),
-        "sex": ValueCells(2, np.array([["F", "M"].index(value) for value in SEX])),
-        "ill": GroupCells(1, np.zeros(6, int)),
+        "age": CodeCells(3, np.array([["young", "old", "any"].index(node) for node in AGE])),
+        "sex": CodeCells(2, np.array([["F", "M"].index(value) for value in SEX])),
+        "ill": CodeCells(1, np.zeros(6, int)),
         name: terms(SIGNS, PUBLISHED),
         "drugs": terms(DRUGS, TAKEN),
     }
-    groups = GroupTable(1, 2, np.array([0, 0]), np.array([0, 1]), np.array([5, 1]))
-    known = {
-        name: Knowledge.from_pairs([("measles", s) for s in SIGNS]),
-        "drugs": Knowledge.from_pairs([("pain", d) for d in DRUGS]),
-    }
-    return nr.Release(manifest, MemoryStore(cells), tables={"ill": groups}, knowledge=known)
+    return Release(manifest, MemoryStore(cells))
 
 
 def bounds(found: Any) -> tuple[float, float, float]:
@@ -254,9 +261,9 @@ def test_a_hint_is_not_looked_for_among_very_many_values(monkeypatch):
 
 
 def test_near_values_are_named_for_every_column():
-    meaning = Meaning("job", Domain(("Lawyer", "Artist")))
+    job = plain().met("job", Domain(("Lawyer", "Artist")))
     with pytest.raises(QueryError) as caught:
-        allowed_values(meaning, "Layer", Domain(("Lawyer", "Artist")))
+        allowed_values(job, "Layer", job.domain)
     assert caught.value.hint == "Did you mean 'Lawyer'?"
 
 
@@ -266,14 +273,14 @@ def test_near_values_are_named_for_every_column():
 def test_a_condition_asks_nothing_of_what_it_does_not_name():
     cells = terms(SIGNS, PUBLISHED)
     assert TermCondition(None, None).met(cells).all()
-    found = wanted_terms(Meaning("signs", Domain(SIGNS)), {"all": ["rash"]}, Domain(SIGNS))
+    found = wanted_terms(plain().met("signs", Domain(SIGNS)), {"all": ["rash"]}, Domain(SIGNS))
     assert found.some is None
     assert found.met(cells).tolist() == [False] * 4 + [True] * 2
 
 
 def test_terms_that_look_like_numbers_are_terms():
     domain = Domain(("10", "2.5"))
-    assert wanted_terms(Meaning("codes", domain), [10], domain).some.tolist() == [True, False]  # type: ignore[union-attr]
+    assert wanted_terms(plain().met("codes", domain), [10], domain).some.tolist() == [True, False]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

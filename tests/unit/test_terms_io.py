@@ -16,13 +16,14 @@ from pyarrow import feather
 
 import noren as nr
 from noren.cells import TermCells
-from noren.engines.local import LocalEngine
-from noren.engines.terms import encode_terms, term_counts
+from noren.cells.encode_terms import encode_terms, term_counts
+from noren.engines import engine_for
 from noren.errors import DataError, PolicyError
 from noren.io import arrow
 from noren.io.source import open_source
-from noren.io.terms import TermSource, TermSpec, with_terms
+from noren.io.term_columns import TermSource, TermSpec, with_terms
 from noren.schema.domain import Domain
+from noren.table.engine import Counting
 
 LISTS = [["a", " b "], None, [], ["a", None, ""], ["b", "b"]]
 READ = [["a", "b"], None, [], ["a"], ["b", "b"]]
@@ -286,7 +287,7 @@ def policy(missing: str, **more: Any) -> nr.Policy:
     signs = {"role": "quasi-sensitive", "knowledge": KNOWLEDGE, "missing": missing, **more}
     return nr.Policy(
         attributes={"age": "quasi-identifier", "signs": signs},
-        require=[nr.QSDiversity(on="signs", c=3, l=2)],
+        require=[nr.models.QSDiversity(on="signs", c=3, l=2)],
         method={"name": "suppress", "nodes": 100},
     )
 
@@ -308,7 +309,8 @@ def test_a_csv_with_markers_and_yes_and_no(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text("age,signs\n1,a|b\n2,?\n3,\n4,a| ? \n", encoding="utf-8")
     rules = policy("drop", separator="|")
-    rules = nr.Policy(rules.attributes, rules.require, rules.method, data={"missing_values": ["?"], "separator": ","})
+    written = {"missing_values": ["?"], "separator": ","}
+    rules = nr.Policy(attributes=rules.attributes, require=rules.require, method=rules.method, data=written)
     assert nr.anonymize(path, rules).records == 2
     path.write_text("age,a,b\n1,1,0\n2,,\n3,no,yes\n", encoding="utf-8")
     release = nr.anonymize(path, policy("category", columns=("a", "b")))
@@ -317,7 +319,7 @@ def test_a_csv_with_markers_and_yes_and_no(tmp_path: Path) -> None:
 
 
 def test_too_many_different_terms_are_free_text(monkeypatch: Any) -> None:
-    monkeypatch.setattr("noren.engines.local.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 3)
     source = with_terms(open_source(pa.table({"t": [["a", "b"], ["c", "d"]]})), {"t": TermSpec()})
     with pytest.raises(DataError, match="more than 3 different terms"):
-        LocalEngine().profile(source, ["t"], bins={}, terms=["t"])
+        engine_for(source).profile(source, Counting(["t"], terms=["t"])).demand("t", ["t"])

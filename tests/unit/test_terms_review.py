@@ -10,13 +10,12 @@ import pytest
 
 import noren as nr
 from noren.errors import NorenError, ReleaseError
-from noren.kernels import term_search_best as best
-from noren.methods import term_search
-from noren.methods.term_beliefs import TermRequirement
-from noren.methods.term_search import search_group
-from noren.release.knowledge import read_knowledge
-from noren.release.manifest import ColumnEntry
-from noren.schema.roles import Role
+from noren.kernels.term_search import best
+from noren.methods.suppress import search as term_search
+from noren.methods.suppress.beliefs import TermRequirement
+from noren.methods.suppress.search import search_group
+from noren.release.manifest import read_column
+from noren.release.package import with_sides
 
 KNOWN = nr.Knowledge.from_pairs([("A", "a"), ("A", "b"), ("B", "b"), ("B", "c"), ("C", "c"), ("C", "a")])
 
@@ -44,17 +43,16 @@ def test_depths_of_groups_with_more_than_32767_records_fit() -> None:
     assert best.wider_front(front, 4).depth[0] == 100_000
 
 
-@pytest.mark.parametrize("column", ["weight", "prior"])
-def test_a_knowledge_table_of_a_release_with_two_numbers_for_a_label_is_damaged(tmp_path: Path, column: str) -> None:
-    entry = ColumnEntry(
-        name="signs", role=Role.QUASI_SENSITIVE, form="terms", kind="string", values=("a", "b"), knowledge=1
-    )
+@pytest.mark.parametrize("figure", ["weight", "prior"])
+def test_a_knowledge_table_of_a_release_with_two_numbers_for_a_label_is_damaged(tmp_path: Path, figure: str) -> None:
+    meant = {"form": "terms", "name": "signs", "role": "quasi-sensitive", "kind": "string", "values": ["a", "b"]}
+    column = read_column(meant | {"knowledge": 1})
     path = tmp_path / "knowledge-1.csv"
-    path.write_text(f"label,term,{column}\nA,a,0.5\nA,b,0.5\nB,b,0.5\n", encoding="utf-8")
-    assert read_knowledge(tmp_path, [entry], ".csv")["signs"].labels == ("A", "B")
-    path.write_text(f"label,term,{column}\nA,a,0.25\nA,b,0.5\nB,b,0.5\n", encoding="utf-8")
-    with pytest.raises(ReleaseError, match="not a knowledge table"):
-        read_knowledge(tmp_path, [entry], ".csv")
+    path.write_text(f"label,term,{figure}\nA,a,0.5\nA,b,0.5\nB,b,0.5\n", encoding="utf-8")
+    assert with_sides(tmp_path, [column], ".csv")[0].column.known.labels == ("A", "B")
+    path.write_text(f"label,term,{figure}\nA,a,0.25\nA,b,0.5\nB,b,0.5\n", encoding="utf-8")
+    with pytest.raises(ReleaseError, match="not the table that 'signs' needs"):
+        with_sides(tmp_path, [column], ".csv")
 
 
 def test_unknown_terms_of_dropped_records_are_named_nowhere(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from noren.errors import RequirementNotMet
-from noren.methods.base import CodedTable, NodeColumn, Recoding
-from noren.methods.three_phase import Entries, Task, ThreePhase
+from noren.methods.three_phase import SecretCounts, Task, ThreePhase
 from noren.models.base import Model
 from noren.models.distinct_l_diversity import DistinctLDiversity
 from noren.models.frequency_l_diversity import FrequencyLDiversity
@@ -15,6 +14,7 @@ from noren.models.k_anonymity import KAnonymity
 from noren.models.tau_l_diversity import TauLDiversity
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.table import Plan, Recode, Records
 from tests.oracles.grouping import eligible, table_of, tau_l
 
 TOWNS = Hierarchy.from_tree({"north": ["a", "b", "c"], "süd": ["d", "é", "漢"]})
@@ -24,13 +24,13 @@ def order(n: int) -> np.ndarray:
     return np.random.default_rng(n).permutation(n)
 
 
-def town(recoding: Recoding) -> NodeColumn:
-    column = recoding.columns["town"]
-    assert isinstance(column, NodeColumn)
+def town(recoding: Plan) -> Recode:
+    column = recoding.treatments["town"]
+    assert isinstance(column, Recode)
     return column
 
 
-def groups_of(table: CodedTable, recoding: Recoding) -> dict[str, list[int]]:
+def groups_of(table: Records, recoding: Plan) -> dict[str, list[int]]:
     """Secrets by published town."""
     column = town(recoding)
     keep = np.ones(table.n, bool) if recoding.keep is None else recoding.keep
@@ -40,7 +40,7 @@ def groups_of(table: CodedTable, recoding: Recoding) -> dict[str, list[int]]:
     return out
 
 
-def small() -> CodedTable:
+def small() -> Records:
     """Town a is diverse, b has two of one secret too many, d is thin."""
     towns = [0] * 4 + [1] * 6 + [3] * 4
     secrets = [0, 0, 1, 2, 0, 0, 0, 0, 1, 2, 1, 1, 2, 2]
@@ -68,7 +68,7 @@ def test_a_residue_that_fits_the_limit_is_dropped_without_growing() -> None:
     assert kept.keep is None
 
 
-def world(n: int = 600) -> CodedTable:
+def world(n: int = 600) -> Records:
     rng = np.random.default_rng(8)
     quasi = {"town": rng.integers(0, 6, n), "age": rng.integers(0, 30, n)}
     return table_of(quasi, {"secret": np.minimum(rng.geometric(0.3, n) - 1, 7)}, {"town": TOWNS})
@@ -77,7 +77,7 @@ def world(n: int = 600) -> CodedTable:
 def test_entries_count_and_choose_by_chance() -> None:
     table = world()
     task = Task.of(table, [FrequencyLDiversity(on="secret", l=2)], 0.0, order(table.n))
-    entries = Entries.of(task, order)
+    entries = SecretCounts.of(task, order)
     assert entries.counts.sum() == table.n
     values = np.repeat(np.arange(entries.groups), np.diff(entries.bounds)) * task.m + entries.values
     assert (np.diff(values) > 0).all()
@@ -85,7 +85,7 @@ def test_entries_count_and_choose_by_chance() -> None:
     half = entries.counts // 2
     staying = entries.staying(half)
     assert np.bincount(entries.entry[staying >= 0], minlength=len(half)).tolist() == half.tolist()
-    other = Entries.of(Task.of(table, [FrequencyLDiversity(on="secret", l=2)], 0.0, order(table.n)[::-1]), order)
+    other = SecretCounts.of(Task.of(table, [FrequencyLDiversity(on="secret", l=2)], 0.0, order(table.n)[::-1]), order)
     assert (other.staying(half) != staying).any()
 
 
@@ -94,7 +94,7 @@ def test_other_requirements_dissolve_small_groups(refine: bool) -> None:
     table = world()
     required: list[Model] = [FrequencyLDiversity(on="secret", l=2), KAnonymity(k=7)]
     recoding = ThreePhase(refine=refine).recode(table, required, order)
-    parts = [column for column in recoding.columns.values() if isinstance(column, NodeColumn)]
+    parts = [column for column in recoding.recoded.values() if isinstance(column, Recode)]
     key = parts[0].data * 10_000 + parts[1].data
     for c in np.unique(key):
         secrets = table.codes["secret"][key == c].tolist()
@@ -107,7 +107,7 @@ def test_refining_the_residue_loses_less() -> None:
     loss = []
     for refine in (True, False):
         recoding = ThreePhase(refine=refine).recode(table, [TauLDiversity(on="secret", tau=0.6, l=3)], order)
-        parts = [column for column in recoding.columns.values() if isinstance(column, NodeColumn)]
+        parts = [column for column in recoding.recoded.values() if isinstance(column, Recode)]
         key = parts[0].data * 10_000 + parts[1].data
         assert all(tau_l(table.codes["secret"][key == c].tolist(), 0.6, 3) for c in np.unique(key))
         loss.append(np.mean([part.nodes.sizes[part.data].mean() for part in parts]))

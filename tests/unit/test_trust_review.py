@@ -45,14 +45,15 @@ def test_a_policy_written_in_python_quotes_no_file(tmp_path: Path, monkeypatch: 
 
 def ordinal(**options) -> nr.Policy:
     attributes = {"q": nr.quasi_identifier(), "s": nr.sensitive(distance="ordinal", **options)}
-    return nr.Policy(attributes, [nr.TCloseness(on="s", t=0.3, distance="ordered")], nr.Mondrian())
+    close = nr.models.TCloseness(on="s", t=0.3, distance="ordered")
+    return nr.Policy(attributes=attributes, require=[close], method=nr.methods.Mondrian())
 
 
 def test_numbers_and_other_texts_have_no_order(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("q,s\na,1\na,2\nb,10\nb,?\n")
     for act in (nr.check, nr.anonymize):
-        with pytest.raises(nr.PolicyError, match="order is not known"):
+        with pytest.raises(nr.errors.PolicyError, match="order is not known"):
             act(table, ordinal())
     assert nr.check(table, ordinal(values=["1", "2", "10", "?"])) is False
     table.write_text("q,s\na,1\na,2\nb,10\nb,11\n")
@@ -65,7 +66,9 @@ def test_what_means_the_same_makes_no_class_diverse(tmp_path: Path, cells: str) 
     texts = [cell.strip("'") for cell in (cells.split(",") if "," in cells else cells.split())]
     table.write_text("q,s\n" + "".join(f"{'aabb'[i]},{text}\n" for i, text in enumerate(texts)))
     rules = nr.Policy(
-        {"q": nr.quasi_identifier(), "s": nr.sensitive()}, [nr.DistinctLDiversity(on="s", l=2)], nr.Mondrian()
+        attributes={"q": nr.quasi_identifier(), "s": nr.sensitive()},
+        require=[nr.models.DistinctLDiversity(on="s", l=2)],
+        method=nr.methods.Mondrian(),
     )
     found = nr.measure(table, rules).value("distinct-l-diversity")
     assert found == (2.0 if "*" in cells else 1.0)  # a missing secret is a value of its own, as everywhere
@@ -75,8 +78,8 @@ def test_what_means_the_same_makes_no_class_diverse(tmp_path: Path, cells: str) 
 def test_nothing_required_is_not_true(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("q\na\n")
-    with pytest.raises(nr.PolicyError, match="nothing is required"):
-        nr.check(table, nr.Policy({"q": nr.quasi_identifier()}, []))
+    with pytest.raises(nr.errors.PolicyError, match="nothing is required"):
+        nr.check(table, nr.Policy(attributes={"q": nr.quasi_identifier()}, require=[]))
 
 
 def test_a_page_for_anybody_names_no_directory() -> None:

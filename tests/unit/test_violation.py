@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 from noren.errors import QueryError
 from noren.metrics.violation import (
-    chart,
     curve,
     exact_rate,
-    save_chart_of,
+    save_violation_chart,
     separated,
     theorem_bound,
+    violation_chart,
     violation_of_table,
     violation_rate,
 )
@@ -121,11 +121,11 @@ def test_a_curve_goes_from_no_violation_to_nothing_else() -> None:
 
 def test_a_chart_holds_all_three_answers(tmp_path: Path) -> None:
     rates = curve(8, [2, 3], draws=200)
-    shown = chart(rates).to_dict()
+    shown = violation_chart(rates).to_dict()
     (rows,) = shown["datasets"].values()
     assert len(rows) == 3 * len(rates)
     assert {row["from"] for row in rows} == {"theorem (lower bound)", "exact mean", "simulated"}
-    save_chart_of(rates, tmp_path / "rates.svg")
+    save_violation_chart(rates, tmp_path / "rates.svg")
     assert "Plain decoys against semantic diversity, 8 values" in (tmp_path / "rates.svg").read_text()
 
 

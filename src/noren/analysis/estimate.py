@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
+
+from noren.results import Shown, make_frame, plain
 
 if TYPE_CHECKING:
     import polars as pl
 
+COLUMNS: dict[str, type] = {
+    "count": float,
+    "std_error": float,
+    "low": float,
+    "high": float,
+    "level": float,
+    "estimator": str,
+    "records": int,
+}
 ASSUMES = "decoys drawn by the published design, independently for every record and column"
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated counts of a cross tabulation.
+@dataclass(frozen=True, repr=False, eq=False)
+class Estimate(Shown, Sequence[dict[str, Any]]):
+    """Estimated counts of a cross tabulation: a sequence of cells, each a row by name.
 
     `frame` has one row per cell: the columns asked for, then count, std_error, low, high. From general values, groups
     and terms low and high are hard bounds, and std_error is null: nothing there is random by design. Rows by terms
@@ -32,6 +43,23 @@ class Estimate:
     order: Mapping[str, Sequence[str]] = field(default_factory=dict)
     diagnostics: Mapping[str, Any] = field(default_factory=dict)
     assumes: str = ASSUMES
+
+    def __len__(self) -> int:
+        return self.frame.height
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Estimate: ...
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | Estimate:
+        if isinstance(place, slice):
+            return replace(self, frame=self.frame[place])
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"there is no cell {place}: the estimate has {len(self)}")
+        return self.frame.row(place, named=True)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return self.frame.iter_rows(named=True)
 
     def plot(self, kind: str = "auto", *, title: str | None = None) -> Any:
         """An Altair chart with error bars: bar, grouped, heatmap, or the one that fits."""
@@ -64,29 +92,33 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
-        return {
-            "by": list(self.by),
-            "where": {name: _plain(value) for name, value in self.where.items()},
+        told = {
+            "by": self.by,
+            "where": self.where,
             "estimator": self.estimator,
             "level": self.level,
             "population": self.population,
             "records": self.records,
             "assumes": self.assumes,
-            "diagnostics": dict(self.diagnostics),
+            "diagnostics": self.diagnostics,
             "cells": self.frame.to_dicts(),
         }
+        return plain(told)
+
+    def _subject(self) -> str:
+        return " x ".join(self.by)
+
+    def _headline(self) -> str:
+        cells = f"{len(self):,} cell{'' if len(self) == 1 else 's'}"
+        return f"{cells}, {self.records:,} records, {self.estimator}, {self.error_bars}"
+
+    def _notes(self) -> tuple[str, ...]:
+        return (f"Assumes {self.assumes}{self._overlap}.",)
 
 
-def _plain(condition: Any) -> Any:
-    """A condition as JSON has it."""
-    if isinstance(condition, Mapping):
-        return {mode: _plain(values) for mode, values in condition.items()}
-    return sorted(condition, key=str) if isinstance(condition, set | frozenset) else condition
-
-
-@dataclass(frozen=True)
-class Count:
-    """One estimated number with its interval."""
+@dataclass(frozen=True, repr=False)
+class Count(Shown):
+    """One estimated number with its interval. `float` gives the number alone."""
 
     count: float
     std_error: float | None
@@ -101,3 +133,23 @@ class Count:
     def __str__(self) -> str:
         what = "hard bounds" if self.std_error is None else f"{self.level:.0%} interval"
         return f"{self.count:,.1f} ({what} {self.low:,.1f} to {self.high:,.1f})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __float__(self) -> float:
+        return self.count
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        return make_frame(COLUMNS, [vars(self)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        return plain(vars(self))
+
+    def _headline(self) -> str:
+        return f"{self}, {self.records:,} records, {self.estimator}"
+
+    def _notes(self) -> tuple[str, ...]:
+        return (f"Assumes {self.assumes}.",)

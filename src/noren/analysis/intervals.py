@@ -1,10 +1,9 @@
-"""How far an estimated count may be from the truth.
+"""How far an estimated count of exact and drawn columns may be from the truth.
 
-Two sources. *Linear*: a record's score for a product group G is the product over the attributes of
-(|R n G| - |G| Po) / (Pt - Po), or for a semantic column of the sum over R of a row of the inverted inclusion
-probabilities; the scores are independent and unbiased, so the variance of their sum is known for every table, and for
-sums of cells without adding variances of cells. *Fisher*: the curvature of the likelihood,
-J = sum_i L_i L_i' / (L_i . x)^2, gives shorter intervals, but only away from zero, where the likelihood is smooth.
+Two sources. *Linear*: a record's score for a product group G is the product over the attributes of what the column's
+design makes of a set (`designs.inversion`); the scores are independent and unbiased, so the variance of their sum is
+known for every table, and for sums of cells without adding variances of cells. *Fisher*: the curvature of the
+likelihood, J = sum_i L_i L_i' / (L_i . x)^2, gives shorter intervals, but only away from zero, where it is smooth.
 The hybrid takes Fisher's where the estimate exceeds three of its standard errors and a linear one, and the linear one
 elsewhere. A count that the sets do not determine has neither, only bounds.
 
@@ -22,11 +21,13 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis, Frame, along
-from noren.designs.decoys import DecoyDesign
+from noren.analysis.axes import Axis
+from noren.analysis.fit import MAX_STEPS, Fit, converge
+from noren.analysis.frame import Frame
+from noren.designs.inversion import stretched
 
-LABELS = np.array(["exact", "linear", "fisher", "none"])
-EXACT, LINEAR, FISHER, NONE = range(4)
+LABELS = np.array(["exact", "linear", "fisher", "none", "hard"])
+EXACT, LINEAR, FISHER, NONE, HARD = range(5)
 
 FISHER_CELLS = 2500  # beyond, J is not formed
 FISHER_ENTRIES = 25_000_000  # over all exact slots together
@@ -47,46 +48,17 @@ class Interval:
 
 
 def linear_scores(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of the records' scores over (slot, decoy groups), from the inclusion counts w: unbiased."""
+    """Sums of the records' scores over (slot, groups of drawn axes), from the inclusion counts w: unbiased."""
     for j, axis in enumerate(frame.decoys, start=1):
-        if not isinstance(axis.design, DecoyDesign):
-            w = along(axis.scores, w, j)
-            continue
-        records = w.sum(axis=j, keepdims=True) / axis.design.eta
-        chance = _along(axis.group_sizes * axis.design.p_other, j, w.ndim)
-        w = (axis.sum_groups(w, j) - chance * records) / axis.design.p_gap
+        w = axis.scoring.sums(w, j)
     return w
-
-
-def second_moments(axis: Axis) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """E[score^2] of every group given a value inside it, and given one outside, by hypergeometric moments."""
-    assert isinstance(axis.design, DecoyDesign)
-    d, eta, p = axis.design.d, axis.design.eta, axis.design.p
-    g = axis.group_sizes.astype(np.float64)
-    chance = g * axis.design.p_other
-
-    def about(population: int, marked: NDArray, drawn: int, shift: float) -> NDArray:
-        """E[(shift + H - chance)^2] for H marked values among `drawn` of `population`."""
-        share = marked / max(population, 1)
-        spread = drawn * share * (1 - share) * (population - drawn) / max(population - 1, 1)
-        return np.asarray(spread + (shift + drawn * share - chance) ** 2)
-
-    tails = about(d, g, eta, 0.0)
-    inside = p * about(d - 1, np.maximum(g - 1, 0), eta - 1, 1.0) + (1 - p) * tails
-    outside = p * about(d - 1, np.minimum(g, d - 1), eta - 1, 0.0) + (1 - p) * tails
-    scale = axis.design.p_gap**2
-    return inside / scale, outside / scale
 
 
 def linear_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64]:
     """Var of `linear_scores` if the true table is x: (K x)_G - x_G, or (K x)_G - x_G^2 / N with sampling."""
     moment = x
     for j, axis in enumerate(frame.decoys, start=1):
-        if not isinstance(axis.design, DecoyDesign):
-            moment = along(axis.squares, moment, j)
-            continue
-        inside, outside = (_along(m, j, x.ndim) for m in second_moments(axis))
-        moment = outside * moment.sum(axis=j, keepdims=True) + (inside - outside) * axis.sum_groups(moment, j)
+        moment = axis.scoring.second_moments(moment, j)
     mean = frame.sum_groups(x)
     error = moment - (mean**2 / max(frame.n, 1) if population else mean)
     return np.maximum(error + _inclusion_variance(frame, x), 0.0)
@@ -96,18 +68,26 @@ def _inclusion_variance(frame: Frame, x: NDArray[np.float64]) -> NDArray[np.floa
     """What Monte Carlo errors of inclusion probabilities add: value v's scores are off by a mean of finitely many."""
     total: NDArray[np.float64] | float = 0.0
     for j, axis in enumerate(frame.decoys, start=1):
-        if axis.solution is not None and axis.solution.draws < np.inf:
+        if axis.design.inversion.error:
             rest = x
             for k, other in enumerate(frame.decoys, start=1):
-                rest = rest if k == j else other.sum_groups(rest, k)
-            total = total + along(axis.squares - axis.membership, rest**2, j) / axis.solution.draws
+                rest = rest if k == j else other.grouping.sum(rest, k)
+            total = total + axis.scoring.noise(rest**2, j)
     return total
 
 
-def _along(values: NDArray, axis: int, ndim: int) -> NDArray[np.float64]:
-    shape = [1] * ndim
-    shape[axis] = -1
-    return np.asarray(values, np.float64).reshape(shape)
+def likelihood_maximum(frame: Frame, found: Fit) -> NDArray[np.float64]:
+    """Where EM would end: the table that intervals stand around, since one that was stopped early is still near its
+    start.
+
+    Only for one column of values that are far apart, split by exact ones. Its sets tell distant values apart, hence
+    little about neighbours, and stopping early shows; elsewhere it does not, and going on would cost more than it
+    gives.
+    """
+    split = frame.shape[0] > 1 and len(frame.decoys) == 1 and frame.decoys[0].design.threshold is not None
+    if not split or frame.kept == 0:
+        return found.table
+    return converge(frame, np.maximum(found.table, 1e-6), frame.stopping.tolerance, MAX_STEPS).table
 
 
 def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64] | None:
@@ -117,7 +97,7 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
     eigenvalues of S J S lie in [0, 1] and tell which share of a count's information survives the decoys.
     """
     cells = prod(frame.shape[1:])
-    starred = prod((axis.design.d + (axis.design.p < 1)) ** 2 for axis in frame.decoys)
+    starred = prod((axis.d + (axis.design.p < 1)) ** 2 for axis in frame.decoys)
     if cells > FISHER_CELLS or starred * frame.shape[0] > FISHER_ENTRIES:
         return None
     pairs = sum(s.shape[0] * (s.shape[1] + 1) ** 2 for s in frame.sets)
@@ -125,11 +105,10 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
         return None
     from scipy.linalg import cholesky, solve_triangular
 
-    none, zero = np.zeros(len(frame.tuples), np.int32), np.zeros(len(frame.tuples))
-    blocks = frame.tuples.information(frame.tuples.em_pass(x, none, zero, 1.0)[1])
+    blocks = frame.tuples.information(frame.tuples.em_pass(x)[1])
     group_of = np.zeros(1, np.int64)
     for axis in frame.decoys:
-        step = np.where(axis.group_of < 0, -(1 << 40), axis.group_of)
+        step = np.where(axis.grouping.of < 0, -(1 << 40), axis.grouping.of)
         group_of = (group_of[:, None] * axis.size + step).ravel()
     sizes = [axis.size for axis in frame.decoys]
     out = np.full((frame.shape[0], prod(sizes)), np.inf)
@@ -201,7 +180,7 @@ def hybrid_interval(
 def _possible(frame: Frame, low: NDArray, high: NDArray, population: bool) -> tuple[NDArray, NDArray]:
     """Keep bounds between 0 and the records there are: those of the exact slot, or all of them with sampling."""
     most = np.full(len(frame.slots), float(frame.n)) if population else frame.records
-    top = _along(most, 0, low.ndim)
+    top = stretched(most, 0, low.ndim)
     return np.clip(low, 0.0, top), np.clip(high, 0.0, top)
 
 
@@ -234,7 +213,7 @@ def hide_blind(
     share = np.ones(counts.shape)
     for j, axis in enumerate(axes):
         if axis.is_blind:
-            share = share * _along(axis.group_sizes / axis.design.d, j, counts.ndim)
+            share = share * stretched(axis.grouping.sizes / axis.d, j, counts.ndim)
     part, empty = share < 1, share == 0
     high = np.where(empty, 0.0, found.high)
     return counts * share, Interval(

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from noren.cells import TermCells
 from noren.errors import QueryError
+from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.hierarchy import exact, span, value_text
-from noren.schema.meaning import Meaning
 
 MODES = ("any", "all")
 """How several terms of one condition are meant."""
@@ -42,13 +42,13 @@ class Grouping:
         return len(self.labels) == len(self.groups) and bool((self.groups == np.arange(len(self.groups))).all())
 
 
-def find(name: str, columns: Mapping[str, Meaning]) -> Meaning:
+def find(name: str, columns: Mapping[str, Column]) -> Column:
     if name not in columns:
         raise QueryError(f"the release has no column {name!r}.", hint=f"It has {', '.join(columns)}.")
     return columns[name]
 
 
-def parse_by(text: str, columns: Mapping[str, Meaning]) -> tuple[Meaning, str, str]:
+def parse_by(text: str, columns: Mapping[str, Column]) -> tuple[Column, str, str]:
     """Column, kind of grouping ("", "@" or "/") and its argument. A column whose name holds a mark wins."""
     if text in columns:
         return columns[text], "", ""
@@ -61,26 +61,26 @@ def parse_by(text: str, columns: Mapping[str, Meaning]) -> tuple[Meaning, str, s
     raise QueryError(f"{text!r} is not a column, a level or a width.", hint=hint)
 
 
-def grouping(text: str, meaning: Meaning, mark: str, argument: str, domain: Domain) -> Grouping:
+def grouping(text: str, column: Column, mark: str, argument: str, domain: Domain) -> Grouping:
     """How the base values of a column are reported."""
     if mark == "@":
-        return _level(text, meaning, argument, domain)
+        return _level(text, column, argument, domain)
     if mark == "/":
-        return _width(text, meaning, argument, domain)
-    return Grouping(meaning.name, text, domain.values, np.arange(len(domain)))
+        return _width(text, column, argument, domain)
+    return Grouping(column.name, text, domain.values, np.arange(len(domain)))
 
 
-def _level(text: str, meaning: Meaning, argument: str, domain: Domain) -> Grouping:
-    if meaning.hierarchy is None:
-        raise QueryError(f"{meaning.name!r} was published without a hierarchy, so {text!r} has no meaning.")
-    height = meaning.hierarchy.height
+def _level(text: str, column: Column, argument: str, domain: Domain) -> Grouping:
+    if column.tree is None:
+        raise QueryError(f"{column.name!r} was published without a hierarchy, so {text!r} has no meaning.")
+    height = column.tree.height
     if not argument.isdecimal() or int(argument) > height:
         raise QueryError(f"{text!r}: level {argument!r} is not one of 0..{height}.", hint="0 is the value itself.")
-    labels, groups = meaning.hierarchy.restricted(domain.values).groups(int(argument))
-    return Grouping(meaning.name, text, labels, groups)
+    labels, groups = column.tree.restricted(domain.values).groups(int(argument))
+    return Grouping(column.name, text, labels, groups)
 
 
-def _width(text: str, meaning: Meaning, argument: str, domain: Domain) -> Grouping:
+def _width(text: str, column: Column, argument: str, domain: Domain) -> Grouping:
     try:
         width = exact(float(argument))
     except ValueError:
@@ -98,31 +98,31 @@ def _width(text: str, meaning: Meaning, argument: str, domain: Domain) -> Groupi
             if exact(high) > found[0] + width:
                 raise QueryError(
                     f"{text!r}: the published bin {value} does not fit into intervals of width {argument}.",
-                    hint=f"{meaning.name!r} was published in bins; ask for {meaning.name!r} itself.",
+                    hint=f"{column.name!r} was published in bins; ask for {column.name!r} itself.",
                 )
             continue
         try:
             spans.append(span(float(value), width))
         except ValueError:
-            raise QueryError(f"{text!r}: {meaning.name!r} does not hold numbers.") from None
+            raise QueryError(f"{text!r}: {column.name!r} does not hold numbers.") from None
     order = [label for _, label in sorted({found for found in spans if found is not None})]
     labels = [found[1] if found is not None else value for found, value in zip(spans, domain.values, strict=True)]
     order += [special for special in (OTHER, MISSING) if special in labels]
     places = {label: i for i, label in enumerate(order)}
-    return Grouping(meaning.name, text, tuple(order), np.array([places[label] for label in labels], np.int64))
+    return Grouping(column.name, text, tuple(order), np.array([places[label] for label in labels], np.int64))
 
 
-def allowed_values(meaning: Meaning, wanted: object, domain: Domain) -> NDArray[np.bool_]:
+def allowed_values(column: Column, wanted: object, domain: Domain) -> NDArray[np.bool_]:
     """Which base values a condition admits."""
     if isinstance(wanted, Mapping):
         raise QueryError(
-            f"{meaning.name!r} holds one value a record, so its condition is a value or a list of values.",
+            f"{column.name!r} holds one value a record, so its condition is a value or a list of values.",
             hint=f"{' and '.join(map(repr, MODES))} are for columns that hold sets of terms.",
         )
     values: Sequence[object] = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
     if not values:
-        raise QueryError(f"the condition on {meaning.name!r} admits no value.", hint="Name at least one.")
-    hierarchy = meaning.hierarchy.restricted(domain.values) if meaning.hierarchy is not None else None
+        raise QueryError(f"the condition on {column.name!r} admits no value.", hint="Name at least one.")
+    hierarchy = column.tree.restricted(domain.values) if column.tree is not None else None
     out = np.zeros(len(domain), bool)
     for value in values:
         label = MISSING if value is None else value_text(value)
@@ -134,7 +134,7 @@ def allowed_values(meaning: Meaning, wanted: object, domain: Domain) -> NDArray[
             for level in hierarchy.levels[1:]:
                 under |= np.array([node == label for node in level])
         if not under.any():
-            raise QueryError(f"{meaning.name!r} has no value {label!r}.", hint=_nearest(label, domain))
+            raise QueryError(f"{column.name!r} has no value {label!r}.", hint=_nearest(label, domain))
         out |= under
     return out
 
@@ -167,15 +167,15 @@ class TermCondition:
         return out
 
 
-def wanted_terms(meaning: Meaning, wanted: object, domain: Domain) -> TermCondition:
+def wanted_terms(column: Column, wanted: object, domain: Domain) -> TermCondition:
     """A condition on a column of terms."""
     modes = wanted if isinstance(wanted, Mapping) else {"any": wanted}
     if not modes or any(mode not in MODES for mode in modes):
         raise QueryError(
-            f"the condition on the terms of {meaning.name!r} is not a list, 'any' or 'all'.",
-            hint=f'For example {{{meaning.name!r}: {{"all": {list(domain.values[:2])!r}}}}}.',
+            f"the condition on the terms of {column.name!r} is not a list, 'any' or 'all'.",
+            hint=f'For example {{{column.name!r}: {{"all": {list(domain.values[:2])!r}}}}}.',
         )
-    masks = {mode: allowed_values(meaning, values, domain) for mode, values in modes.items()}
+    masks = {mode: allowed_values(column, values, domain) for mode, values in modes.items()}
     return TermCondition(masks.get("any"), masks.get("all"))
 
 

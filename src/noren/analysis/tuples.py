@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import offsets_of, runs
+
 if TYPE_CHECKING:
-    from noren.designs.any import Design
+    from noren.cells import Design
+    from noren.kernels.em import Products
 
 CHUNKS = 4  # a fixed number, so that sums do not depend on the machine
 PRIVATE_CELLS = 50_000_000  # for all chunks together
@@ -26,31 +29,32 @@ SERIAL_WORK = 500_000  # below, threads cost more than they save
 class Layout:
     """How a kernel walks the records: code tables, weights, sizes (axes in sorted order) and how many are shared."""
 
-    arrays: tuple[NDArray, ...]
+    products: Products
     shape: tuple[int, ...]
-    depth: int
 
     @classmethod
     def of(
         cls, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int], nodes: Sequence[int]
     ) -> Layout:
         """Lay out code tables and weights (one row for each set or one for all), and share as many axes as pays."""
+        from noren.kernels.em import Products
+
         widths = [c.shape[-1] for c in coefs]
         sizes = np.array([prod(shape[i:]) for i in range(len(shape) + 1)], np.int64)
-        code_start = np.concatenate([[0], np.cumsum([s.size for s in sets])])[:-1].astype(np.int64)
-        coef_start = np.concatenate([[0], np.cumsum([c.size for c in coefs])])[:-1]
+        code_start = offsets_of([s.size for s in sets])[:-1]
+        coef_start = offsets_of([c.size for c in coefs])[:-1]
         coef_step = [width if c.ndim == 2 else 0 for width, c in zip(widths, coefs, strict=True)]
-        codes = np.concatenate([s.ravel() for s in sets]).astype(np.int32)
-        arrays = (
-            codes,
-            code_start,
-            np.array(widths, np.int64),
-            np.concatenate([c.ravel() for c in coefs]).astype(np.float64),
-            np.column_stack([coef_start, coef_step]).astype(np.int64),
-            sizes,
-        )
         costs = [_cost(depth, widths, shape, nodes) for depth in range(len(shape))]
-        return cls(arrays, tuple(shape), int(np.argmin(costs)))
+        products = Products(
+            codes=np.concatenate([s.ravel() for s in sets]).astype(np.int32),
+            code_start=code_start,
+            widths=np.array(widths, np.int64),
+            coefs=np.concatenate([c.ravel() for c in coefs]).astype(np.float64),
+            coef_rows=np.column_stack([coef_start, coef_step]).astype(np.int64),
+            sizes=sizes,
+            depth=int(np.argmin(costs)),
+        )
+        return cls(products, tuple(shape))
 
 
 def _cost(depth: int, widths: Sequence[int], shape: Sequence[int], nodes: Sequence[float]) -> float:
@@ -119,10 +123,8 @@ class Tuples:
         else:
             stacked = np.stack([columns[i] for i in order], axis=1)
             stacked = stacked[np.lexsort(stacked.T[::-1])]
-            new = np.ones(len(stacked), np.bool_)
-            new[1:] = (stacked[1:] != stacked[:-1]).any(axis=1)
-            ids = stacked[new]
-            counts = np.diff(np.append(np.flatnonzero(new), len(stacked)))
+            same = runs(stacked)
+            ids, counts = stacked[same[:-1]], np.diff(same)
         return cls(slots, designs, sets, order, np.ascontiguousarray(ids), counts.astype(np.float64), weights)
 
     @classmethod
@@ -162,7 +164,7 @@ class Tuples:
     def _pairs(self) -> Layout:
         """Pairs of cells inside each set; the slot needs none, since no record spans two of them."""
         starred, sets, coefs, shape = self._starred, [], [], []
-        codes, code_start, widths, coef, coef_rows, _ = starred.arrays
+        codes, code_start, widths, coef, coef_rows, *_ = starred.products
         for i, exact in enumerate(self._exact):
             width, side = int(widths[i]), starred.shape[i]
             rows = codes[code_start[i] :][: len(self._sets[i]) * width].reshape(-1, width)
@@ -175,7 +177,7 @@ class Tuples:
         return Layout.of(sets, coefs, shape, self.nodes)
 
     def _work(self, layout: Layout) -> float:
-        return _cost(layout.depth, [int(w) for w in layout.arrays[2]], layout.shape, self.nodes)
+        return _cost(layout.products.depth, layout.products.widths.tolist(), layout.shape, self.nodes)
 
     def information_work(self) -> float:
         """Rough number of additions that `information` would take."""
@@ -215,29 +217,35 @@ class Tuples:
         kernel = _untyped(em.add_products)
 
         def work(start: int, stop: int, table: NDArray) -> float:
-            kernel(self.ids, start, stop, layout.depth, *layout.arrays, self.counts, table)
+            kernel(self.ids, start, stop, layout.products, self.counts, table)
             return 0.0
 
         table, _ = self._run(layout, work)
         return self._back(table.reshape(layout.shape))
 
     def em_pass(
-        self, x: NDArray, held: NDArray[np.int32], floor: NDArray[np.float64], scale: float
+        self,
+        x: NDArray,
+        held: NDArray[np.int32] | None = None,
+        floor: NDArray[np.float64] | None = None,
+        scale: float = 1.0,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """sum_i L_i(c) / (L_i . x) over the records not held out; every tuple's L . x; and the log likelihood of
         the held ones, sum of log(scale L_i . x + floor_i)."""
         from noren.kernels import em
+
+        held = np.zeros(len(self), np.int32) if held is None else held
+        floor = np.zeros(len(self)) if floor is None else floor
 
         layout, kernel, sums = self._starred, _untyped(em.em_pass), np.empty(len(self))
         inner = np.transpose(x, self.order)
         for i, star in enumerate(self._stars):
             if star:
                 inner = np.concatenate([inner, inner.sum(axis=i, keepdims=True)], axis=i)
-        flat = np.ascontiguousarray(inner).ravel()
+        flat, seen = np.ascontiguousarray(inner).ravel(), em.Seen(self.counts, held, floor)
 
         def work(start: int, stop: int, table: NDArray) -> float:
-            fixed = (self.ids, start, stop, layout.depth, *layout.arrays)
-            return float(kernel(*fixed, flat, self.counts, held, floor, scale, table, sums))
+            return float(kernel(self.ids, start, stop, layout.products, seen, scale, flat, table, sums))
 
         table, value = self._run(layout, work)
         return self._back(self._fold(table.reshape(layout.shape), range(len(self.order)))), sums, value
@@ -250,13 +258,13 @@ class Tuples:
         amounts = self.counts / np.square(np.maximum(sums, 1e-150))
 
         def work(start: int, stop: int, table: NDArray) -> float:
-            kernel(self.ids, start, stop, layout.depth, *layout.arrays, amounts, table)
+            kernel(self.ids, start, stop, layout.products, amounts, table)
             return 0.0
 
         table, _ = self._run(layout, work)
         sides = [(s,) if exact else (s, s) for s, exact in zip(self._starred.shape, self._exact, strict=True)]
         blocks = table.reshape([s for side in sides for s in side])
-        first = np.cumsum([0, *(len(side) for side in sides)])
+        first = offsets_of([len(side) for side in sides])
         blocks = self._fold(blocks, [int(first[i]) for i in range(len(sides))])
         blocks = self._fold(blocks, [int(first[i + 1]) - 1 for i in range(len(sides))])
         rank = np.argsort(self.order)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from noren.audit.attacks import Attacks
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bayes import Bayes
 from noren.audit.disclosure import Disclosure
@@ -19,9 +21,10 @@ from noren.audit.predictable import Predictable
 from noren.audit.reidentification import Reidentification
 from noren.audit.similarity import Similarity
 from noren.errors import QueryError
-from noren.pipeline.anonymize import Stage, quiet
+from noren.pipeline.prepare import read_policy
 from noren.policy.policy import Policy
-from noren.release.release import Release
+from noren.progress import Stage, quiet
+from noren.release.release import Release, open_release
 
 ATTACKS: dict[str, type[Attack]] = {
     "linking": Linking,
@@ -38,19 +41,22 @@ ATTACKS: dict[str, type[Attack]] = {
 
 
 def attack(
-    release: Release,
+    release: Release | str | Path,
     name: str = "linking",
     *,
     original: Any = None,
-    policy: Policy | None = None,
+    policy: Policy | str | Path | None = None,
     stage: Stage | None = None,
     **options: Any,
-) -> list[AttackResult]:
+) -> Attacks:
     """Attack a release, and with the original also what might have been published instead.
 
-    `options` are the fields of the attack, for linking k, l, truth and so on. One result for every target.
+    Release, original and policy are objects or paths. `options` are the fields of the attack, for linking k, l, truth
+    and so on. One result for every target.
     """
-    return made(name, options).run(Case(release, policy, original, stage or quiet))
+    opened = open_release(release) if isinstance(release, str | Path) else release
+    rules = None if policy is None else read_policy(policy)
+    return Attacks(made(name, options).run(Case(opened, rules, original, stage or quiet)))
 
 
 def made(name: str, options: Mapping[str, Any]) -> Attack:
@@ -85,6 +91,7 @@ __all__ = [
     "ATTACKS",
     "Attack",
     "AttackResult",
+    "Attacks",
     "Case",
     "Disclosure",
     "Homogeneity",

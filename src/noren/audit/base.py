@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from noren.errors import QueryError
-from noren.pipeline.anonymize import Stage, quiet
 from noren.policy.policy import Policy
+from noren.progress import Stage, quiet
 from noren.release.release import Release
+from noren.results import one_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,6 +87,11 @@ class AttackResult:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the attack rests on: sizes, parameters, where the prior is from."""
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        count = f"{len(self.scenarios)} scenario{'' if len(self.scenarios) == 1 else 's'}"
+        secret = "; holder only" if self.holder_only else ""
+        return f"<AttackResult: {self.attack} on {one_line('+'.join(self.target), 50)}, {count}{secret}>"
 
     @property
     def holder_only(self) -> bool:

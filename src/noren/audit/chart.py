@@ -18,20 +18,18 @@ DASHES = ([7, 3], [2, 2], [9, 3, 2, 3], [5, 2])
 BAR = 13
 
 
-def chart(result: AttackResult) -> Any:
-    """Left the curve of every scenario, right the shares; the baseline is grey."""
+def chart(*results: AttackResult) -> Any:
+    """One picture per result, one below the other."""
     import altair as alt
 
-    names = [BEFORE, *(scenario.title for scenario in result.shown)]
-    colours = [GREY, *_colours(len(names) - 1)]
-    scale = alt.Scale(domain=names, range=colours)
-    picture = alt.hconcat(_curves(result, names, scale), _bars(result, names, scale), spacing=40)
-    subtitle = textwrap.wrap(f"the adversary {result.adversary}", 110, break_on_hyphens=False)
-    if result.holder_only:
-        subtitle.append(HOLDER_ONLY)
-    title = f"The {result.attack} attack on {' and '.join(result.target)}"
+    pictures = [_picture(result) for result in results]
+    whole = pictures[0]
+    if len(pictures) > 1:
+        whole = alt.vconcat(*pictures, spacing=50).resolve_scale(
+            color="independent", strokeDash="independent", yOffset="independent"
+        )
     return (
-        picture.properties(title=alt.TitleParams(text=title, subtitle=subtitle), padding=14)
+        whole.properties(padding=14)
         .configure(font=FONT, background="white")
         .configure_view(stroke=None)
         .configure_title(
@@ -44,6 +42,21 @@ def chart(result: AttackResult) -> Any:
         )
         .configure_legend(labelColor=INK, titleColor=SOFT, labelFontSize=11, titleFontSize=11.5, labelLimit=260)
     )  # fmt: skip
+
+
+def _picture(result: AttackResult) -> Any:
+    """Left the curve of every scenario, right the shares; the baseline is grey."""
+    import altair as alt
+
+    names = [BEFORE, *(scenario.title for scenario in result.shown)]
+    colours = [GREY, *_colours(len(names) - 1)]
+    scale = alt.Scale(domain=names, range=colours)
+    picture = alt.hconcat(_curves(result, names, scale), _bars(result, names, scale), spacing=40)
+    subtitle = textwrap.wrap(f"the adversary {result.adversary}", 110, break_on_hyphens=False)
+    if result.holder_only:
+        subtitle.append(HOLDER_ONLY)
+    title = f"The {result.attack} attack on {' and '.join(result.target)}"
+    return picture.properties(title=alt.TitleParams(text=title, subtitle=subtitle))
 
 
 def _colours(count: int) -> list[str]:

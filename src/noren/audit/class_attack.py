@@ -14,24 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.cover import Candidates
-from noren.audit.people import People, read_people
+from noren.audit.cover import Matches
+from noren.audit.people import known_people
 from noren.audit.told import (
-    Secret,
-    attackable,
+    Target,
     in_release,
+    is_attackable,
     key_names,
     portions,
-    published_secret,
-    secret_entries,
-    true_secret,
-    truths,
+    published_target,
+    secret_statements,
+    true_target,
     why_no_secret,
 )
+from noren.cells import Statement
 from noren.errors import QueryError
-from noren.models.base import FORM_WORDS
 from noren.models.classes import Histograms
-from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 
 if TYPE_CHECKING:
@@ -42,14 +40,6 @@ TIE = 1e-12
 
 Columns = dict[str, NDArray]
 """Figures by name, one entry per set of rows or per line."""
-
-
-def known_people(case: Case) -> People:
-    """The original, read once for all attacks of a case."""
-    if "people" not in case.memory:
-        case.memory["people"] = read_people(case, None)
-    people: People = case.memory["people"]
-    return people
 
 
 class ClassAttack(Attack):
@@ -68,33 +58,30 @@ class ClassAttack(Attack):
     # ------------------------------------------------------------------ what an attack says
 
     @abstractmethod
-    def concludes(self, told: Histograms, secret: Secret) -> Columns:
+    def concludes(self, told: Histograms, target: Target) -> Columns:
         """Figures for every set of rows."""
 
-    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
+    def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
         """Figures for people whose true value is known: set of[i] and value truth[i]."""
         return {}
 
     @abstractmethod
-    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
         """Figures over all lines."""
 
-    def labels(self, secret: Secret) -> dict[str, Sequence[str]]:
+    def labels(self, target: Target) -> dict[str, Sequence[str]]:
         """Figures that are codes (-1 for none), and what the codes are called."""
-        return {"value": secret.labels}
+        return {"value": target.labels}
 
-    def facts(self, secret: Secret) -> dict[str, Any]:
+    def facts(self, target: Target) -> dict[str, Any]:
         return {}
 
-    def notes(self, secret: Secret, rows: Columns) -> list[str]:
+    def notes(self, target: Target, rows: Columns) -> list[str]:
         return []
 
-    def suits(self, release: Release, entry: ColumnEntry, case: Case) -> str | None:
+    def suits(self, statement: Statement) -> str | None:
         """Why one column cannot be attacked, or None."""
         return None
-
-    def prepares(self, release: Release, entry: ColumnEntry, case: Case, secret: Secret) -> None:
-        """Put what the attack needs besides into the secret's memory."""
 
     # ------------------------------------------------------------------ scenarios
 
@@ -103,58 +90,52 @@ class ClassAttack(Attack):
         if (reason := self.applies(release)) is not None:
             raise QueryError(f"the {self.name} attack does not apply: {reason}.")
         out, left = [], []
-        for entry in secret_entries(release):
-            listed = entry in attackable(release)
-            reason = self.suits(release, entry, case) if listed else f"it is {FORM_WORDS[entry.form]}"
+        for statement in secret_statements(release):
+            reason = self.suits(statement) if is_attackable(statement) else f"it is {statement.words}"
             if reason is not None:
-                left.append(f"column {entry.name!r} is not attacked: {reason}")
+                left.append(f"column {statement.name!r} is not attacked: {reason}")
             else:
-                out.append(self._attack(case, entry))
+                out.append(self._attack(case, statement))
         if not out:
             raise QueryError(f"the {self.name} attack does not apply: {'; '.join(left)}.")
         return out
 
-    def _attack(self, case: Case, entry: ColumnEntry) -> AttackResult:
+    def _attack(self, case: Case, statement: Statement) -> AttackResult:
         release = case.release
-        names, lost = key_names(release, entry.name)
+        names, lost = key_names(release, statement.name)
         notes: list[str] = []
         scenarios: list[Scenario] = []
-        prior, truth = None, None
-        if case.original is not None:
-            people = known_people(case)
-            raw, truth = true_secret(entry, people), truths(entry, people)
-            prior = raw.prior
-            self.prepares(release, entry, case, raw)
-        with case.stage(f"Attacking {entry.name}", None):
-            secret = published_secret(release, entry, prior)
-            self.prepares(release, entry, case, secret)
-            if truth is not None:
+        people = None if case.original is None else known_people(case)
+        raw = None if people is None else true_target(statement, people)
+        truth = None if raw is None else raw.statement.key(raw.cells)[raw.kind]
+        with case.stage(f"Attacking {statement.name}", None):
+            target = published_target(release, statement, None if raw is None else raw.prior)
+            if people is not None and raw is not None and truth is not None:
                 whole, _ = self._lines(raw, [raw.own], len(truth), truth)
                 scenarios.append(self._scenario("raw", "raw table", "person", whole, raw, people.rows))
-                some, groups = self._lines(secret, in_release(release, people, names), len(truth), truth)
+                some, groups = self._lines(target, in_release(release, people, names), len(truth), truth)
                 title = f"this release, by {', '.join(names) or 'no column'}" if lost else "this release"
-                scenarios.append(self._scenario("release", title, "person", some, secret, people.rows))
+                scenarios.append(self._scenario("release", title, "person", some, target, people.rows))
                 notes += _found(groups)
-            rows, _ = self._lines(secret, [secret.own], release.records, None)
+            rows, _ = self._lines(target, [target.own], release.records, None)
             numbers = np.arange(1, release.records + 1)
             title = "this release, row by row"
-            scenarios.append(self._scenario("release-rows", title, "row", rows, secret, numbers, truth is not None))
+            scenarios.append(self._scenario("release-rows", title, "row", rows, target, numbers, truth is not None))
         if lost and truth is not None:
             notes.append(self._lower(lost, scenarios[-1].summary))
-        before = self._baseline(secret, truth)
-        facts = {"prior_from": secret.basis, "values": secret.d, "classes": len(secret.own.bounds) - 1}
+        facts = {"prior_from": target.basis, "values": target.d, "classes": len(target.own.bounds) - 1}
         return AttackResult(
             attack=self.name,
-            target=(entry.name,),
+            target=(statement.name,),
             adversary=self.adversary,
             success=self.success,
-            baseline=before,
+            baseline=self._baseline(target, truth),
             scenarios=tuple(scenarios),
             titles={**self.titles, **(self.truth_titles if truth is not None else {})},
             measure=self.measure,
             shares=(*self.shares, *(self.truth_shares if truth is not None else ())),
-            facts=facts | self.facts(secret),
-            notes=(*notes, *self.notes(secret, rows)),
+            facts=facts | self.facts(target),
+            notes=(*notes, *self.notes(target, rows)),
         )
 
     def _lower(self, lost: Sequence[str], rows: Mapping[str, float]) -> str:
@@ -166,35 +147,35 @@ class ClassAttack(Attack):
         )
 
     def _lines(
-        self, secret: Secret, found: Iterable[Candidates], lines: int, truth: NDArray | None
+        self, target: Target, found: Iterable[Matches], lines: int, truth: NDArray | None
     ) -> tuple[Columns, NDArray[np.int64]]:
         """The figures of every line; where no row could be the person's, those of before the release."""
         groups, rows = np.zeros(lines, np.int64), np.zeros(lines, np.int64)
-        out = self._unmoved(secret, lines, truth)
+        out = self._unmoved(target, lines, truth)
         for whole in found:
-            for part in portions(whole, secret.width):
+            for part in portions(whole, target.width):
                 groups[part.people], rows[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
-                for name, figures in self.judged(secret, part, None if truth is None else truth[part.people]).items():
+                for name, figures in self.judged(target, part, None if truth is None else truth[part.people]).items():
                     out[name][part.people] = figures
         return {"groups": groups, "candidates": rows} | out, groups
 
-    def judged(self, secret: Secret, part: Candidates, truth: NDArray | None) -> Columns:
+    def judged(self, target: Target, part: Matches, truth: NDArray | None) -> Columns:
         """The figures of some lines."""
-        told = secret.told(part)
-        found = self.concludes(told, secret)
+        told = target.told(part)
+        found = self.concludes(told, target)
         lines = {name: figures[part.of] for name, figures in found.items()}
-        return lines if truth is None else lines | self.compares(told, found, secret, part.of, truth)
+        return lines if truth is None else lines | self.compares(told, found, target, part.of, truth)
 
-    def _unmoved(self, secret: Secret, lines: int, truth: NDArray | None) -> Columns:
-        told = secret.before()
-        found = self.concludes(told, secret)
+    def _unmoved(self, target: Target, lines: int, truth: NDArray | None) -> Columns:
+        told = target.before()
+        found = self.concludes(told, target)
         out = {name: np.repeat(figures, lines) for name, figures in found.items()}
         if truth is not None:
-            out |= self.compares(told, found, secret, np.zeros(lines, np.int64), truth)
+            out |= self.compares(told, found, target, np.zeros(lines, np.int64), truth)
         return out
 
-    def _baseline(self, secret: Secret, truth: NDArray | None) -> dict[str, float]:
-        return self.sums(self._unmoved(secret, 1 if truth is None else len(truth), truth), secret)
+    def _baseline(self, target: Target, truth: NDArray | None) -> dict[str, float]:
+        return self.sums(self._unmoved(target, 1 if truth is None else len(truth), truth), target)
 
     def _scenario(
         self,
@@ -202,19 +183,19 @@ class ClassAttack(Attack):
         title: str,
         by: Any,
         lines: Columns,
-        secret: Secret,
+        target: Target,
         numbers: NDArray,
         holder_only: bool = True,
     ) -> Scenario:
-        summary = self.sums(lines, secret)
+        summary = self.sums(lines, target)
         if by == "person":
             summary["without_group"] = int((lines["groups"] == 0).sum())
-        return Scenario(name, title, by, summary, self._frame(lines, secret, numbers), holder_only)
+        return Scenario(name, title, by, summary, self._frame(lines, target, numbers), holder_only)
 
-    def _frame(self, lines: Columns, secret: Secret, numbers: NDArray) -> pl.DataFrame:
+    def _frame(self, lines: Columns, target: Target, numbers: NDArray) -> pl.DataFrame:
         import polars as pl
 
-        called = self.labels(secret)
+        called = self.labels(target)
         columns: dict[str, pl.Series] = {"record": pl.Series(numbers)}
         for name, figures in lines.items():
             if name in called:
@@ -240,7 +221,9 @@ def belief_in(told: Histograms, of: NDArray, value: NDArray, d: int) -> NDArray[
     """What set of[i] makes one believe in value[i]."""
     key = told.owner * np.int64(d) + told.value
     wanted = of * np.int64(d) + value
-    place = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
+    if not len(key):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
     return np.asarray(np.where(key[place] == wanted, told.share[place], 0.0))
 
 

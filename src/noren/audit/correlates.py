@@ -31,9 +31,12 @@ class Correlates:
     """The columns of a release as indicators of values."""
 
     sets: Mapping[str, Sets]
-    exact: Mapping[str, NDArray[np.int64]]
+    keys: Mapping[str, NDArray[np.int64]]
+    """The codes of columns that are published exactly, or as general values."""
     sizes: Mapping[str, int]
-    """Values of every exact column."""
+    """How many different codes every one of them may have."""
+    widths: Mapping[str, int]
+    """How many values it takes in a joint distribution."""
     _made: dict[str, NDArray[np.float32]] = field(default_factory=dict)
 
     @property
@@ -53,8 +56,8 @@ class Correlates:
         live = int(mine.any(axis=0).sum()) * int(theirs.any(axis=0).sum())
         return self._excess(mine.T @ theirs, live)
 
-    def with_exact(self, column: str, codes: NDArray[np.int64], size: int) -> float:
-        """The same for exact values, given by a number for every record."""
+    def with_key(self, column: str, codes: NDArray[np.int64], size: int) -> float:
+        """The same for a column of codes, one for every record."""
         mine, n = self._indicators(column), self.records
         share = np.bincount(codes, minlength=size) / n
         spread = np.sqrt(share * (1 - share))
@@ -78,15 +81,15 @@ class Correlates:
         return best if best is not None and found[best] > 0 else None
 
     def given(self, column: str) -> tuple[str, ...]:
-        """One exact column, or two, that tell most about a decoy column."""
+        """One column of codes, or two, that tell most about a decoy column."""
         d = self.sets[column].design.d
         if d > MOST_VALUES:
             return ()
         n = len(self.sets[column])
         fit = [m for m, size in self.sizes.items() if 1 < size <= min(MOST_VALUES, n / LEAST_RECORDS)]
-        fit = [name for name in fit if self.sizes[name] * d <= MOST_CELLS]
-        heads = {name: self.exact[name][: self.records] for name in fit}
-        alone = {name: self.with_exact(column, heads[name], self.sizes[name]) for name in fit}
+        fit = [name for name in fit if self.widths[name] * d <= MOST_CELLS]
+        heads = {name: self.keys[name][: self.records] for name in fit}
+        alone = {name: self.with_key(column, heads[name], self.sizes[name]) for name in fit}
         first = max(alone, key=lambda name: alone[name], default=None)
         if first is None or alone[first] <= 0:
             return ()
@@ -94,9 +97,10 @@ class Correlates:
         gain = alone[first]
         for other in fit:
             cells = self.sizes[first] * self.sizes[other]
-            if other == first or cells * d > MOST_CELLS or cells > n / LEAST_RECORDS:
+            many = self.widths[first] * self.widths[other] * d
+            if other == first or many > MOST_CELLS or cells > n / LEAST_RECORDS:
                 continue
-            found = self.with_exact(column, heads[first] * self.sizes[other] + heads[other], cells)
+            found = self.with_key(column, heads[first] * self.sizes[other] + heads[other], cells)
             if found > gain:
                 best, gain = (first, other), found
         return best
@@ -104,7 +108,7 @@ class Correlates:
 
 def _tells(one: Sets) -> bool:
     """Whether the sets of a column say anything at all."""
-    return one.design.eta < one.design.d and getattr(one.design, "p", 1.0) > 0
+    return one.design.eta < one.design.d and one.design.p > 0
 
 
 def members(codes: NDArray, d: int) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import chosen, offsets_of, owners, runs
 from noren.schema.nodes import Nodes
 
 PEOPLE_AT_ONCE = 1 << 16
@@ -19,7 +20,7 @@ RECORDS_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Candidates:
+class Matches:
     """Some people, and for each the set of records that could be theirs: order[bounds[s]:bounds[s + 1]]."""
 
     people: NDArray[np.int64]
@@ -45,9 +46,8 @@ def sorted_groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
         return keys[:1], np.arange(len(keys)), np.array([0, len(keys)])
     order = np.lexsort(keys.T[::-1])
     ranked = keys[order]
-    first = np.concatenate(([True], (ranked[1:] != ranked[:-1]).any(axis=1)))
-    begins = np.flatnonzero(first)
-    return ranked[begins], order.astype(np.int64), np.append(begins, len(keys)).astype(np.int64)
+    bounds = runs(ranked)
+    return ranked[bounds[:-1]], order.astype(np.int64), bounds
 
 
 def numbered_sets(offsets: NDArray[np.int64], data: NDArray) -> NDArray[np.int64]:
@@ -74,22 +74,29 @@ class Finder:
         # the most selective column first: then few blocks of neighbouring groups can hold a person
         self.columns = sorted(range(len(columns)), key=lambda c: -distinct[c])
         keys, self.order, self.bounds = sorted_groups(stacked[:, self.columns])
-        shift = np.concatenate(([0], np.cumsum([len(nodes[c]) for c in self.columns]))).astype(np.int64)
-        self.base = np.concatenate(([0], np.cumsum([nodes[c].d for c in self.columns]))).astype(np.int64)
+        shift = offsets_of([len(nodes[c]) for c in self.columns])
+        self.base = offsets_of([nodes[c].d for c in self.columns])
         self.nodes = keys + shift[:-1] if self.columns else keys
-        runs, self.starts, self.stops, begun = [np.zeros(1, np.int64)], [], [], 0
+        bounds, self.starts, self.stops, begun = [np.zeros(1, np.int64)], [], [], 0
         for c, first in zip(self.columns, self.base[:-1].tolist(), strict=True):
-            runs.append(nodes[c].bounds[1:] + begun)
+            bounds.append(nodes[c].bounds[1:] + begun)
             self.starts.append(nodes[c].starts + first)
             self.stops.append(nodes[c].stops + first)
             begun += len(nodes[c].starts)
-        self.runs = np.concatenate(runs).astype(np.int64)
+        self.runs = np.concatenate(bounds).astype(np.int64)
 
-    def candidates(self, codes: Sequence[NDArray], people: int) -> Iterator[Candidates]:
+    @property
+    def class_of(self) -> NDArray[np.int64]:
+        """The group of every row."""
+        out = np.empty(len(self.order), np.int64)
+        out[self.order] = owners(self.bounds)
+        return out
+
+    def candidates(self, codes: Sequence[NDArray], people: int) -> Iterator[Matches]:
         """All people that some group covers, some at a time. codes: base values by column, -1 for unknown ones."""
         if not self.columns:
             everyone = np.arange(people)
-            yield Candidates(everyone, np.zeros(people, np.int64), np.ones(1, np.int64), self.order, self.bounds)
+            yield Matches(everyone, np.zeros(people, np.int64), np.ones(1, np.int64), self.order, self.bounds)
             return
         stacked = np.stack([codes[c].astype(np.int64) for c in self.columns], axis=1)
         keys, order, bounds = sorted_groups(stacked)
@@ -98,58 +105,44 @@ class Finder:
             end = min(len(keys), begin + PEOPLE_AT_ONCE)
             yield from self._some(keys[begin:end], order, bounds[begin : end + 1])
 
-    def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Candidates]:
+    def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Matches]:
         from noren.kernels.linking_attack import covering_pairs
 
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
         who, group = covering_pairs(self.nodes, self.runs, starts, stops, int(self.base[-1]), keys)
         together = np.lexsort((group, who))
         who, group = who[together], group[together]
-        offsets = np.concatenate(([0], np.cumsum(np.bincount(who, minlength=len(keys))))).astype(np.int64)
+        offsets = offsets_of(np.bincount(who, minlength=len(keys)))
         covered = np.flatnonzero(np.diff(offsets))
         if not len(covered):
             return
-        lists = _taken(offsets, covered)
-        number = numbered_sets(lists, group[_ranges(offsets[covered], offsets[covered + 1])])
+        lists, entries = chosen(offsets, covered)
+        number = numbered_sets(lists, group[entries])
         example = np.unique(number, return_index=True)[1]
         whole = covered[example]
-        sizes = np.diff(self.bounds)
-        weight = np.add.reduceat(sizes[group], offsets[covered])[example]
+        weight = np.add.reduceat(np.diff(self.bounds)[group], offsets[covered])[example]
         by_set = np.argsort(number, kind="stable")
-        set_bounds = np.concatenate(([0], np.cumsum(np.bincount(number)))).astype(np.int64)
+        set_bounds = offsets_of(np.bincount(number))
         for low, high in _portions(weight):
-            chosen = group[_ranges(offsets[whole[low:high]], offsets[whole[low:high] + 1])]
+            groups, entries = chosen(offsets, whole[low:high])
             rows = covered[by_set[set_bounds[low] : set_bounds[high]]]
-            of = np.repeat(np.arange(high - low), np.diff(set_bounds[low : high + 1]))
-            people = order[_ranges(bounds[rows], bounds[rows + 1])]
-            yield Candidates(
-                people,
-                np.repeat(of, bounds[rows + 1] - bounds[rows]),
-                offsets[whole[low:high] + 1] - offsets[whole[low:high]],
-                self.order[_ranges(self.bounds[chosen], self.bounds[chosen + 1])],
-                np.concatenate(([0], np.cumsum(weight[low:high]))).astype(np.int64),
+            people, records = chosen(bounds, rows)[1], chosen(self.bounds, group[entries])[1]
+            of = owners(set_bounds[low : high + 1])
+            yield Matches(
+                order[people],
+                np.repeat(of, np.diff(bounds)[rows]),
+                np.diff(groups),
+                self.order[records],
+                offsets_of(weight[low:high]),
             )
 
 
 def _portions(weight: NDArray) -> Iterator[tuple[int, int]]:
     """Runs of sets that together hold not many more records than may be looked at at once."""
-    reach = np.concatenate(([0], np.cumsum(weight)))
+    reach = offsets_of(weight)
     low = 0
     while low < len(weight):
         high = int(np.searchsorted(reach, reach[low] + RECORDS_AT_ONCE, side="right")) - 1
         high = max(low + 1, high)
         yield low, high
         low = high
-
-
-def _taken(offsets: NDArray, rows: NDArray) -> NDArray[np.int64]:
-    """Offsets of some lists alone."""
-    return np.concatenate(([0], np.cumsum(offsets[rows + 1] - offsets[rows]))).astype(np.int64)
-
-
-def _ranges(starts: NDArray, stops: NDArray) -> NDArray[np.int64]:
-    """starts[0], starts[0] + 1, ... stops[0] - 1, starts[1], ..."""
-    sizes = stops - starts
-    ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) - np.repeat(ends - sizes - starts, sizes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.models.base import PublishedColumn
+from noren.cells import Statement
 from noren.models.class_check import ClassModel
 from noren.models.classes import Histograms
 
@@ -90,7 +90,7 @@ class Learned:
 def learn(
     cut: Cut,
     models: Sequence[ClassModel],
-    column: PublishedColumn,
+    column: Statement,
     overall: NDArray[np.float64],
     draws: int,
     seed: int = 0,
@@ -132,7 +132,7 @@ def learn(
 
 
 def _fine(
-    counts: NDArray, sizes: NDArray, models: Sequence[ClassModel], column: PublishedColumn, overall: NDArray
+    counts: NDArray, sizes: NDArray, models: Sequence[ClassModel], column: Statement, overall: NDArray
 ) -> NDArray[np.bool_]:
     """Which parts meet all requirements."""
     row, value = np.nonzero(counts)

@@ -10,22 +10,19 @@ a set than another and rho2 (1 - rho1) > gamma rho1 (1 - rho2), no property of a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import exp
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from noren.audit.base import Case
 from noren.audit.class_attack import ClassAttack, Columns, belief_in
-from noren.audit.told import Secret
-from noren.designs.decoys import DecoyDesign
+from noren.audit.told import Target
 from noren.models.classes import Histograms
-from noren.release.manifest import ColumnEntry
-from noren.release.release import Release
 
 NOTHING = 1e-12
-"""A belief below this is none."""
+"""A belief or a share below this is none, and one that is so near to a bound has reached it: before and after alike."""
 
 
 class Disclosure(ClassAttack):
@@ -60,12 +57,8 @@ class Disclosure(ClassAttack):
             raise ValueError("rho1 must be below rho2")
         return self
 
-    def prepares(self, release: Release, entry: ColumnEntry, case: Case, secret: Secret) -> None:
-        if entry.form == "set" and secret.table is None:
-            secret.memory["design"] = entry.design
-
-    def concludes(self, told: Histograms, secret: Secret) -> Columns:
-        prior = secret.prior[told.value]
+    def concludes(self, told: Histograms, target: Target) -> Columns:
+        prior = target.prior[told.value]
         breached = (prior <= self.rho1 + NOTHING) & (told.share >= self.rho2 - NOTHING)
         reached = np.where(breached, told.share, 0.0)
         most = told.largest(reached)
@@ -73,30 +66,29 @@ class Disclosure(ClassAttack):
         # -1 where nothing is breached
         value = told.largest(np.where(best, told.value, -1))
         possible = told.share > NOTHING
-        occurring = int((secret.prior > 0).sum())
-        excluded = occurring - told.total((possible & (prior > 0)).astype(np.int64))
-        mass = 1 - told.total(np.where(possible, prior, 0.0)) / max(float(secret.prior.sum()), 1e-300)
+        excluded = _occurring(target) - told.total((possible & (prior > NOTHING)).astype(np.int64))
+        mass = 1 - told.total(np.where(possible, prior, 0.0)) / max(float(target.prior.sum()), 1e-300)
         return {
             "belief": told.largest(told.share),
             "positive": most > 0,
             "value": value,
-            "downward": self._downward(told, secret),
+            "downward": self._downward(told, target),
             "excluded": excluded,
             "excluded_mass": np.where(excluded > 0, np.clip(mass, 0, 1), 0.0),
         }
 
-    def _downward(self, told: Histograms, secret: Secret) -> NDArray[np.bool_]:
+    def _downward(self, told: Histograms, target: Target) -> NDArray[np.bool_]:
         """Whether a value that nearly everybody has is nearly ruled out. There are at most 1 / rho2 such values."""
         out, sets = np.zeros(len(told), bool), np.arange(len(told))
-        for value in np.flatnonzero(secret.prior >= self.rho2 - NOTHING).tolist():
-            out |= belief_in(told, sets, np.full(len(told), value), secret.d) <= self.rho1 + NOTHING
+        for value in np.flatnonzero(target.prior >= self.rho2 - NOTHING).tolist():
+            out |= belief_in(told, sets, np.full(len(told), value), target.d) <= self.rho1 + NOTHING
         return out
 
-    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
+    def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
         return {"right": (found["value"][of] == truth).astype(float)}
 
-    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
-        occurring = max(1, int((secret.prior > 0).sum()))
+    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
+        occurring = max(1, _occurring(target))
         out = {
             "positive": float(lines["positive"].mean()),
             "downward": float(lines["downward"].mean()),
@@ -109,11 +101,12 @@ class Disclosure(ClassAttack):
         }
         return out | ({"right": float(lines["right"].mean())} if "right" in lines else {})
 
-    def facts(self, secret: Secret) -> dict[str, Any]:
-        out: dict[str, Any] = {"rho1": self.rho1, "rho2": self.rho2, "occurring": int((secret.prior > 0).sum())}
-        design = secret.memory.get("design")
-        if isinstance(design, DecoyDesign):
-            out |= {"gamma": design.rho, "gamma_bound": self._odds, "bounded": design.rho < self._odds}
+    def facts(self, target: Target) -> dict[str, Any]:
+        out: dict[str, Any] = {"rho1": self.rho1, "rho2": self.rho2, "occurring": _occurring(target)}
+        design = target.statement.design
+        if design is not None:
+            gamma = exp(design.epsilon)
+            out |= {"gamma": gamma, "gamma_bound": self._odds, "bounded": gamma < self._odds}
         return out
 
     @property
@@ -121,11 +114,16 @@ class Disclosure(ClassAttack):
         """The likelihood ratio below which nothing can rise from rho1 to rho2."""
         return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
 
-    def notes(self, secret: Secret, rows: Columns) -> list[str]:
-        facts = self.facts(secret)
+    def notes(self, target: Target, rows: Columns) -> list[str]:
+        facts = self.facts(target)
         if facts.get("bounded"):
             return [
                 f"by the design no set is more than {facts['gamma']:.3g} times likelier under one value than under "
                 f"another, so no property at all can rise from {self.rho1:g} to {self.rho2:g}, whatever the prior"
             ]
         return []
+
+
+def _occurring(target: Target) -> int:
+    """Values that somebody has."""
+    return int((target.prior > NOTHING).sum())

@@ -1,4 +1,4 @@
-"""The homogeneity and the skewness attack: what a class tells because its records agree in the secret.
+"""The homogeneity and the skewness attack: what a class tells because its records agree in the target.
 
 A class with one sensitive value tells it of all its members, however many they are (Machanavajjhala et al. 2007). A
 class whose distribution leans away from the overall one makes a rare value likely, even where it holds many values
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, best_guess, guessed
-from noren.audit.told import Secret
+from noren.audit.told import Target
 from noren.models.classes import Histograms
 
 
@@ -46,17 +46,17 @@ class Homogeneity(ClassAttack):
     name: Literal["homogeneity"] = "homogeneity"
     threshold: float = Field(default=0.5, ge=0, lt=1, description="A belief above this counts as nearly told.")
 
-    def concludes(self, told: Histograms, secret: Secret) -> Columns:
-        prior = secret.prior[told.value]
+    def concludes(self, told: Histograms, target: Target) -> Columns:
+        prior = target.prior[told.value]
         ratio = np.divide(told.share, prior, out=np.full(len(prior), np.inf), where=prior > 0)
         found = best_guess(told)
         found |= {"values": told.distinct, "gain": told.largest(told.share - prior), "ratio": told.largest(ratio)}
         return found
 
-    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
-        return guessed(told, found, of, truth, secret.d)
+    def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
+        return guessed(told, found, of, truth, target.d)
 
-    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
         belief, gain, ratio = lines["belief"], lines["gain"], lines["ratio"]
         out = {
             "certain": float((belief >= CERTAIN).mean()),
@@ -73,5 +73,5 @@ class Homogeneity(ClassAttack):
             out |= {"right": float(lines["right"].mean()), "mean_truth_belief": float(lines["truth_belief"].mean())}
         return out
 
-    def facts(self, secret: Secret) -> dict[str, Any]:
+    def facts(self, target: Target) -> dict[str, Any]:
         return {"threshold": self.threshold}

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.cover import Candidates
+from noren.audit.cover import Matches
 from noren.cells import TermCells
+from noren.ragged import offsets_of, owners
 from noren.schema.knowledge import Knowledge
 
 if TYPE_CHECKING:
@@ -127,12 +128,11 @@ class Adversary:
     def in_groups(self, cells: TermCells, order: NDArray, bounds: NDArray, truth: NDArray[np.int64] | None) -> Inferred:
         """Everybody's own group: the records of the table are the people."""
         groups = len(bounds) - 1
-        of = np.repeat(np.arange(groups), np.diff(bounds))
-        found = Candidates(order, of, np.ones(groups, np.int64), order, bounds)
+        found = Matches(order, owners(bounds), np.ones(groups, np.int64), order, bounds)
         return self.in_table(cells, [found], len(cells), truth)
 
     def in_table(
-        self, cells: TermCells, found: Iterable[Candidates], people: int, truth: NDArray[np.int64] | None
+        self, cells: TermCells, found: Iterable[Matches], people: int, truth: NDArray[np.int64] | None
     ) -> Inferred:
         """What the records that could be each person's tell; where there are none, the prior."""
         out = self._unmoved(people, truth)
@@ -162,7 +162,7 @@ class Adversary:
         known = {"truth_belief": before, "truth_prior": before.copy(), "right": self._guessed(truth)}
         return Inferred(**{one.name: getattr(out, one.name) for one in fields(out)[:9]}, **known)
 
-    def _ask(self, cells: TermCells, part: Candidates, truth: NDArray[np.int64] | None, out: Inferred) -> None:
+    def _ask(self, cells: TermCells, part: Matches, truth: NDArray[np.int64] | None, out: Inferred) -> None:
         from noren.kernels import linking_attack as kernel
 
         sets = len(part.bounds) - 1
@@ -172,7 +172,7 @@ class Adversary:
             asked, asked_bounds = np.empty(0, np.int64), np.zeros(sets + 1, np.int64)
         else:
             asked = truth[people]
-            asked_bounds = np.concatenate(([0], np.cumsum(np.bincount(of, minlength=sets)))).astype(np.int64)
+            asked_bounds = offsets_of(np.bincount(of, minlength=sets))
         knowledge = self.knowledge
         told, answers = kernel.attack_groups(
             part.order, part.bounds, cells.offsets, cells.data, knowledge.bits, knowledge.label_weights,

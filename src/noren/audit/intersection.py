@@ -23,13 +23,14 @@ from pydantic import Field, field_validator
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, wilson
 from noren.audit.composition import compose
-from noren.audit.original import Original, exact_entries, exact_texts, read_original, unique_pairs
+from noren.audit.people import People, exact_statements, exact_texts, known_people, unique_pairs
 from noren.audit.sets import (
     CERTAIN,
     Sets,
     believe,
     constant,
     drawn_anew,
+    drawn_statements,
     estimated,
     portions,
     published_sets,
@@ -46,7 +47,7 @@ SHARES = ("alone", "mean_belief")
 
 
 @dataclass(frozen=True)
-class Evidence:
+class OtherSets:
     """One more release: the sets of the matched people, and which of them merely repeat the first."""
 
     sets: Sets
@@ -91,15 +92,14 @@ class Intersection(Attack):
     @classmethod
     def applies(cls, release: Release) -> str | None:
         """Why there is nothing to attack; None if there is."""
-        if any(entry.form == "set" for entry in release.manifest.columns):
+        if drawn_statements(release):
             return None
-        if release.manifest.layout == "records":
+        if release.rows_per_record > 1:
             return "it publishes the members of sets in shuffled rows, and nobody sees which belong together"
         return "general values are intersected with those of a second release only, which the option other names"
 
     def run(self, case: Case) -> list[AttackResult]:
-        general = case.release.manifest.layout == "general"
-        if (reason := self.applies(case.release)) is not None and not (general and self.other):
+        if (reason := self.applies(case.release)) is not None and (case.release.rows_per_record > 1 or not self.other):
             raise QueryError(f"the intersection attack does not apply to this release: {reason}.")
         others = [open_release(path) for path in self.other]
         sets = published_sets(case.release)
@@ -118,16 +118,17 @@ class Intersection(Attack):
                 "no row can be recognised in all releases.",
                 hint="They must share exactly published columns that make some rows unique.",
             )
-        original = None if case.original is None else read_original(case)
+        people = None if case.original is None else known_people(case)
         truth_rows = np.full(case.release.records, -1, np.int64)
-        if original is not None:
-            mine, published = unique_pairs(original.keys, exact_texts(case.release))
+        if people is not None:
+            theirs = people.exact_texts(exact_statements(case.release))
+            mine, published = unique_pairs(theirs, exact_texts(case.release))
             truth_rows[published] = mine
         out = []
         for name, one in sets.items():
             both = [(release, places) for release, places in zip(others, found, strict=True) if name in release.designs]
             if both:
-                out.append(self._one(case, one.take(rows), both, rows, original, truth_rows[rows]))
+                out.append(self._one(case, one.take(rows), both, rows, people, truth_rows[rows]))
         if not out:
             raise QueryError("no other release publishes the same decoy columns.", hint="Name releases of this table.")
         return out
@@ -138,18 +139,18 @@ class Intersection(Attack):
         own: Sets,
         both: Sequence[tuple[Release, NDArray[np.int64]]],
         rows: NDArray[np.int64],
-        original: Original | None,
+        people: People | None,
         person: NDArray[np.int64],
     ) -> AttackResult:
         prior, d = estimated(case.release, [own.name]), own.design.d
         memoised = case.release.manifest.randomness == "memoised"
         more = [_evidence(own, release, places, memoised) for release, places in both]
         truth = None
-        if original is not None:
+        if people is not None:
             known = person >= 0
             own, rows, person = own.take(known), rows[known], person[known]
-            more = [Evidence(one.sets.take(known), one.place, one.repeats[known]) for one in more]
-            truth = original.codes[own.name][person]
+            more = [OtherSets(one.sets.take(known), one.place, one.repeats[known]) for one in more]
+            truth = people.truth(own.statement)[person]
             if not len(rows):
                 raise DataError("nobody of the original is recognised in all releases.", hint="Leave out the original.")
         before = believe(len(own), d, constant(prior), own.likelihood, truth)
@@ -180,17 +181,17 @@ class Intersection(Attack):
 
     def _simulated(self, case: Case, name: str, one: Sets) -> AttackResult:
         """Sets of as many people as are needed for a tight bound, drawn again and again by the published design."""
-        original = None if case.original is None else read_original(case)
-        if original is None:
+        people = None if case.original is None else known_people(case)
+        if people is None:
             prior = estimated(case.release, [name])
             pick = np.random.default_rng(0).choice(one.design.d, SIMULATED, p=prior)
         else:
-            prior = tabulated([original.codes[name]], [one.design.d])
-            pick = original.codes[name][: max(SIMULATED, 1)]
+            codes = people.truth(one.statement)
+            prior, pick = tabulated([codes], [one.design.d]), codes[:SIMULATED]
         truth = np.asarray(pick, np.int64)
         drawn = [drawn_anew({name: one}, {name: truth}, str(number))[name] for number in range(self.again)]
         before = believe(len(truth), one.design.d, constant(prior), drawn[0].likelihood, truth)
-        everybody, holder_only = np.arange(1, len(truth) + 1), original is not None
+        everybody, holder_only = np.arange(1, len(truth) + 1), people is not None
         scenarios = [_scenario("again-1", "this release alone", before, before, everybody, one, holder_only)]
         for many in range(2, self.again + 1):
 
@@ -269,8 +270,8 @@ def _same_people(first: Release, others: Sequence[Release]) -> tuple[NDArray[np.
     rows = np.arange(first.records)
     places = []
     for release in others:
-        theirs = {entry.name for entry in exact_entries(release)}
-        names = [entry.name for entry in exact_entries(first) if entry.name in theirs]
+        theirs = {one.name for one in exact_statements(release)}
+        names = [one.name for one in exact_statements(first) if one.name in theirs]
         mine, found = unique_pairs(exact_texts(first, names), exact_texts(release, names))
         at = np.full(first.records, -1, np.int64)
         at[mine] = found
@@ -279,7 +280,7 @@ def _same_people(first: Release, others: Sequence[Release]) -> tuple[NDArray[np.
     return rows, [at[rows] for at in places]
 
 
-def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: bool) -> Evidence:
+def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: bool) -> OtherSets:
     """The sets of the same people in another release. Memoised in both and the same: drawn once, not twice."""
     theirs = published_sets(release)[own.name].take(places)
     index = {label: code for code, label in enumerate(own.labels)}
@@ -288,4 +289,4 @@ def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: 
     if memoised and release.manifest.randomness == "memoised" and theirs.design.eta == own.design.eta:
         for rows in portions(len(places), own.design.eta):
             repeats[rows] = (np.sort(place[theirs.codes[rows]], axis=1) == own.codes[rows]).all(axis=1)
-    return Evidence(theirs, place, repeats)
+    return OtherSets(theirs, place, repeats)

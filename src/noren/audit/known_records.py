@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.audit.base import Case
-from noren.audit.class_attack import CERTAIN, ClassAttack, Columns
-from noren.audit.cover import Candidates
-from noren.audit.told import Secret, attackable
-from noren.models.classes import Histograms, ranges, summed
-from noren.release.manifest import ColumnEntry
+from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, belief_in
+from noren.audit.cover import Matches
+from noren.audit.told import Target, attackable
+from noren.cells import Statement
+from noren.models.classes import Histograms, summed
+from noren.ragged import chosen, owners, runs
 from noren.release.release import Release
 
 MEMORY = "known-records"
@@ -73,16 +73,16 @@ class KnownRecords(ClassAttack):
     def applies(cls, release: Release) -> str | None:
         if (reason := super().applies(release)) is not None:
             return reason
-        return SETS if all(entry.form == "set" for entry in attackable(release)) else None
+        return SETS if all(one.design is not None for one in attackable(release)) else None
 
-    def suits(self, release: Release, entry: ColumnEntry, case: Case) -> str | None:
-        return SETS if entry.form == "set" else None
+    def suits(self, statement: Statement) -> str | None:
+        return None if statement.design is None else SETS
 
-    def concludes(self, told: Histograms, secret: Secret) -> Columns:
+    def concludes(self, told: Histograms, target: Target) -> Columns:
         """Before the release nobody can be struck out of a class: the whole table is one."""
         square = told.total(told.share**2)
         most = told.largest(told.share)
-        rows = len(secret.kind)
+        rows = len(target.kind)
         return {
             "left": np.full(len(told), float(rows)),
             "belief": square,
@@ -93,17 +93,17 @@ class KnownRecords(ClassAttack):
             "needed": rows - np.round(most * rows),
         }
 
-    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
-        rows = len(secret.kind)
-        return {"truth_needed": rows - np.round(secret.prior[truth] * rows)}
+    def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
+        rows = len(target.kind)
+        return {"truth_needed": rows - np.round(target.prior[truth] * rows)}
 
-    def judged(self, secret: Secret, part: Candidates, truth: NDArray | None) -> Columns:
+    def judged(self, target: Target, part: Matches, truth: NDArray | None) -> Columns:
         """The figures of the classes; a person who falls into several has their mean, weighted by records."""
-        if MEMORY not in secret.memory:
-            secret.memory[MEMORY] = self._left(secret)
-        left: Left = secret.memory[MEMORY]
+        if MEMORY not in target.memory:
+            target.memory[MEMORY] = self._left(target)
+        left: Left = target.memory[MEMORY]
         sets = len(part.bounds) - 1
-        owner = np.repeat(np.arange(sets), np.diff(part.bounds))
+        owner = owners(part.bounds)
         classes = np.int64(len(left.sizes))
         key, count = np.unique(owner * classes + left.class_of[part.order], return_counts=True)
         of, inside = key // classes, key % classes
@@ -117,31 +117,29 @@ class KnownRecords(ClassAttack):
         if truth is None:
             return lines
         widths = left.sure.distinct[inside]
-        taken = ranges(left.sure.starts[inside], left.sure.starts[inside + 1])
+        taken = chosen(left.sure.starts, inside)[1]
         mass = left.sure.mass[taken] * np.repeat(weight, widths)
-        sure = summed(np.ones(sets, np.int64), np.repeat(of, widths), left.sure.value[taken], mass, secret.d)
-        key = sure.owner * np.int64(secret.d) + sure.value
-        wanted = part.of * np.int64(secret.d) + truth
-        place = np.minimum(np.searchsorted(key, wanted), max(0, len(key) - 1))
-        held = np.where(key[place] == wanted, sure.mass[place], np.nan) if len(key) else np.full(len(truth), np.nan)
+        sure = summed(np.ones(sets, np.int64), np.repeat(of, widths), left.sure.value[taken], mass, target.d)
+        held = belief_in(sure, part.of, truth, target.d)
+        held = np.where(held > 0, held, np.nan)
         return lines | {"truth_needed": mean(left.sizes.astype(float))[part.of] - held}
 
-    def _left(self, secret: Secret) -> Left:
+    def _left(self, target: Target) -> Left:
         """Strike out the known records of every class."""
-        owner, value, mass, count = secret.pool()
-        sizes = np.diff(secret.own.bounds)
+        owner, value, mass, count = target.pool()
+        sizes = np.diff(target.own.bounds)
         left = np.maximum(1, sizes - self.known) if self.known is not None else np.ones(len(sizes), np.int64)
-        class_of = np.empty(len(secret.kind), np.int64)
-        class_of[secret.own.people] = secret.own.of
-        figures = {"left": left} | struck_out(sizes, left, owner, value, mass, count, secret.d)
+        class_of = np.empty(len(target.kind), np.int64)
+        class_of[target.own.people] = target.own.of
+        figures = {"left": left} | struck_out(sizes, left, owner, value, mass, count, target.d)
         exact = mass >= CERTAIN
-        sure = summed(sizes, owner[exact], value[exact], count[exact].astype(float), secret.d)
+        sure = summed(sizes, owner[exact], value[exact], count[exact].astype(float), target.d)
         most = np.zeros(len(sizes))
         np.maximum.at(most, sure.owner, sure.mass)
         figures["needed"] = np.where(most > 0, sizes - most, np.nan)
         return Left(figures, sizes, sure, class_of)
 
-    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
         needed = lines["needed"]
         some = bool(np.isfinite(needed).any())
         out = {
@@ -160,10 +158,10 @@ class KnownRecords(ClassAttack):
             out["mean_truth_needed"] = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
         return out
 
-    def facts(self, secret: Secret) -> dict[str, Any]:
+    def facts(self, target: Target) -> dict[str, Any]:
         return {"known": "all but one" if self.known is None else self.known}
 
-    def notes(self, secret: Secret, rows: Columns) -> list[str]:
+    def notes(self, target: Target, rows: Columns) -> list[str]:
         if self.known is None and bool((rows["certain"] >= CERTAIN).all()):
             return [
                 "secrets in classes are published exactly, so whoever knows all but one record of a class knows the "
@@ -187,9 +185,9 @@ def struck_out(
     order = np.lexsort((-mass, value, owner))
     owner, value, mass, count = owner[order], value[order], mass[order], count[order].astype(np.float64)
     key = owner * np.int64(d) + value
-    first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    pieces = runs(key)
+    first, lengths = pieces[:-1], np.diff(pieces)
     group, m, r = owner[first], sizes.astype(float), left.astype(float)
-    lengths = np.diff(np.append(first, len(key)))
     before = np.cumsum(count) - count
     before -= np.repeat(before[first], lengths)
     taken = np.clip(r[owner] - before, 0, count)

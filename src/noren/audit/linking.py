@@ -17,20 +17,17 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.cover import Finder, exact_nodes, sorted_groups
+from noren.audit.cover import sorted_groups
 from noren.audit.inference import Adversary, Inferred
-from noren.audit.people import People, read_people
+from noren.audit.people import People, known_people
 from noren.audit.rivals import rivals
-from noren.cells import NodeCells, TermCells, ValueCells
+from noren.audit.told import class_keys, find_people, searchable
+from noren.cells import Statement, TermCells, TermsStatement
 from noren.errors import DataError, QueryError
-from noren.models.base import FORM_WORDS, PublishedColumn
-from noren.models.classes import key_columns
 from noren.models.term_check import linked_terms
-from noren.pipeline.terms import priors, published_terms, together
-from noren.release.manifest import ColumnEntry
+from noren.pipeline.draft import priors
 from noren.release.release import Release
 from noren.schema.knowledge import Knowledge
-from noren.schema.roles import Role
 
 SHARES = ("certain", "above_half", "mean_belief")
 TITLES = {
@@ -41,11 +38,10 @@ TITLES = {
     "mean_rise": "mean rise",
 }
 TRUTH_TITLES = {"right": "right guess", "mean_truth_belief": "belief in the truth"}
-SEARCHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 @dataclass(frozen=True)
-class Target:
+class LinkedTerms:
     """Columns of terms that one knowledge table links, and the published sets in them."""
 
     names: tuple[str, ...]
@@ -84,25 +80,23 @@ class Linking(Attack):
 
     @classmethod
     def applies(cls, release: Release) -> str | None:
-        if not any(entry.form == "terms" for entry in release.manifest.columns):
-            return "the release has no sets of terms"
-        return None
+        return None if _term_statements(release) else "the release has no sets of terms"
 
     def run(self, case: Case) -> list[AttackResult]:
-        entries = [entry for entry in case.release.manifest.columns if entry.form == "terms"]
-        if not entries:
+        statements = _term_statements(case.release)
+        if not statements:
             raise QueryError(
                 "the release has no sets of terms, so there is nothing to link.",
                 hint="This attack is about columns of the role 'quasi-sensitive'.",
             )
-        _searchable(case.release)
+        searchable(case.release)
         if case.original is None:
             if self.truth is not None:
                 raise QueryError("the truth is known from the original alone.", hint="Give the original too.")
-            return [self._outside(case, names) for names in _by_knowledge(entries, case.release.knowledge)]
+            return [self._outside(case, names) for names in _by_knowledge(statements)]
         assert case.policy is not None
-        bare = [entry.name for entry in entries if entry.name not in case.policy.knowledge]
-        absent = [name for name in case.policy.knowledge if name not in {entry.name for entry in entries}]
+        bare = [one.name for one in statements if one.name not in case.policy.knowledge]
+        absent = [name for name in case.policy.knowledge if name not in {one.name for one in statements}]
         if bare:
             raise DataError(
                 f"the policy has no knowledge table for {bare[0]!r}, which the release publishes as terms.",
@@ -113,9 +107,15 @@ class Linking(Attack):
                 f"the release has no terms {absent[0]!r}, which the policy links to labels.",
                 hint="Give the policy that the release was made with.",
             )
-        people = read_people(case, self.truth)
-        targets = [tuple(names) for names in together(people.table.terms)]
-        truths = _truths(self.truth, people, [people.table.terms[names[0]].knowledge for names in targets])
+        if self.truth is not None and self.truth in case.policy.knowledge:
+            raise QueryError(
+                f"column {self.truth!r} holds sets of terms, not a true label.",
+                hint="Name a column with one label per person.",
+            )
+        people = known_people(case)
+        records = people.records
+        targets = [tuple(names) for names in records.together()]
+        truths = _truths(self.truth, people, [records.terms[names[0]].knowledge for names in targets])
         pairs = zip(targets, truths, strict=True)
         return [self._inside(case, people, names, truth) for names, truth in pairs]
 
@@ -123,62 +123,57 @@ class Linking(Attack):
 
     def _outside(self, case: Case, names: Sequence[str]) -> AttackResult:
         """What anybody can compute who has the release."""
-        target = _published(case.release, names, case.release.knowledge[names[0]])
-        alpha, basis = target.knowledge.priors, "the knowledge table"
+        terms = _published(case.release, names, case.release.column(names[0]).column.known)
+        alpha, basis = terms.knowledge.priors, "the knowledge table"
         if alpha is None:
-            alpha, basis = _mean(target.cells, target.knowledge), "an estimate from the release"
-        adversary = Adversary(target.knowledge, alpha, self.unlinked == "prior")
+            alpha, basis = _mean(terms.cells, terms.knowledge), "an estimate from the release"
+        adversary = Adversary(terms.knowledge, alpha, self.unlinked == "prior")
         with case.stage("Linking rows", None):
-            row = self._rows(case.release, target, adversary, holder_only=False)
-        return self._result(target, adversary, basis, (row,), {}, [])
+            row = self._rows(case.release, terms, adversary, holder_only=False)
+        return self._result(terms, adversary, basis, (row,), {}, [])
 
     def _inside(self, case: Case, people: People, names: Sequence[str], truth: NDArray | None) -> AttackResult:
         """What the holder can compute: the same people in every table."""
-        table = people.table
-        knowledge = table.terms[names[0]].knowledge
-        target = _published(case.release, names, knowledge)
-        own = linked_terms([(published_terms(table.terms[name]), table.terms[name].cells) for name in names], knowledge)
+        records = people.records
+        knowledge = records.terms[names[0]].knowledge
+        terms = _published(case.release, names, knowledge)
+        own = linked_terms(
+            [(TermsStatement(records.terms[name].column), records.terms[name].cells) for name in names], knowledge
+        )
         alpha, basis = knowledge.priors, "the knowledge table"
         if alpha is None:
-            alpha, basis = priors({name: table.terms[name] for name in names})[names[0]].shares, "the original"
+            alpha, basis = priors(records)[names[0]].shares, "the original"
         adversary = Adversary(knowledge, alpha, self.unlinked == "prior")
-        exact = (
-            np.stack([people.exact[name] for name in table.quasi], axis=1) if table.quasi else np.empty((table.n, 0))
-        )
         chosen = rivals(self, case, people, names)
         with case.stage("Linking people", 2 + len(chosen.tables)) as progress:
-            _, order, bounds = sorted_groups(exact.astype(np.int64))
+            _, order, bounds = sorted_groups(people.keys(records.quasi))
             raw = adversary.in_groups(own, order, bounds, truth)
             scenarios = [_scenario("raw", "raw table", people, raw, adversary)]
             progress(1)
             for name, title, finder in chosen.tables:
-                codes = [table.codes[column] for column in table.quasi]
-                found = adversary.in_table(own, finder.candidates(codes, table.n), table.n, truth)
+                codes = [records.codes[column] for column in records.quasi]
+                found = adversary.in_table(own, finder.candidates(codes, people.n), people.n, truth)
                 scenarios.append(_scenario(name, title, people, found, adversary))
                 progress(1)
-            finder, codes = _find_in(case.release, people)
-            found = adversary.in_table(target.cells, finder.candidates(codes, table.n), table.n, truth)
+            finder, codes = find_people(case.release, people, searchable(case.release))
+            found = adversary.in_table(terms.cells, finder.candidates(codes, people.n), people.n, truth)
             scenarios.append(_scenario("release", "this release", people, found, adversary))
-            rows = self._rows(case.release, target, adversary, holder_only=knowledge.priors is None)
+            rows = self._rows(case.release, terms, adversary, holder_only=knowledge.priors is None)
             progress(1)
         notes = [*chosen.notes, *_notes(found, truth)]
-        return self._result(target, adversary, basis, (*scenarios, rows), chosen.facts, notes, truth)
+        return self._result(terms, adversary, basis, (*scenarios, rows), chosen.facts, notes, truth)
 
-    def _rows(self, release: Release, target: Target, adversary: Adversary, holder_only: bool) -> Scenario:
+    def _rows(self, release: Release, terms: LinkedTerms, adversary: Adversary, holder_only: bool) -> Scenario:
         """Every published row: the group of records that look like it. The rise shows a prior from the original."""
-        keys = [release.manifest.column(name) for name in _quasi(release)]
-        cells = release.cells([*_quasi(release), *target.names[:1]])
-        found = [np.asarray(part) for part in _numbers(key_columns([key.published for key in keys], cells))]
-        stacked = np.stack(found, axis=1) if found else np.empty((release.records, 0), np.int64)
-        _, order, bounds = sorted_groups(stacked)
-        told = adversary.in_groups(target.cells, order, bounds, None)
+        _, order, bounds = sorted_groups(class_keys(release, searchable(release)))
+        told = adversary.in_groups(terms.cells, order, bounds, None)
         frame = told.frame(np.arange(1, release.records + 1), adversary)
         title = "this release, row by row"
         return Scenario("release-rows", title, "row", told.summary(adversary), frame, holder_only)
 
     def _result(
         self,
-        target: Target,
+        terms: LinkedTerms,
         adversary: Adversary,
         basis: str,
         scenarios: tuple[Scenario, ...],
@@ -187,11 +182,11 @@ class Linking(Attack):
         truth: NDArray | None = None,
     ) -> AttackResult:
         titles = TITLES if truth is None else TITLES | TRUTH_TITLES
-        knowledge = target.knowledge
+        knowledge = terms.knowledge
         told: dict[str, Any] = {"labels": len(knowledge.labels), "terms": len(knowledge.terms), "prior": basis}
         return AttackResult(
             attack=self.name,
-            target=target.names,
+            target=terms.names,
             adversary=self.adversary,
             success=self.success,
             baseline=adversary.baseline(truth),
@@ -240,32 +235,23 @@ def _people(count: int, verb: str) -> str:
 # ---------------------------------------------------------------------- what is published
 
 
-def _quasi(release: Release) -> list[str]:
-    return [entry.name for entry in release.manifest.columns if entry.role in SEARCHED]
+def _term_statements(release: Release) -> list[Statement]:
+    return [one for one in release.statements if one.terms is not None]
 
 
-def _searchable(release: Release) -> None:
-    for entry in release.manifest.columns:
-        if entry.role in SEARCHED and entry.form not in ("value", "node", "open"):
-            raise QueryError(
-                f"column {entry.name!r} is {FORM_WORDS[entry.form]}, so nobody can say which records look alike.",
-                hint="The attack needs every quasi-identifier published exactly or generalised.",
-            )
-
-
-def _by_knowledge(entries: Sequence[ColumnEntry], knowledge: Mapping[str, Knowledge]) -> list[tuple[str, ...]]:
+def _by_knowledge(statements: Sequence[Statement]) -> list[tuple[str, ...]]:
     """The columns of every knowledge table that the release comes with."""
     out: dict[int, list[str]] = {}
-    for entry in entries:
-        out.setdefault(id(knowledge[entry.name]), []).append(entry.name)
+    for one in statements:
+        out.setdefault(id(one.column.known), []).append(one.name)
     return [tuple(names) for names in out.values()]
 
 
-def _published(release: Release, names: Sequence[str], knowledge: Knowledge) -> Target:
+def _published(release: Release, names: Sequence[str], knowledge: Knowledge) -> LinkedTerms:
     """The published sets of terms of all columns that are read together."""
     cells = release.cells(list(names))
-    parts: list[tuple[PublishedColumn, Any]] = [(release.manifest.column(n).published, cells[n]) for n in names]
-    return Target(tuple(names), knowledge, linked_terms(parts, knowledge))
+    parts = [(release.column(name), cells[name]) for name in names]
+    return LinkedTerms(tuple(names), knowledge, linked_terms(parts, knowledge))
 
 
 def _mean(cells: TermCells, knowledge: Knowledge) -> NDArray[np.float64]:
@@ -274,44 +260,11 @@ def _mean(cells: TermCells, knowledge: Knowledge) -> NDArray[np.float64]:
     return np.asarray(mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights))
 
 
-def _numbers(keys: Sequence[Any]) -> list[NDArray[np.int64]]:
-    """Keys as numbers: open columns are texts."""
-    import polars as pl
-
-    return [
-        key.rank("dense").fill_null(0).to_numpy().astype(np.int64) if isinstance(key, pl.Series) else key
-        for key in keys
-    ]
-
-
-def _find_in(release: Release, people: People) -> tuple[Finder, list[NDArray]]:
-    """The release to search in, and every person's quasi-identifiers as codes of the published domains."""
-    names = _quasi(release)
-    strange = [name for name in names if name not in people.table.codes]
-    if strange:
-        raise DataError(
-            f"the policy does not make {strange[0]!r} a quasi-identifier, as the release does.",
-            hint="Give the policy that the release was made with.",
-        )
-    nodes, data, codes = [], [], []
-    cells = release.cells(names) if names else {}
-    for name in names:
-        entry, part = release.manifest.column(name), cells[name]
-        if not isinstance(part, NodeCells | ValueCells):
-            raise QueryError(f"column {name!r} has too many values to find people by.", hint="Give it bins.")
-        nodes.append(entry.catalogue if entry.form == "node" else exact_nodes(entry.d))
-        data.append(part.data)
-        index = entry.domain.index
-        place = np.array([index.get(value, -1) for value in people.table.columns[name].domain.values])
-        codes.append(place[people.table.codes[name]])
-    return Finder(nodes, data, release.records), codes
-
-
 def _truths(column: str | None, people: People, knowledge: Sequence[Knowledge]) -> list[NDArray[np.int64] | None]:
     """Every person's true label as a code of the knowledge table that knows these labels; None for the others."""
-    if people.truth is None:
+    if column is None:
         return [None] * len(knowledge)
-    texts, mine = people.truth
+    texts, mine = people.texts(column)
     places = []
     for known in knowledge:
         index = {label: code for code, label in enumerate(known.labels)}

@@ -22,23 +22,22 @@ from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, mean_bounds
-from noren.audit.class_attack import known_people
 from noren.audit.cover import Finder
 from noren.audit.cutting import Cut, Learned, learn
-from noren.audit.linking import _find_in, _numbers, _quasi, _searchable
-from noren.audit.people import People
-from noren.cells import ValueCells
+from noren.audit.people import People, known_people
+from noren.audit.rivals import repeatable
+from noren.audit.told import class_keys, find_people, key_names, searchable
+from noren.cells import Statement
 from noren.errors import QueryError
-from noren.methods.base import CodedTable, ColumnFacts
 from noren.methods.mondrian import Mondrian
 from noren.models import MODELS, KAnonymity
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
-from noren.models.classes import key_columns
-from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.table import Records
 
 LOCAL = ("mondrian",)
 TITLES = {"mean_belief": "mean belief", "max_belief": "largest belief", "above_half": "above 1/2", "gains": "gain"}
@@ -46,10 +45,10 @@ TRUTH_TITLES = {"right": "right guess"}
 
 
 @dataclass(frozen=True)
-class Target:
+class Guarded:
     """A sensitive column that a requirement protects by classes."""
 
-    entry: ColumnEntry
+    statement: Statement
     models: Sequence[ClassModel]
     k: int
 
@@ -73,10 +72,10 @@ class Minimality(Attack):
     @classmethod
     def applies(cls, release: Release) -> str | None:
         """Why there is nothing to attack; None if there is."""
-        if release.manifest.layout != "general":
-            return "decoys are drawn for each record alone, and nothing is generalised as little as possible"
-        if any(e.form == "group" for e in release.manifest.columns):
+        if any(one.is_class for one in release.statements):
             return "groups leave quasi-identifiers as they are, and nothing is generalised as little as possible"
+        if release.designs and not any(one.nodes is not None for one in release.statements):
+            return "decoys are drawn for each record alone, and nothing is generalised as little as possible"
         if not _targets(release, None):
             return "no requirement on an exactly published sensitive column decides how large classes are"
         return None
@@ -85,7 +84,7 @@ class Minimality(Attack):
         release = case.release
         if (reason := self.applies(release)) is not None:
             raise QueryError(f"the minimality attack does not apply to this release: {reason}.")
-        _searchable(release)
+        searchable(release)
         people = None if case.original is None else known_people(case)
         out = []
         targets = _targets(release, self.k)
@@ -97,21 +96,21 @@ class Minimality(Attack):
 
     # ------------------------------------------------------------------ outsider
 
-    def _outside(self, release: Release, target: Target) -> AttackResult:
+    def _outside(self, release: Release, target: Guarded) -> AttackResult:
         """Without people: how much a cut of k records off every class large enough would tell, were it the reason."""
-        row_class, values = _classes(release), _values(release, target.entry.name)
+        row_class, values = _classes(release), _values(release, target.statement.name)
         size = np.bincount(row_class)[row_class]
         order = np.argsort(row_class, kind="stable")
         order = order[size[order] >= 2 * target.k]
-        belief, before = _top_shares(row_class, values, target.entry.d)
+        belief, before = _top_shares(row_class, values, target.statement.d)
         settled, gains = np.zeros(len(row_class), bool), np.zeros(len(row_class), bool)
         error = np.zeros(len(row_class))
         found, cut = None, None
         if len(order):
             of = np.unique(row_class[order], return_inverse=True)[1].reshape(-1)
             first = np.searchsorted(of, of)
-            cut = Cut(of, 2 * of + (np.arange(len(of)) - first >= target.k), values[order], target.entry.d)
-            found = learn(cut, target.models, target.entry.published, _overall(values, target.entry.d), self.draws)
+            cut = Cut(of, 2 * of + (np.arange(len(of)) - first >= target.k), values[order], target.statement.d)
+            found = learn(cut, target.models, target.statement, _overall(values, target.statement.d), self.draws)
             small = 2 * of
             belief[order] = np.maximum(found.belief[small], before[order])
             settled[order], gains[order] = found.settled[small], found.gains[small]
@@ -139,19 +138,21 @@ class Minimality(Attack):
 
     # ------------------------------------------------------------------ holder
 
-    def _inside(self, release: Release, target: Target, people: People) -> AttackResult:
+    def _inside(self, release: Release, target: Guarded, people: People) -> AttackResult:
         """The original's people, cut inside their published classes by Mondrian for k alone."""
-        values = _values(release, target.entry.name)
-        finder, codes = _find_in(release, people)
-        mine, known = _membership(finder, codes, people.table.n)
-        row_class = _row_classes(finder, release.records)
-        shares = _share_table(row_class, values, target.entry.d)
-        truth = _true_codes(people, target.entry)
+        values = _values(release, target.statement.name)
+        finder, codes = find_people(release, people, searchable(release))
+        mine, known = _membership(finder, codes, people.n)
+        row_class = finder.class_of
+        shares = _share_table(row_class, values, target.statement.d)
+        truth = people.published(target.statement)
         found_class = mine >= 0
-        before = np.where(found_class, shares.max(axis=1)[np.maximum(mine, 0)], _overall(values, target.entry.d).max())
-        belief, error = before.copy(), np.zeros(people.table.n)
+        before = np.where(
+            found_class, shares.max(axis=1)[np.maximum(mine, 0)], _overall(values, target.statement.d).max()
+        )
+        belief, error = before.copy(), np.zeros(people.n)
         guess = np.where(found_class, shares.argmax(axis=1)[np.maximum(mine, 0)], -1)
-        plain_guess, settled, gains = guess.copy(), np.zeros(people.table.n, bool), np.zeros(people.table.n, bool)
+        plain_guess, settled, gains = guess.copy(), np.zeros(people.n, bool), np.zeros(people.n, bool)
         truth_belief = np.where(found_class & (truth >= 0), shares[np.maximum(mine, 0), np.maximum(truth, 0)], 0.0)
         truth_before = truth_belief.copy()
         found, cut, who = self._cut(people, target, mine, known, row_class, values)
@@ -177,13 +178,13 @@ class Minimality(Attack):
         return self._result(target, values, (plain, told), facts, notes, truth)
 
     def _cut(
-        self, people: People, target: Target, mine: NDArray, known: NDArray, row_class: NDArray, values: NDArray
+        self, people: People, target: Guarded, mine: NDArray, known: NDArray, row_class: NDArray, values: NDArray
     ) -> tuple[Learned | None, Cut | None, NDArray[np.int64]]:
         """The people of classes that k alone would have cut, class by class, and what follows."""
         who = np.flatnonzero((mine >= 0) & known[np.maximum(mine, 0)])
         if not len(who):
             return None, None, who
-        parts = _parts(people.table, who, mine[who], target.k)
+        parts = _parts(people.records, who, mine[who], target.k)
         pure = _several(mine[who], parts)
         who, parts = who[pure], parts[pure]
         if not len(who):
@@ -194,18 +195,18 @@ class Minimality(Attack):
         rows = np.flatnonzero(np.isin(row_class, classes))
         rows = rows[np.argsort(row_class[rows], kind="stable")]
         part = np.unique(parts, return_inverse=True)[1].reshape(-1)
-        cut = Cut(of.reshape(-1), part, values[rows], target.entry.d)
-        overall = _overall(values, target.entry.d)
-        return learn(cut, target.models, target.entry.published, overall, self.draws), cut, who
+        cut = Cut(of.reshape(-1), part, values[rows], target.statement.d)
+        overall = _overall(values, target.statement.d)
+        return learn(cut, target.models, target.statement, overall, self.draws), cut, who
 
     # ------------------------------------------------------------------ result
 
     def _facts(
-        self, release: Release, target: Target, row_class: NDArray, found: Learned | None, cut: Cut | None
+        self, release: Release, target: Guarded, row_class: NDArray, found: Learned | None, cut: Cut | None
     ) -> dict[str, Any]:
         classes = int(row_class.max(initial=-1)) + 1
         out: dict[str, Any] = {"classes": classes, "k": target.k, "draws": self.draws}
-        out |= {"method": release.manifest.method.get("name"), "cut_by_k_alone": 0 if cut is None else cut.classes}
+        out |= {"method": _recoder(release, target.statement.name), "cut_by_k_alone": 0 if cut is None else cut.classes}
         out["requirements"] = [model.model for model in target.models]
         if found is None or cut is None:
             return out | {"gaining_classes": 0, "undecided_classes": 0}
@@ -214,14 +215,14 @@ class Minimality(Attack):
 
     def _result(
         self,
-        target: Target,
+        target: Guarded,
         values: NDArray,
         scenarios: tuple[Scenario, ...],
         facts: dict[str, Any],
         notes: Sequence[str],
         truth: NDArray | None,
     ) -> AttackResult:
-        overall = _overall(values, target.entry.d)
+        overall = _overall(values, target.statement.d)
         peak = float(overall.max())
         baseline = {"mean_belief": peak, "max_belief": peak, "above_half": float(peak > 0.5), "gains": 0.0}
         if truth is not None:
@@ -237,7 +238,7 @@ class Minimality(Attack):
             told.append(f"the method {facts['method']!r} does not cut class by class: an approximation")
         return AttackResult(
             attack=self.name,
-            target=(target.entry.name,),
+            target=(target.statement.name,),
             adversary=self.adversary,
             success=self.success,
             baseline=baseline,
@@ -250,17 +251,23 @@ class Minimality(Attack):
         )
 
 
-def _targets(release: Release, k: int | None) -> list[Target]:
+def _targets(release: Release, k: int | None) -> list[Guarded]:
     """The exactly published sensitive columns with a requirement on classes besides k."""
     asked: list[Model] = [MODELS[str(one["model"])].model_validate(one) for one in release.manifest.requirements]
-    least = k or max([2, *(model.k for model in asked if isinstance(model, KAnonymity))])
+    least = k or max([2, *(model.least_class_size for model in asked)])
     out = []
-    for entry in release.manifest.columns:
-        models = [model for model in asked if isinstance(model, ClassModel) and entry.name in model.on]
-        models = [model for model in models if not isinstance(model, KAnonymity)]
-        if entry.form == "value" and entry.role.needs_requirement and models:
-            out.append(Target(entry, models, least))
+    for one in release.statements:
+        models = [model for model in asked if isinstance(model, ClassModel) and one.name in model.on]
+        models = [model for model in models if model.about == "columns"]
+        if one.is_exact and not one.column.is_open and one.role.needs_requirement and models:
+            out.append(Guarded(one, models, least))
     return out
+
+
+def _recoder(release: Release, name: str) -> str | None:
+    """The method that formed the classes of a column: the first that speaks of it, or of a quasi-identifier."""
+    keys = {name, *key_names(release, name)[0]}
+    return next((one.name for one in release.manifest.methods if not one.on or keys & set(one.on)), None)
 
 
 def _scenario(
@@ -300,30 +307,20 @@ def _scenario(
 
 
 def _values(release: Release, name: str) -> NDArray[np.int64]:
-    cells = release.cells([name])[name]
-    assert isinstance(cells, ValueCells)
-    return cells.data.astype(np.int64)
+    return np.asarray(release.column(name).key(release.cells([name])[name]), np.int64)
 
 
 def _classes(release: Release) -> NDArray[np.int64]:
     """The class of every published row: rows with equal quasi-identifiers."""
-    names = _quasi(release)
-    if not names:
+    keys = class_keys(release, searchable(release))
+    if not keys.shape[1]:
         return np.zeros(release.records, np.int64)
-    keys = [release.manifest.column(name).published for name in names]
-    stacked = np.stack(_numbers(key_columns(keys, release.cells(names))), axis=1)
-    return np.unique(stacked, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
-
-
-def _row_classes(finder: Finder, records: int) -> NDArray[np.int64]:
-    out = np.zeros(records, np.int64)
-    out[finder.order] = np.repeat(np.arange(len(finder.bounds) - 1), np.diff(finder.bounds))
-    return out
+    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _membership(finder: Finder, codes: Sequence[NDArray], people: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The one class that covers each person (-1: none or several), and the classes whose members are all known."""
-    row_class = _row_classes(finder, len(finder.order))
+    row_class = finder.class_of
     mine = np.full(people, -1, np.int64)
     for part in finder.candidates(codes, people):
         sole = part.groups[part.of] == 1
@@ -348,19 +345,13 @@ def _overall(values: NDArray, d: int) -> NDArray[np.float64]:
     return np.asarray(np.bincount(values, minlength=d) / max(1, len(values)))
 
 
-def _true_codes(people: People, entry: ColumnEntry) -> NDArray[np.int64]:
-    index = entry.domain.index
-    place = np.array([index.get(value, -1) for value in people.table.columns[entry.name].domain.values], np.int64)
-    return np.asarray(place[people.table.codes[entry.name]])
-
-
-def _parts(table: CodedTable, who: NDArray, mine: NDArray, k: int) -> NDArray[np.int64]:
+def _parts(table: Records, who: NDArray, mine: NDArray, k: int) -> NDArray[np.int64]:
     """The parts that k alone leads to inside every class.
 
     One run for all: the class is a column of its own that weighs more than all others together, so that Mondrian cuts
     along it first, which k permits, and then goes on inside.
     """
-    from noren.methods.mondrian_classes import classes_of
+    from noren.methods.mondrian.classes import classes_of
 
     number = np.unique(mine, return_inverse=True)[1].reshape(-1)
     name = "class"
@@ -369,10 +360,10 @@ def _parts(table: CodedTable, who: NDArray, mine: NDArray, k: int) -> NDArray[np
     columns = {column: table.columns[column] for column in table.quasi}
     codes = {column: table.codes[column][who] for column in table.quasi}
     domain = Domain(tuple(map(str, range(int(number.max()) + 1))), "integer", "data")
-    columns[name] = ColumnFacts(name, Role.QUASI_IDENTIFIER, domain, np.bincount(number))
+    columns[name] = Column(role=Role.QUASI_IDENTIFIER).met(name, domain)
     codes[name] = number
     method = Mondrian(refinement=0, weights={name: 1e6})
-    return classes_of(CodedTable(len(who), columns, codes), [KAnonymity(k=k)], _repeatable, method)[0].astype(np.int64)
+    return classes_of(Records(len(who), columns, codes), [KAnonymity(k=k)], repeatable, method)[0].astype(np.int64)
 
 
 def _several(mine: NDArray, parts: NDArray) -> NDArray[np.bool_]:
@@ -383,8 +374,3 @@ def _several(mine: NDArray, parts: NDArray) -> NDArray[np.bool_]:
     spoilt[pairs[mixed[pairs[:, 1]], 0]] = True
     many = np.bincount(pairs[:, 0], minlength=len(spoilt)) > 1
     return np.asarray((many & ~spoilt)[mine])
-
-
-def _repeatable(n: int) -> NDArray[np.int64]:
-    """An order that is the same in every audit: nothing of it is published."""
-    return np.random.default_rng(0).permutation(n)

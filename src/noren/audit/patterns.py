@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from noren.audit.correlates import members
 from noren.audit.sets import Sets, drawn_anew
-from noren.cells import Cells, GroupCells, NodeCells, OpenCells, SetCells, TermCells, ValueCells
-from noren.release.release import Release
+from noren.cells import Cells, Statement
+from noren.release.published import Published
 
 MOST_VALUES = 128
 LEAST_COUNT = 50
@@ -44,14 +44,14 @@ class Pattern:
         return found | {"alarm": self.p < alarm}
 
 
-def features(cells: Cells, eta: int = 0) -> NDArray[np.float64] | None:
-    """(rows, features), centred: which values a row holds; None where nothing varies or the form has no order test."""
-    if isinstance(cells, SetCells):
-        if cells.d > MOST_VALUES:
+def features(statement: Statement, cells: Cells) -> NDArray[np.float64] | None:
+    """(rows, features), centred: which values a row holds; None where nothing varies or there are too many values."""
+    if statement.design is not None and statement.rows_per_record == 1:
+        if statement.d > MOST_VALUES:
             return None
-        found = members(cells.codes(eta), cells.d).astype(np.float64)
-    elif isinstance(cells, ValueCells | NodeCells | GroupCells):
-        codes = np.unique(cells.data, return_inverse=True)[1].reshape(-1)
+        found = members(Sets(statement, cells).codes, statement.d).astype(np.float64)
+    elif statement.kinds is not None:
+        codes = cells.distinct()[1]
         counts = np.bincount(codes)
         if len(counts) > MOST_VALUES:
             found = codes[:, None].astype(np.float64)
@@ -60,14 +60,8 @@ def features(cells: Cells, eta: int = 0) -> NDArray[np.float64] | None:
             place = np.full(len(counts), len(often))
             place[often] = np.arange(len(often))
             found = members(place[codes][:, None], len(often) + 1).astype(np.float64)
-    elif isinstance(cells, OpenCells):
-        import polars as pl
-
-        texts = pl.Series(cells.data)
-        found = texts.rank("dense").fill_null(0).to_numpy().astype(np.float64)[:, None]
     else:
-        assert isinstance(cells, TermCells)
-        found = cells.sizes[:, None].astype(np.float64)
+        found = np.nan_to_num(statement.position(cells))[:, None]
     found -= found.mean(axis=0)
     found = found[:, found.std(axis=0) > 0]
     return found if found.shape[1] and len(found) >= 2 * LEAST_COUNT else None
@@ -101,12 +95,13 @@ def trend(rows: NDArray[np.float64]) -> tuple[float, float]:
     return float((found - df) / np.sqrt(2 * df)), float(chi2.sf(found, df))
 
 
-def order_patterns(name: str, cells: Cells, eta: int = 0) -> list[Pattern]:
+def order_patterns(statement: Statement, cells: Cells) -> list[Pattern]:
     """Both tests of order for one column."""
-    rows = features(cells, eta)
+    rows = features(statement, cells)
     if rows is None:
         return []
-    return [Pattern("neighbours", name, *neighbours(rows)), Pattern("trend", name, *trend(rows))]
+    tests = (("neighbours", neighbours), ("trend", trend))
+    return [Pattern(name, statement.name, *test(rows)) for name, test in tests]
 
 
 def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
@@ -142,24 +137,17 @@ def _pairs(codes: NDArray, d: int) -> NDArray[np.float64]:
     return out
 
 
-def ranked_columns(release: Release) -> dict[str, NDArray[np.float64]]:
+def ranked_columns(release: Published) -> dict[str, NDArray[np.float64]]:
     """Every column as ranks in standard units: enough to see that a table was sorted."""
-    import polars as pl
+    from scipy.stats import rankdata
 
     out = {}
-    for entry in release.manifest.columns:
-        cells = release.cells([entry.name])[entry.name]
-        if isinstance(cells, SetCells):
-            assert entry.design is not None
-            values = pl.Series(cells.codes(entry.design.eta).mean(axis=1))
-        elif isinstance(cells, TermCells):
-            values = pl.Series(cells.sizes)
-        else:
-            values = pl.Series(cells.data)
-        if values.null_count() or values.value_counts()["count"].max() > MOSTLY * len(values):  # type: ignore[operator]
+    for statement in release.statements:
+        place = statement.position(release.cells([statement.name])[statement.name])
+        if np.isnan(place).any() or np.unique(place, return_counts=True)[1].max() > MOSTLY * len(place):
             continue
-        ranks = values.rank("average").to_numpy()
-        out[entry.name] = (ranks - ranks.mean()) / ranks.std()
+        ranks = rankdata(place)
+        out[statement.name] = (ranks - ranks.mean()) / ranks.std()
     return out
 
 

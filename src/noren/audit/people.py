@@ -1,97 +1,217 @@
-"""The original as the holder knows it: every person's quasi-identifiers and terms, and the truth if there is a column.
+"""The original as the holder knows it, beside a release: what every person has, and who has which published row.
 
-Nothing of it may leave the holder.
+It is prepared and read once for all attacks of a case. Nothing of it may leave the holder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Case
-from noren.engines.encode import as_dictionary
-from noren.engines.terms import present
+from noren.cells import CodeCells, OpenCells, Statement
+from noren.cells.encode import as_dictionary
+from noren.cells.encode_terms import present
 from noren.errors import DataError, QueryError
-from noren.io.source import Source
-from noren.methods.base import CodedTable
-from noren.pipeline.anonymize import profile_source
-from noren.pipeline.recoding import gather
-from noren.policy.reading import dropping, open_table
-from noren.policy.resolve import resolve
+from noren.pipeline.prepare import prepare
+from noren.release.published import Published
+from noren.table import Table
+from noren.table.records import QUASI, Records
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NOT_THIS_TABLE = "Give the table and the policy that the release was made from."
+Texts = tuple[tuple[str, ...], NDArray[np.int64]]
+"""The different texts of a column, and which of them every person has (-1: missing)."""
 
 
 @dataclass(frozen=True)
 class People:
     """The people of the original in its order, apart from those that the policy drops for missing values."""
 
-    table: CodedTable
-    rows: NDArray[np.int64]
-    """The number of every person's record in the original, from 1 on."""
-    exact: Mapping[str, NDArray[np.int64]]
-    """Every quasi-identifier as it stands in the original, before intervals and "(other)", as arbitrary numbers."""
-    truth: tuple[tuple[str, ...], NDArray[np.int64]] | None
-    """The texts of the column that holds the truth, and which of them every person has (-1: missing)."""
+    table: Table
+    codes: Mapping[str, NDArray]
+    """What everybody has, as codes of the table's domains, for every listed column that the release publishes."""
+    open: Mapping[str, OpenCells]
+    """The same for columns whose values are not listed."""
+    _read: dict[str, Texts] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def n(self) -> int:
+        return self.table.n
 
-def read_people(case: Case, truth: str | None) -> People:
-    """Read the original of a case under its policy."""
-    policy = case.policy
-    assert policy is not None
-    source = open_table(case.original, policy)
-    if truth is not None and truth not in source.columns:
-        raise QueryError(
-            f"{source.name}: no column {truth!r} to take the truth from.", hint=f"It has {', '.join(source.columns)}."
-        )
-    if truth is not None and truth in policy.knowledge:
-        raise QueryError(
-            f"column {truth!r} holds sets of terms, not a true label.", hint="Name a column with one label per person."
-        )
-    drop = dropping(policy, source.columns)
-    profile = profile_source(policy, source, drop, case.stage)
-    columns = resolve(policy, source.name, source.columns, profile)
-    with case.stage("Reading codes", profile.records) as progress:
-        table = gather(policy, source, columns, profile.records, drop, progress).table
-    release, left_out = case.release.records, case.release.manifest.suppressed
-    if table.n != release + left_out:
-        raise DataError(
-            f"the original has {table.n} records, the release {release} and {left_out} left out.",
-            hint="Give the table and the policy that the release was made from.",
-        )
-    coarse = [name for name in table.quasi if table.columns[name].domain.edges or table.columns[name].domain.merged]
-    wanted = [*coarse, *([truth] if truth is not None else [])]
-    rows, texts = _texts(source, list(dict.fromkeys(wanted)), drop)
-    if len(rows) != table.n:
-        raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
-    exact = {name: texts[name][1] if name in coarse else table.codes[name].astype(np.int64) for name in table.quasi}
-    return People(table, rows, exact, None if truth is None else texts[truth])
+    @property
+    def records(self) -> Records:
+        """Everybody as a method sees them."""
+        return self.table.records
 
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        return tuple(name for name in self.table.deciding if self.table.columns[name].role in QUASI)
 
-def _texts(
-    source: Source, names: Sequence[str], drop: Sequence[str]
-) -> tuple[NDArray[np.int64], dict[str, tuple[tuple[str, ...], NDArray[np.int64]]]]:
-    """The record numbers that are not dropped, and some columns as they stand: distinct texts, and whose is which."""
-    known: dict[str, dict[str, int]] = {name: {} for name in names}
-    parts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
-    rows: list[NDArray[np.int64]] = []
-    start = 0
-    read = list(dict.fromkeys([*names, *drop])) or list(source.columns[:1])
-    for batch in source.batches(read):
-        stays = np.ones(batch.num_rows, bool)
-        for name in drop:
-            stays &= present(batch.column(name), name)
-        rows.append(np.flatnonzero(stays) + start + 1)
-        start += batch.num_rows
-        for name in names:
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """The number of every person's record in the original, from 1 on."""
+        if not self.table.drop:
+            return np.arange(1, self.n + 1)
+        there = []
+        for batch in self.table.source.batches(list(self.table.drop)):
+            there.append(np.logical_and.reduce([present(batch.column(name), name) for name in self.table.drop]))
+        return np.flatnonzero(np.concatenate(there)) + 1
+
+    # ------------------------------------------------------------------ what a person has
+
+    def published(self, statement: Statement) -> NDArray[np.int64]:
+        """Everybody's value as a code of the published domain; -1 for what the release does not list."""
+        if statement.name not in self.codes:
+            raise DataError(
+                f"the policy does not publish {statement.name!r} with a list of its values, as the release does.",
+                hint="Give the policy that the release was made with.",
+            )
+        values, index = self.table.columns[statement.name].domain.values, statement.domain.index
+        place = np.array([index.get(value, -1) for value in values], np.int64)
+        return np.asarray(place[self.codes[statement.name]])
+
+    def truth(self, statement: Statement, who: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
+        """The same of everybody, or of some people, whose values must all be listed."""
+        out = self.published(statement) if who is None else self.published(statement)[who]
+        if (out < 0).any():
+            raise DataError(
+                f"{int((out < 0).sum())} records of the original have a value of {statement.name!r} that the release "
+                "lacks.",
+                hint=NOT_THIS_TABLE,
+            )
+        return out
+
+    def secret(self, statement: Statement) -> NDArray[np.int64]:
+        """The truth of a column that the policy protects."""
+        column = self.table.columns.get(statement.name)
+        if column is None or not column.role.needs_requirement:
+            raise DataError(
+                f"the policy does not protect column {statement.name!r}, as the release does.",
+                hint="Give the policy that the release was made with.",
+            )
+        return self.truth(statement)
+
+    def exact(self, name: str) -> NDArray[np.int64]:
+        """A quasi-identifier as it stands in the original, before intervals and "(other)", as arbitrary numbers."""
+        column = self.table.columns[name]
+        if not column.is_open and not column.domain.edges and not column.domain.merged and name in self.codes:
+            return self.codes[name].astype(np.int64)
+        return self.texts(name)[1]
+
+    def keys(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """(people, columns): several quasi-identifiers as they stand."""
+        return np.stack([self.exact(name) for name in names], axis=1) if names else np.empty((self.n, 0), np.int64)
+
+    def texts(self, name: str) -> Texts:
+        """A column of the original as it stands."""
+        if name not in self._read:
+            self._read[name] = self._texts(name)
+        return self._read[name]
+
+    def _texts(self, name: str) -> Texts:
+        source = self.table.source
+        if name not in source.columns:
+            known = ", ".join(source.columns)
+            raise QueryError(f"{source.name}: no column {name!r} to take the truth from.", hint=f"It has {known}.")
+        known_texts: dict[str, int] = {}
+        parts = []
+        for batch in source.batches([name]):
             texts, positions = as_dictionary(batch.column(name), name)
-            place = _places(known[name], texts.to_pylist())
-            parts[name].append(np.append(place, -1)[positions][stays])
-    return np.concatenate(rows), {name: (tuple(known[name]), np.concatenate(parts[name])) for name in names}
+            place = [known_texts.setdefault(str(text), len(known_texts)) for text in texts.to_pylist()]
+            parts.append(np.array([*place, -1], np.int64)[positions])
+        found = np.concatenate(parts)
+        if len(found) < self.n or (not self.table.drop and len(found) != self.n):
+            raise DataError(f"{source.name}: it changed while it was read.", hint="Give a table that stands still.")
+        return tuple(known_texts), found[self.rows - 1]
+
+    def exact_texts(self, statements: Sequence[Statement]) -> pl.DataFrame:
+        """What everybody has in columns that are published exactly, as text."""
+        cells = {
+            one.name: self.open[one.name] if one.name in self.open else CodeCells(one.d, self.truth(one))
+            for one in statements
+        }
+        return texts(statements, cells)
 
 
-def _places(known: dict[str, int], texts: list[Any]) -> NDArray[np.int64]:
-    """The number of every text of a batch, new ones behind those that were seen."""
-    return np.array([known.setdefault(str(text), len(known)) for text in texts], np.int64)
+def known_people(case: Case) -> People:
+    """The original of a case, prepared and read once for all its attacks."""
+    if "people" not in case.memory:
+        case.memory["people"] = _known(case)
+    people: People = case.memory["people"]
+    return people
+
+
+def _known(case: Case) -> People:
+    assert case.policy is not None
+    release = case.release
+    table = prepare(case.original, case.policy, stage=case.stage)
+    if table.n != release.records + release.suppressed:
+        raise DataError(
+            f"the original has {table.n} records, the release {release.records} and {release.suppressed} left out.",
+            hint=NOT_THIS_TABLE,
+        )
+    shared = [one.name for one in release.statements if one.terms is None and one.name in table.columns]
+    names = [name for name in shared if name not in case.policy.knowledge]
+    reading = table.reading(names)
+    codes: dict[str, list[NDArray]] = {name: [] for name in reading.domains}
+    loose: dict[str, list[OpenCells]] = {name: [] for name in reading.open}
+    with case.stage("Reading codes", table.n) as meter:
+        for batch in table.engine.encoded(table.source, reading, meter=meter) if names else ():
+            for name, found in codes.items():
+                found.append(batch.codes[name])
+            for name, cells in loose.items():
+                cells.append(batch.open[name])
+    return People(
+        table,
+        {name: np.concatenate(found) for name, found in codes.items()},
+        {name: OpenCells.concat(cells) for name, cells in loose.items()},
+    )
+
+
+# ---------------------------------------------------------------------- rows that are recognised
+
+
+def exact_statements(release: Published) -> list[Statement]:
+    """The columns that a release publishes as they are."""
+    return [one for one in release.statements if one.is_exact]
+
+
+def exact_texts(release: Published, names: Sequence[str] | None = None) -> pl.DataFrame:
+    """What every published row says in these exact columns, as text."""
+    chosen = [one for one in exact_statements(release) if names is None or one.name in names]
+    return texts(chosen, release.cells([one.name for one in chosen]) if chosen else {})
+
+
+def texts(statements: Sequence[Statement], cells: Mapping[str, Any]) -> pl.DataFrame:
+    """Exact cells as texts that mean the same in another release, whatever its codes are."""
+    import polars as pl
+
+    out = {}
+    for one in statements:
+        key = one.key(cells[one.name])
+        out[one.name] = key if one.column.is_open else pl.Series(one.domain.values, dtype=pl.String).gather(key)
+    return pl.DataFrame(out)
+
+
+def unique_pairs(left: pl.DataFrame, right: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of both tables that agree in all columns and are alone with that in either: who can be recognised."""
+    import polars as pl
+
+    names = left.columns
+    nobody = np.empty(0, np.int64)
+    if not names:
+        return nobody, nobody
+    sides = []
+    for frame, row in ((left, "\0left"), (right.select(names), "\0right")):
+        once = frame.with_row_index(row).group_by(names).agg(pl.col(row).first(), pl.len().alias("\0rows"))
+        sides.append(once.filter(pl.col("\0rows") == 1).drop("\0rows"))
+    both = sides[0].join(sides[1], on=names, how="inner", nulls_equal=True).sort("\0left")
+    return both["\0left"].to_numpy().astype(np.int64), both["\0right"].to_numpy().astype(np.int64)

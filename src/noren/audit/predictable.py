@@ -21,7 +21,7 @@ from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.patterns import Pattern, design_pattern, order_patterns, ranked_columns
 from noren.audit.sets import CERTAIN, Sets, estimated, published_sets
 from noren.audit.weak import FAMILIES, Family, chance, draw, seeds, truths
-from noren.designs.decoys import DecoyDesign
+from noren.designs import DecoyDesign
 from noren.errors import QueryError
 from noren.release.release import Release
 
@@ -80,7 +80,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Column:
+class Testable:
     """A decoy column that careless code could have drawn, and how the test on it decides."""
 
     sets: Sets
@@ -130,7 +130,7 @@ class Predictable(Attack):
             "found": [str(hit) for hit in hits.values()],
         }
         notes = [*_notes(hits, alarms, facts)]
-        targets = [*sets, ORDER] if release.manifest.layout != "records" else [ORDER]
+        targets = [*sets, ORDER]
         return [self._result(release, name, sets.get(name), hits, facts, notes) for name in targets]
 
     def _window(self) -> tuple[int, int] | None:
@@ -204,7 +204,7 @@ class Predictable(Attack):
 # ---------------------------------------------------------------------- seeds
 
 
-def _columns(sets: Mapping[str, Sets], tests: int, level: float) -> list[Column]:
+def _columns(sets: Mapping[str, Sets], tests: int, level: float) -> list[Testable]:
     """Which columns a test can decide on, and how many records it needs for that."""
     out = []
     for one in sets.values():
@@ -214,7 +214,7 @@ def _columns(sets: Mapping[str, Sets], tests: int, level: float) -> list[Column]
             continue
         q = chance(design.d - 1, design.eta - 1)
         need = int(np.ceil(np.log(level / max(1, tests)) / np.log(q))) if q < 1 else 0
-        out.append(Column(one, q, need if need <= len(one) else 0))
+        out.append(Testable(one, q, need if need <= len(one) else 0))
     return [column for column in out if column.probed]
 
 
@@ -263,10 +263,10 @@ def _ways(seed: int, family: Family, order: NDArray | None, used: Any, n: int) -
 
 
 def _try_sets(
-    family: Family, seed: int, generator: Any, ways: list[Way], columns: list[Column], found: dict[str, Found]
+    family: Family, seed: int, generator: Any, ways: list[Way], columns: list[Testable], found: dict[str, Found]
 ) -> None:
     """Draw the decoys of the first records again: all columns record by record, then each column on its own."""
-    plans: list[list[Column]] = [columns] if len(columns) > 1 else []
+    plans: list[list[Testable]] = [columns] if len(columns) > 1 else []
     plans += [[column] for column in columns]
     state = _state(generator)
     for plan in plans:
@@ -301,13 +301,13 @@ def _restored(generator: Any, state: Any) -> Any:
     return generator
 
 
-def _fits(plan: list[Column], picked: list[NDArray[np.int64]], rows: NDArray) -> bool:
+def _fits(plan: list[Testable], picked: list[NDArray[np.int64]], rows: NDArray) -> bool:
     """Whether all of some rows fit the decoys in all columns of a plan."""
     pairs = zip(plan, picked, strict=True)
     return all(truths(part, column.sets.codes[rows]).any(axis=1).all() for column, part in pairs)
 
 
-def _settle(supposed: Hit, column: Column, picked: NDArray, way: Way, found: dict[str, Found]) -> None:
+def _settle(supposed: Hit, column: Testable, picked: NDArray, way: Way, found: dict[str, Found]) -> None:
     """A column is explained if so many of its first records fit that chance is excluded; then all are looked at."""
     rows, place = way.rows, way.place
     fits = truths(picked, column.sets.codes[rows])
@@ -321,7 +321,7 @@ def _settle(supposed: Hit, column: Column, picked: NDArray, way: Way, found: dic
         found[ORDER] = Found(replace(hit, column=ORDER), None, place)
 
 
-def _try_after(family: Family, seed: int, n: int, columns: list[Column], found: dict[str, Found]) -> None:
+def _try_after(family: Family, seed: int, n: int, columns: list[Testable], found: dict[str, Found]) -> None:
     """All decoys first and then the order, from one generator: it takes all draws to know the order."""
     generator = family.start(seed)
     picked = draw(family, generator, [column.size for column in columns], n)
@@ -358,11 +358,11 @@ def _try_order(
 
 def _patterns(release: Release, sets: Mapping[str, Sets], progress: Any) -> Iterator[Pattern]:
     """The tests that need no seed."""
-    for entry in release.manifest.columns:
-        cells = release.cells([entry.name])[entry.name]
-        yield from order_patterns(entry.name, cells, entry.design.eta if entry.design is not None else 0)
-        if entry.name in sets:
-            found = design_pattern(sets[entry.name], estimated(release, [entry.name]))
+    for statement in release.statements:
+        name = statement.name
+        yield from order_patterns(statement, release.cells([name])[name])
+        if name in sets:
+            found = design_pattern(sets[name], estimated(release, [name]))
             if found is not None:
                 yield found
         progress(1)

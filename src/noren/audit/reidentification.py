@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.class_attack import known_people
+from noren.audit.census import Census, read_census
+from noren.audit.people import known_people
 from noren.audit.population import Uniqueness, expected_inverse, uniqueness
-from noren.audit.register import Register, read_register
-from noren.audit.told import SEARCHED, alike, exact_keys, in_release, key_names, published_classes
+from noren.audit.told import alike, in_release, key_names, published_classes, quasi_statements
 from noren.errors import QueryError
 from noren.release.release import Release
 
@@ -62,7 +62,7 @@ class Reidentification(Attack):
 
     @classmethod
     def applies(cls, release: Release) -> str | None:
-        if not any(entry.role in SEARCHED for entry in release.manifest.columns):
+        if not quasi_statements(release):
             return "the release has no quasi-identifier"
         if not key_names(release)[0]:
             return "every quasi-identifier is published as sets or groups, so that no record can be matched exactly"
@@ -101,27 +101,27 @@ class Reidentification(Attack):
             )
         ]
 
-    def _published(self, release: Release, names: list[str]) -> Published:
+    def _published(self, release: Release, names: list[str]) -> FoundClasses:
         own = published_classes(release, names)
         # a release of shuffled members has several rows of every person, all in one class
-        sizes = np.diff(own.bounds) // max(1, release.rows // release.records)
+        sizes = np.diff(own.bounds) // release.rows_per_record
         of = np.empty(release.rows, np.int64)
         of[own.people] = own.of
         if self.population is None:
             fraction = self.fraction or 1.0
-            return Published(of, sizes, fraction, expected_inverse(sizes, fraction), uniqueness(sizes, fraction))
-        register = read_register(self.population, release, names, own)
-        fraction = self.fraction or min(1.0, release.records / register.people)
-        people = register.matches
-        # a class for which the register has too few people is no safer than the table makes it
+            return FoundClasses(of, sizes, fraction, expected_inverse(sizes, fraction), uniqueness(sizes, fraction))
+        census = read_census(self.population, release, names, own)
+        fraction = self.fraction or min(1.0, release.records / census.people)
+        people = census.matches
+        # a class for which the census has too few people is no safer than the table makes it
         journalist = np.where(people > 0, 1 / np.maximum(1, np.maximum(people, sizes)), 0.0)
         single = float((people == 1).sum())
-        known = Uniqueness(register.people, {"counted": single}, "counted")
-        return Published(of, sizes, fraction, journalist, known, register)
+        known = Uniqueness(census.people, {"counted": single}, "counted")
+        return FoundClasses(of, sizes, fraction, journalist, known, census)
 
     # ------------------------------------------------------------------ scenarios
 
-    def _rows(self, release: Release, found: Published) -> Scenario:
+    def _rows(self, release: Release, found: FoundClasses) -> Scenario:
         import polars as pl
 
         sizes = found.sizes[found.of]
@@ -130,12 +130,12 @@ class Reidentification(Attack):
         summary = self._summary(lines["risk"], lines["journalist"], found.uniqueness)
         return Scenario("release-rows", "this release, row by row", "row", summary, frame, holder_only=False)
 
-    def _people(self, case: Case, found: Published, names: list[str], notes: list[str]) -> list[Scenario]:
+    def _people(self, case: Case, found: FoundClasses, names: list[str], notes: list[str]) -> list[Scenario]:
         """The same people in the raw table and in the release."""
         people = known_people(case)
-        raw = alike(exact_keys(people))
+        raw = alike(people.keys(people.quasi))
         sizes = np.diff(raw.bounds)
-        of = np.empty(people.table.n, np.int64)
+        of = np.empty(people.n, np.int64)
         of[raw.people] = raw.of
         one = np.ones(len(of), np.int64)
         inverse = expected_inverse(sizes, found.fraction)[of]
@@ -146,7 +146,7 @@ class Reidentification(Attack):
             groups[part.people], records[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
             mean = np.add.reduceat(found.journalist[found.of[part.order]], part.bounds[:-1]) / np.diff(part.bounds)
             journalist[part.people] = mean[part.of]
-        records //= max(1, case.release.rows // case.release.records)
+        records //= case.release.rows_per_record
         title = "this release"
         out.append(self._scenario("release", title, people.rows, groups, records, journalist, found.uniqueness))
         notes += _estimated("population uniques of the raw table", estimate, found.fraction)
@@ -183,14 +183,14 @@ class Reidentification(Attack):
             "population_unique": found.share,
         }
 
-    def _before(self, records: int, found: Published) -> dict[str, float]:
+    def _before(self, records: int, found: FoundClasses) -> dict[str, float]:
         """A name drawn at random for every record."""
         chance, among = np.array([1 / records]), np.array([1 / found.uniqueness.population])
         return self._summary(chance, among, Uniqueness(found.uniqueness.population, {"before": 0.0}, "before"))
 
-    def _notes(self, found: Published) -> list[str]:
-        if found.register is not None:
-            short = int((found.register.matches < found.sizes).sum())
+    def _notes(self, found: FoundClasses) -> list[str]:
+        if found.census is not None:
+            short = int((found.census.matches < found.sizes).sum())
             return [f"{short:,} published classes hold more records than the population has people"] if short else []
         if self.fraction is None:
             return [
@@ -201,7 +201,7 @@ class Reidentification(Attack):
 
 
 @dataclass(frozen=True)
-class Published:
+class FoundClasses:
     """The classes of a release: of every row its class, of every class its records and the journalist's risk."""
 
     of: NDArray[np.int64]
@@ -209,7 +209,7 @@ class Published:
     fraction: float
     journalist: NDArray[np.float64]
     uniqueness: Uniqueness
-    register: Register | None = None
+    census: Census | None = None
 
 
 def _estimated(what: str, found: Uniqueness, fraction: float) -> list[str]:
@@ -223,9 +223,9 @@ def _estimated(what: str, found: Uniqueness, fraction: float) -> list[str]:
     ]
 
 
-def _basis(found: Published) -> dict[str, Any]:
+def _basis(found: FoundClasses) -> dict[str, Any]:
     """Where the journalist's figures are from."""
     estimate = found.uniqueness
-    where = "the population given" if found.register is not None else "an estimate"
+    where = "the population given" if found.census is not None else "an estimate"
     out: dict[str, Any] = {"fraction": found.fraction, "population": estimate.population, "journalist_from": where}
     return out | {"estimator": estimate.chosen, "population_uniques": dict(estimate.ways)}

@@ -18,13 +18,14 @@ from noren.audit.cover import Finder, exact_nodes, numbered_sets
 from noren.audit.people import People
 from noren.cells import TermCells
 from noren.errors import NorenError
-from noren.methods.base import CodedTable, ColumnFacts, NodeColumn
 from noren.methods.mondrian import Mondrian
 from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity
 from noren.models.base import Model
 from noren.policy.policy import Policy
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.table import Recode, Records
 
 if TYPE_CHECKING:
     from noren.audit.linking import Linking
@@ -47,7 +48,7 @@ def rivals(attack: Linking, case: Case, people: People, names: Sequence[str]) ->
     assert case.policy is not None
     k = attack.k or policy_k(case.policy)
     l = attack.l or policy_l(case.policy)  # noqa: E741
-    table = people.table
+    table = people.records
     facts: dict[str, Any] = {"k": k, "l": l, "diversity": attack.diversity}
     if not table.quasi:
         return Rivals([], facts, ["without quasi-identifiers a k-anonymous table is the raw one"])
@@ -73,8 +74,8 @@ def rivals(attack: Linking, case: Case, people: People, names: Sequence[str]) ->
 
 def policy_k(policy: Policy) -> int:
     """The k that the policy asks for, at least 2."""
-    asked = [model.k for model in policy.require if isinstance(model, KAnonymity)]
-    return max([2, int(getattr(policy.method, "k", 0)), *asked])
+    asked = [model.least_class_size for model in policy.require]
+    return max([2, *(int(getattr(method, "k", 0)) for method in policy.methods), *asked])
 
 
 def policy_l(policy: Policy) -> int:
@@ -82,7 +83,7 @@ def policy_l(policy: Policy) -> int:
     return max([2, *(int(model.parameters().get("l", 0)) for model in policy.require)])
 
 
-def one_value(table: CodedTable, names: Sequence[str]) -> NDArray[np.int64]:
+def one_value(table: Records, names: Sequence[str]) -> NDArray[np.int64]:
     """Every person's terms as one value: equal numbers for equal sets."""
     records, codes, shift = [], [], 0
     for name in names:
@@ -109,28 +110,24 @@ def fewer_values(whole: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     return np.where(rank < apart, rank, apart + (rank - apart) % (most - apart))[whole]
 
 
-def _finder(table: CodedTable, require: Sequence[Model], secret: str, whole: NDArray[np.int64] | None) -> Finder:
+def _finder(table: Records, require: Sequence[Model], secret: str, whole: NDArray[np.int64] | None) -> Finder:
     """The quasi-identifiers as Mondrian would publish them."""
     columns = {name: table.columns[name] for name in table.quasi}
     codes = {name: table.codes[name] for name in table.quasi}
     if whole is not None:
         domain = Domain(tuple(map(str, range(int(whole.max()) + 1))))
-        columns[secret] = ColumnFacts(secret, Role.SENSITIVE, domain, np.bincount(whole))
+        columns[secret] = Column(role=Role.SENSITIVE).met(secret, domain)
         codes[secret] = whole
-    recoding = Mondrian().recode(CodedTable(table.n, columns, codes), require, _repeatable)
+    recoded = Mondrian().recode(Records(table.n, columns, codes), require, repeatable).recoded
     nodes, data = [], []
     for name in table.quasi:
-        change = recoding.columns.get(name)
-        if isinstance(change, NodeColumn):
-            nodes.append(change.nodes)
-            data.append(change.data)
-        else:
-            nodes.append(exact_nodes(len(table.columns[name].domain)))
-            data.append(table.codes[name])
+        change = recoded.get(name)
+        nodes.append(change.nodes if isinstance(change, Recode) else exact_nodes(table.columns[name].d))
+        data.append(table.codes[name] if change is None else change.data)
     return Finder(nodes, data, table.n)
 
 
-def _repeatable(n: int) -> NDArray[np.int64]:
+def repeatable(n: int) -> NDArray[np.int64]:
     """An order that is the same in every audit. These tables are never published, so nobody can profit from it."""
     return np.random.default_rng(0).permutation(n)
 

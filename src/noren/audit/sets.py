@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import SetCells
-from noren.designs.any import Design, draw_columns
-from noren.designs.decoys import DecoyDesign
-from noren.release.answers import answer
-from noren.release.release import Release
+from noren.cells import Cells, Design, Statement
+from noren.designs import draw_columns
+from noren.release.published import Published
 from noren.secret import Keystream, Secret
 
 if TYPE_CHECKING:
@@ -30,45 +29,59 @@ CERTAIN = 0.999
 
 @dataclass(frozen=True)
 class Sets:
-    """The sets of one decoy column: rows of codes in ascending order."""
+    """The sets of one decoy column, row by row."""
 
-    name: str
-    design: Design
-    labels: tuple[str, ...]
-    codes: NDArray
+    statement: Statement
+    cells: Cells
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.cells)
+
+    @property
+    def name(self) -> str:
+        return self.statement.name
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.statement.domain.values
+
+    @property
+    def design(self) -> Design:
+        design = self.statement.design
+        assert design is not None
+        return design
+
+    @cached_property
+    def codes(self) -> NDArray:
+        """(rows, eta): the members in ascending order."""
+        codes: NDArray = self.statement.checked(self.cells).codes(self.design.eta)
+        return codes
 
     def take(self, rows: NDArray) -> Sets:
-        return Sets(self.name, self.design, self.labels, self.codes[rows])
+        return Sets(self.statement, self.cells.take(rows))
+
+    def replaced(self, rows: NDArray, others: Sets, places: NDArray) -> Sets:
+        """The same with the sets that stand at `places` of others in these rows."""
+        order = np.arange(len(self))
+        order[rows] = len(self) + places
+        return Sets(self.statement, type(self.cells).concat([self.cells, others.cells]).take(order))
 
     def likelihood(self, rows: slice | NDArray) -> NDArray[np.float64]:
-        """(rows, values): P(set | value) up to a factor of each row."""
-        return likelihood(self.design, self.codes[rows])
+        """(rows, values): P(set | value) up to a factor of each row, the largest being 1."""
+        found = self.statement.likelihood(self.cells.take(rows))
+        assert found is not None
+        out = found.dense(self.statement.d)
+        return np.asarray(out / np.maximum(out.max(axis=1, keepdims=True), 1e-300))
 
 
-def likelihood(design: Design, codes: NDArray) -> NDArray[np.float64]:
-    """P(set | value) for every value of the domain, up to a factor of each row."""
-    places = codes.astype(np.int64)
-    if isinstance(design, DecoyDesign):
-        out = np.full((len(codes), design.d), 1 / design.rho)
-        np.put_along_axis(out, places, 1.0, axis=1)
-        return out
-    out = np.zeros((len(codes), design.d))
-    np.put_along_axis(out, places, design.set_weights(codes), axis=1)
-    return out
+def drawn_statements(release: Published) -> list[Statement]:
+    """The columns of sets, where a row is one person's."""
+    return [one for one in release.statements if one.design is not None and one.rows_per_record == 1]
 
 
-def published_sets(release: Release) -> dict[str, Sets]:
+def published_sets(release: Published) -> dict[str, Sets]:
     """The sets of every decoy column of a release that has one row per person."""
-    out = {}
-    for entry in release.manifest.columns:
-        if entry.form == "set" and entry.design is not None:
-            cells = release.cells([entry.name])[entry.name]
-            assert isinstance(cells, SetCells)
-            out[entry.name] = Sets(entry.name, entry.design, entry.values or (), cells.codes(entry.design.eta))
-    return out
+    return {one.name: Sets(one, release.cells([one.name])[one.name]) for one in drawn_statements(release)}
 
 
 def drawn_anew(sets: Mapping[str, Sets], truth: Mapping[str, NDArray], salt: str = "") -> dict[str, Sets]:
@@ -80,14 +93,19 @@ def drawn_anew(sets: Mapping[str, Sets], truth: Mapping[str, NDArray], salt: str
     out = {}
     for name, one in sets.items():
         cells = draw_columns({name: one.design}, {name: truth[name].astype(np.int64)}, stream)[name]
-        out[name] = Sets(name, one.design, one.labels, cells.codes(one.design.eta))
+        out[name] = Sets(one.statement, cells)
     return out
 
 
-def estimated(release: Release, names: Sequence[str]) -> NDArray[np.float64]:
+def estimated(release: Published, names: Sequence[str]) -> NDArray[np.float64]:
     """The distribution over some columns together as any recipient estimates it, one dimension per column."""
-    counts = np.maximum(answer(release, names, {}, None, 0.95, False, None).counts, 0.0)
-    return np.asarray(counts / max(float(counts.sum()), 1e-300))
+    from noren.analysis.axes import Axis
+    from noren.analysis.tabulate import tabulate
+
+    cells = release.cells(names)
+    counts = tabulate([Axis(name, release.column(name), cells[name]) for name in names]).counts
+    counts = np.maximum(counts, 0.0)
+    return np.asarray(counts / counts.sum() if counts.sum() > 0 else np.full(counts.shape, 1 / counts.size))
 
 
 def tabulated(codes: Sequence[NDArray], shape: Sequence[int]) -> NDArray[np.float64]:
@@ -98,7 +116,7 @@ def tabulated(codes: Sequence[NDArray], shape: Sequence[int]) -> NDArray[np.floa
 
 
 @dataclass(frozen=True)
-class Beliefs:
+class Believed:
     """What is believed about each record, one entry each."""
 
     top: NDArray[np.int64]
@@ -146,11 +164,11 @@ class Beliefs:
         return out
 
 
-Rows = Callable[[slice], NDArray[np.float64]]
+ByRow = Callable[[slice], NDArray[np.float64]]
 """Beliefs or likelihoods of a run of records: (rows, values)."""
 
 
-def believe(records: int, d: int, prior: Rows, evidence: Rows, truth: NDArray | None = None) -> Beliefs:
+def believe(records: int, d: int, prior: ByRow, evidence: ByRow, truth: NDArray | None = None) -> Believed:
     """Bayes' rule for every record: prior times likelihood, over the values of one column.
 
     A set that is impossible under the prior leaves the adversary with its likelihood alone: the prior was wrong.
@@ -181,7 +199,7 @@ def believe(records: int, d: int, prior: Rows, evidence: Rows, truth: NDArray | 
             for name, these in (("right", best), ("right_before", guess)):
                 hit = np.take_along_axis(these, mine, axis=1)[:, 0]
                 out[name][rows] = hit / np.maximum(1, these.sum(axis=1))
-    return Beliefs(top, left=left, **out)
+    return Believed(top, left=left, **out)
 
 
 def _best(of: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -197,6 +215,6 @@ def portions(records: int, d: int) -> Iterator[slice]:
         yield slice(start, min(records, start + step))
 
 
-def constant(prior: NDArray[np.float64]) -> Rows:
+def constant(prior: NDArray[np.float64]) -> ByRow:
     """The same beliefs about everybody."""
     return lambda rows: np.broadcast_to(prior, (rows.stop - rows.start, len(prior))).copy()

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from noren.audit.base import Case
 from noren.audit.class_attack import CERTAIN, TIE, ClassAttack, Columns, belief_in, best_guess
-from noren.audit.told import Secret, attackable
+from noren.audit.told import Target, attackable
+from noren.cells import Statement
 from noren.models.classes import Histograms
-from noren.release.manifest import ColumnEntry
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain
 
@@ -85,44 +84,48 @@ class Similarity(ClassAttack):
     def applies(cls, release: Release) -> str | None:
         if (reason := super().applies(release)) is not None:
             return reason
-        if not any(has_meaning(entry) for entry in attackable(release)):
+        if not any(has_meaning(one) for one in attackable(release)):
             return f"the values of {attackable(release)[0].name!r} {NO_MEANING}"
         return None
 
-    def suits(self, release: Release, entry: ColumnEntry, case: Case) -> str | None:
-        meanings = self._meanings(entry)
+    def suits(self, statement: Statement) -> str | None:
+        meanings = self._meanings(statement)
         if meanings is None:
             return f"its values {NO_MEANING}"
         if self.level >= len(meanings.titles):
             return f"level {self.level} is asked for, it has levels 0 to {len(meanings.titles) - 1}"
         return None
 
-    def prepares(self, release: Release, entry: ColumnEntry, case: Case, secret: Secret) -> None:
-        secret.memory[MEMORY] = self._meanings(entry)
+    def _meaning(self, target: Target) -> Meanings:
+        """What may be guessed about a column that `suits`."""
+        if MEMORY not in target.memory:
+            target.memory[MEMORY] = self._meanings(target.statement)
+        found: Meanings = target.memory[MEMORY]
+        return found
 
-    def _meanings(self, entry: ColumnEntry) -> Meanings | None:
+    def _meanings(self, statement: Statement) -> Meanings | None:
         """The levels of the column's published hierarchy, else intervals where its values are ordered."""
-        tree = entry.meaning.hierarchy
+        tree = statement.column.tree
         if tree is not None and self.by != "interval":
             levels = [tree.groups(height) for height in range(tree.height)]
             if len(levels) > 1:
                 titles = ("value", *(f"level {height}" for height in range(1, len(levels))))
                 return Meanings(titles, tuple(groups for _, groups in levels), tuple(names for names, _ in levels))
-        if self.by == "hierarchy" or not entry.domain.is_ordered:
+        if self.by == "hierarchy" or not statement.domain.is_ordered:
             return None
         titles = ("value", *(f"within {width:.3g} of the range" for width in self.widths))
-        return Meanings(titles, places=places(entry.domain), widths=(0.0, *self.widths))
+        return Meanings(titles, places=places(statement.domain), widths=(0.0, *self.widths))
 
     # ------------------------------------------------------------------ figures
 
-    def concludes(self, told: Histograms, secret: Secret) -> Columns:
-        meanings: Meanings = secret.memory[MEMORY]
+    def concludes(self, told: Histograms, target: Target) -> Columns:
+        meanings = self._meaning(target)
         found: Columns = {}
         beliefs, prior = [], []
         for level in range(len(meanings.titles)):
             best = self._best(told, meanings, level)
             beliefs.append(best["belief"])
-            prior.append(float(self._best(secret.before(), meanings, level)["belief"][0]))
+            prior.append(float(self._best(target.before(), meanings, level)["belief"][0]))
             if level == self.level:
                 found = {"belief": best["belief"], "meaning": best["value"], "ties": best["ties"]}
         found["gain"] = found["belief"] - prior[self.level]
@@ -135,8 +138,8 @@ class Similarity(ClassAttack):
             return best_interval(told, meanings.places, meanings.widths[level])
         return best_guess(told.merged(meanings.groups[level]))
 
-    def compares(self, told: Histograms, found: Columns, secret: Secret, of: NDArray, truth: NDArray) -> Columns:
-        meanings: Meanings = secret.memory[MEMORY]
+    def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
+        meanings = self._meaning(target)
         if meanings.places is not None:
             reach = meanings.places[truth] - meanings.places[found["meaning"][of]]
             return {"right": ((reach >= -1e-9) & (reach <= meanings.widths[self.level] + 1e-9)).astype(float)}
@@ -145,8 +148,8 @@ class Similarity(ClassAttack):
         best = inside >= found["belief"][of] - TIE
         return {"truth_belief": inside, "right": np.where(best, 1 / found["ties"][of], 0.0)}
 
-    def sums(self, lines: Columns, secret: Secret) -> dict[str, float]:
-        meanings: Meanings = secret.memory[MEMORY]
+    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
+        meanings = self._meaning(target)
         belief = lines["belief"]
         out = {
             "certain": float((belief >= CERTAIN).mean()),
@@ -163,26 +166,26 @@ class Similarity(ClassAttack):
             out |= {f"certain_{level}": float((found >= CERTAIN).mean()), f"mean_belief_{level}": float(found.mean())}
         return out | ({"right": float(lines["right"].mean())} if "right" in lines else {})
 
-    def labels(self, secret: Secret) -> dict[str, Sequence[str]]:
-        meanings: Meanings = secret.memory[MEMORY]
-        return {"meaning": secret.labels if meanings.places is not None else meanings.labels[self.level]}
+    def labels(self, target: Target) -> dict[str, Sequence[str]]:
+        meanings = self._meaning(target)
+        return {"meaning": target.labels if meanings.places is not None else meanings.labels[self.level]}
 
-    def facts(self, secret: Secret) -> dict[str, Any]:
-        meanings: Meanings = secret.memory[MEMORY]
+    def facts(self, target: Target) -> dict[str, Any]:
+        meanings = self._meaning(target)
         return {"level": self.level, "levels": list(meanings.titles)}
 
-    def notes(self, secret: Secret, rows: Columns) -> list[str]:
-        meanings: Meanings = secret.memory[MEMORY]
+    def notes(self, target: Target, rows: Columns) -> list[str]:
+        meanings = self._meaning(target)
         out = [f"levels: {', '.join(f'{i} {title}' for i, title in enumerate(meanings.titles))}"]
         if meanings.places is not None:
             out.append("a meaning is an interval and is named by the value it begins with")
         return out
 
 
-def has_meaning(entry: ColumnEntry) -> bool:
+def has_meaning(statement: Statement) -> bool:
     """Whether values of a column may be near each other."""
-    tree = entry.meaning.hierarchy
-    return entry.domain.is_ordered or (tree is not None and tree.height > 1)
+    tree = statement.column.tree
+    return statement.domain.is_ordered or (tree is not None and tree.height > 1)
 
 
 def places(domain: Domain) -> NDArray[np.float64]:

@@ -1,98 +1,98 @@
 """What the published rows that could be a person's tell about one secret column.
 
-Every published cell is a belief over the column's base values: an exact value is certain, a general value is one of
-those under it, a group holds what its table lists, and a decoy set has the posterior of its published design (Bayes).
-What rows tell together is the mean of their beliefs: each is the person's as likely as the others.
+Every published cell is a belief over the column's base values: the prior times the likelihood that the column's
+statement gives it (Bayes). What rows tell together is the mean of their beliefs: each is the person's as likely as
+the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.cover import Candidates, Finder, exact_nodes, sorted_groups
+from noren.audit.cover import Finder, Matches, exact_nodes, sorted_groups
 from noren.audit.people import People
-from noren.cells import GroupCells, GroupTable, NodeCells, SetCells, ValueCells
-from noren.designs.any import Design
-from noren.designs.decoys import DecoyDesign
+from noren.audit.sets import estimated
+from noren.cells import Cells, CodeCells, ExactStatement, Likelihood, Statement
 from noren.errors import DataError, QueryError
-from noren.models.base import FORM_WORDS, Form
-from noren.models.classes import Histograms, key_columns, ranges, summed
-from noren.release.manifest import ColumnEntry
+from noren.models.classes import Histograms, key_columns, summed
+from noren.ragged import chosen, offsets_of, owners
+from noren.release.published import Published
 from noren.release.release import Release
-from noren.schema.nodes import Nodes
-from noren.schema.roles import Role
+from noren.table.records import QUASI
 
-SEARCHED = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
-SECRET = (Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER)
-ATTACKED: tuple[Form, ...] = ("value", "node", "group", "set")
-"""Forms of a secret whose cells are beliefs over base values."""
 ENTRIES_AT_ONCE = 1 << 22
-
-Beliefs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-"""Some cells: the entries of cell i are offsets[i] <= e < offsets[i + 1], each a value and what is believed in it."""
 
 
 @dataclass(frozen=True)
-class Secret:
-    """One column, as its rows tell of it."""
+class Target:
+    """One secret column, as its rows tell of it."""
 
-    name: str
-    labels: tuple[str, ...]
+    statement: Statement
+    cells: Cells
+    """The different cells."""
+    kind: NDArray[np.int64]
+    """The cell of every row, as a number."""
     prior: NDArray[np.float64]
     """What is believed about anybody before: how the whole table is distributed."""
     basis: str
-    kind: NDArray[np.int64]
-    """The cell of every row, as a number; rows with equal cells have equal numbers."""
-    beliefs: Callable[[NDArray[np.int64]], Beliefs]
-    own: Candidates
+    weights: NDArray[np.float64] | None
+    """In which proportions the values are expected that a cell leaves open; None for equal ones."""
+    own: Matches
     """Every row with the rows that look like it: the classes, the groups, or for a set the row alone."""
-    table: GroupTable | None = None
-    width: int = 1
-    """Most entries that one cell may have."""
     memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What an attack computed once for all classes."""
 
     @property
+    def name(self) -> str:
+        return self.statement.name
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.statement.domain.values
+
+    @property
     def d(self) -> int:
-        return len(self.labels)
+        return self.statement.d
+
+    @cached_property
+    def width(self) -> int:
+        """Most entries that one cell may have."""
+        found = likelihood(self.statement, self.cells)
+        return self.d if found.floor > 0 else int(found.lengths.max(initial=1))
 
     def counted(self, order: NDArray, bounds: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """The different cells in every set of rows: set, cell, and how many rows of the set have it."""
-        owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-        kinds = np.int64(self.kind.max(initial=0)) + 1
-        key, count = np.unique(owner * kinds + self.kind[order], return_counts=True)
+        kinds = np.int64(len(self.cells))
+        key, count = np.unique(owners(bounds) * kinds + self.kind[order], return_counts=True)
         return key // kinds, key % kinds, count
 
     def entries(self, order: NDArray, bounds: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Set, value, belief and number of rows for every different cell in every set of rows."""
         owner, kind, count = self.counted(order, bounds)
         distinct, place = np.unique(kind, return_inverse=True)
-        offsets, value, mass = self.beliefs(distinct)
-        widths = np.diff(offsets)[place]
-        taken = ranges(offsets[place], offsets[place + 1])
-        return np.repeat(owner, widths), value[taken], mass[taken], np.repeat(count, widths)
+        found = beliefs(self.statement, self.cells.take(distinct), self.weights)
+        widths, taken = np.diff(found.bounds)[place], chosen(found.bounds, place)[1]
+        return np.repeat(owner, widths), found.value[taken], found.weight[taken], np.repeat(count, widths)
 
-    def told(self, part: Candidates) -> Histograms:
+    def told(self, part: Matches) -> Histograms:
         """What every set of rows tells: a distribution over base values, as masses that add up to its rows."""
         owner, value, mass, count = self.entries(part.order, part.bounds)
         return summed(np.diff(part.bounds), owner, value, mass * count, self.d)
 
     def pool(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """The same as `entries` for the row's own classes, with the cells of a group as its table lists them."""
-        if self.table is None:
+        held = self.statement.table
+        if held is None:
             return self.entries(self.own.order, self.own.bounds)
-        rank = np.full(self.table.groups, -1, np.int64)
-        first = self.kind[self.own.order[self.own.bounds[:-1]]]
-        rank[first] = np.arange(len(first))
-        known = rank[self.table.group] >= 0
-        group, value = rank[self.table.group[known]], self.table.value[known]
-        order = np.argsort(group, kind="stable")
-        return group[order], value[order], np.ones(len(order)), self.table.count[known][order]
+        groups = self.statement.key(self.cells)[self.kind[self.own.order[self.own.bounds[:-1]]]]
+        rows, bounds = held.rows(groups)
+        return owners(bounds), held.value[rows], np.ones(len(rows)), held.count[rows]
 
     def before(self) -> Histograms:
         """The prior as what a single class would tell."""
@@ -101,8 +101,8 @@ class Secret:
         return Histograms(np.ones(1, np.int64), np.array([0, len(value)]), value, mass)
 
 
-def portions(part: Candidates, width: int) -> Iterator[Candidates]:
-    """Candidates a few sets at a time, so that what their cells tell fits the memory."""
+def portions(part: Matches, width: int) -> Iterator[Matches]:
+    """Matches a few sets at a time, so that what their cells tell fits the memory."""
     reach = part.bounds * width
     sets = len(part.bounds) - 1
     if int(reach[-1]) <= ENTRIES_AT_ONCE:
@@ -116,244 +116,182 @@ def portions(part: Candidates, width: int) -> Iterator[Candidates]:
         begin, end = np.searchsorted(of, [low, high])
         rows = slice(part.bounds[low], part.bounds[high])
         bounds = part.bounds[low : high + 1] - part.bounds[low]
-        yield Candidates(people[begin:end], of[begin:end] - low, part.groups[low:high], part.order[rows], bounds)
+        yield Matches(people[begin:end], of[begin:end] - low, part.groups[low:high], part.order[rows], bounds)
         low = high
-
-
-# ---------------------------------------------------------------------- classes of rows
-
-
-def alike(keys: NDArray[np.int64]) -> Candidates:
-    """Rows with equal keys (rows, columns) as classes."""
-    _, order, bounds = sorted_groups(keys)
-    of = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    return Candidates(order, of, np.ones(len(bounds) - 1, np.int64), order, bounds)
-
-
-def each_alone(kind: NDArray[np.int64]) -> Candidates:
-    """Rows that are known to be the person's: one row stands for all with the same cell."""
-    distinct, first, of = np.unique(kind, return_index=True, return_inverse=True)
-    sets = len(distinct)
-    return Candidates(np.arange(len(kind)), of.reshape(-1), np.ones(sets, np.int64), first, np.arange(sets + 1))
-
-
-def key_names(release: Release, apart_from: str = "") -> tuple[list[str], list[str]]:
-    """Quasi-identifiers that an adversary can match, and those that are published in no such form."""
-    found = [entry for entry in release.manifest.columns if entry.role in SEARCHED and entry.name != apart_from]
-    names = [entry.name for entry in found if entry.form in ("value", "node", "open")]
-    return names, [entry.name for entry in found if entry.name not in names]
-
-
-def published_classes(release: Release, names: list[str]) -> Candidates:
-    """Rows that agree in all these columns, as published."""
-    import polars as pl
-
-    if not names:
-        return alike(np.empty((release.rows, 0), np.int64))
-    entries = [release.manifest.column(name).published for name in names]
-    keys = [
-        key.rank("dense").fill_null(0).to_numpy().astype(np.int64) if isinstance(key, pl.Series) else key
-        for key in key_columns(entries, release.cells(names))
-    ]
-    return alike(np.stack(keys, axis=1))
-
-
-def exact_keys(people: People, apart_from: str = "") -> NDArray[np.int64]:
-    """Every person's quasi-identifiers as they stand in the original."""
-    names = [name for name in people.table.quasi if name != apart_from]
-    if not names:
-        return np.empty((people.table.n, 0), np.int64)
-    return np.stack([people.exact[name] for name in names], axis=1).astype(np.int64)
-
-
-def in_release(release: Release, people: People, names: list[str]) -> Iterator[Candidates]:
-    """Every person with the published rows that cover the person's quasi-identifiers."""
-    table = people.table
-    strange = [name for name in names if name not in table.quasi]
-    if strange:
-        raise DataError(
-            f"the policy does not make {strange[0]!r} a quasi-identifier, as the release does.",
-            hint="Give the policy that the release was made with.",
-        )
-    codes = {}
-    for name in names:
-        entry = release.manifest.column(name)
-        if entry.values is None:
-            raise QueryError(f"column {name!r} has too many values to find people by.", hint="Give it bins.")
-        index = entry.domain.index
-        place = np.array([index.get(value, -1) for value in table.columns[name].domain.values], np.int64)
-        codes[name] = place[table.codes[name]]
-    finder, asked = finder_for(release, names, codes)
-    yield from finder.candidates(asked, table.n)
-
-
-def finder_for(release: Release, names: list[str], codes: Mapping[str, NDArray]) -> tuple[Finder, list[NDArray]]:
-    """The release to search in, and what is searched: codes of its domains by column, -1 for what it lacks."""
-    nodes, data = [], []
-    cells = release.cells(names) if names else {}
-    for name in names:
-        entry, part = release.manifest.column(name), cells[name]
-        assert isinstance(part, NodeCells | ValueCells)
-        nodes.append(entry.catalogue if entry.form == "node" else exact_nodes(entry.d))
-        data.append(part.data)
-    return Finder(nodes, data, release.rows), [codes[name] for name in names]
-
-
-# ---------------------------------------------------------------------- secrets
-
-
-def secret_entries(release: Release) -> list[ColumnEntry]:
-    """The columns that hold secrets."""
-    return [entry for entry in release.manifest.columns if entry.role in SECRET]
-
-
-def attackable(release: Release) -> list[ColumnEntry]:
-    """Those whose cells are beliefs over listed values."""
-    return [entry for entry in secret_entries(release) if entry.form in ATTACKED]
-
-
-def why_no_secret(release: Release) -> str | None:
-    """Why there is no column whose secrets could be attacked, or None."""
-    if release.manifest.layout == "records":
-        return "the release has one shuffled row per possible value, so that no row is a person's"
-    if attackable(release):
-        return None
-    held = secret_entries(release)
-    if not held:
-        return "the release has no sensitive column"
-    return f"column {held[0].name!r} is {FORM_WORDS[held[0].form]} without a list of its values"
-
-
-def true_secret(entry: ColumnEntry, people: People) -> Secret:
-    """A secret as the raw table tells it, with the overall distribution of the original."""
-    truth = truths(entry, people)
-    prior = np.bincount(truth[truth >= 0], minlength=entry.d) / max(1, int((truth >= 0).sum()))
-    own = alike(exact_keys(people, entry.name))
-    return Secret(entry.name, entry.values or (), prior, "the original", truth, certain, own)
-
-
-def truths(entry: ColumnEntry, people: People) -> NDArray[np.int64]:
-    """Every person's true value as a code of the published domain."""
-    if entry.name not in people.table.codes:
-        raise DataError(
-            f"the policy does not protect column {entry.name!r}, as the release does.",
-            hint="Give the policy that the release was made with.",
-        )
-    values = people.table.columns[entry.name].domain.values
-    index = entry.domain.index
-    place = np.array([index.get(value, -1) for value in values], np.int64)
-    out = place[people.table.codes[entry.name]]
-    if (out < 0).any():
-        raise DataError(
-            f"{int((out < 0).sum())} records of the original have a value of {entry.name!r} that the release lacks.",
-            hint="Give the table and the policy that the release was made from.",
-        )
-    return np.asarray(out, np.int64)
-
-
-def published_secret(release: Release, entry: ColumnEntry, prior: NDArray[np.float64] | None) -> Secret:
-    """A secret as the release tells it. Without a prior the release's own distribution, or an estimate of it."""
-    cells = release.cells([entry.name])[entry.name]
-    labels, basis = entry.values or (), "the original" if prior is not None else "the release"
-    if isinstance(cells, SetCells):
-        assert entry.design is not None
-        if prior is None:
-            prior, basis = estimated(release, entry), "an estimate from the release"
-        kind, sets = numbered(cells, entry.design.eta)
-        beliefs = posteriors(sets, entry.design, prior)
-        wide = entry.d if entry.design.p < 1 else entry.design.eta
-        return Secret(entry.name, labels, prior, basis, kind, beliefs, each_alone(kind), width=wide)
-    assert isinstance(cells, ValueCells | NodeCells | GroupCells)
-    kind = cells.data.astype(np.int64)
-    if isinstance(cells, GroupCells):
-        table = release.tables[entry.name]
-        prior = table.totals / max(1, int(table.totals.sum())) if prior is None else prior
-        return Secret(entry.name, labels, prior, basis, kind, grouped(table), alike(kind[:, None]), table)
-    own = published_classes(release, key_names(release, entry.name)[0])
-    if isinstance(cells, ValueCells):
-        prior = np.bincount(kind, minlength=entry.d) / max(1, len(kind)) if prior is None else prior
-        return Secret(entry.name, labels, prior, basis, kind, certain, own)
-    beliefs = below(entry.catalogue, prior)
-    if prior is None:
-        whole = Secret(entry.name, labels, np.zeros(entry.d), basis, kind, beliefs, own)
-        _, value, mass, count = whole.entries(np.arange(len(kind)), np.array([0, len(kind)]))
-        prior = np.bincount(value, mass * count, minlength=entry.d) / max(1, len(kind))
-    return Secret(entry.name, labels, prior, basis, kind, beliefs, own, width=int(entry.catalogue.sizes.max()))
-
-
-def estimated(release: Release, entry: ColumnEntry) -> NDArray[np.float64]:
-    """The overall distribution as a recipient estimates it from sets."""
-    frame = release.estimate(entry.name).frame
-    found = dict(zip(frame[frame.columns[0]].to_list(), frame["count"].to_list(), strict=True))
-    counts = np.maximum(0.0, np.array([found.get(label, 0.0) for label in entry.values or ()]))
-    return counts / counts.sum() if counts.sum() > 0 else np.full(entry.d, 1 / max(1, entry.d))
 
 
 # ---------------------------------------------------------------------- what cells tell
 
 
-def certain(kinds: NDArray[np.int64]) -> Beliefs:
-    """Exact values."""
-    return np.arange(len(kinds) + 1), kinds, np.ones(len(kinds))
+def likelihood(statement: Statement, cells: Cells) -> Likelihood:
+    """P(cell | value) of cells that speak of listed values."""
+    found = statement.likelihood(cells)
+    assert found is not None
+    return found
 
 
-def below(nodes: Nodes, prior: NDArray[np.float64] | None) -> Callable[[NDArray[np.int64]], Beliefs]:
-    """General values: one of those under the node, in the proportions of the prior, or in equal ones."""
-    flat, offsets = nodes.flat_members()
+def beliefs(statement: Statement, cells: Cells, prior: NDArray[np.float64] | None) -> Likelihood:
+    """Bayes' rule: a distribution for every cell, as sparse rows without values that have no chance.
 
-    def beliefs(kinds: NDArray[np.int64]) -> Beliefs:
-        starts = np.concatenate(([0], np.cumsum(offsets[kinds + 1] - offsets[kinds])))
-        value = flat[ranges(offsets[kinds], offsets[kinds + 1])]
-        return _normal(starts, value, np.ones(len(value)) if prior is None else prior[value])
-
-    return beliefs
-
-
-def grouped(table: GroupTable) -> Callable[[NDArray[np.int64]], Beliefs]:
-    """Groups: their values, as often as the table lists them."""
-
-    def beliefs(kinds: NDArray[np.int64]) -> Beliefs:
-        first, last = table.bounds[kinds], table.bounds[kinds + 1]
-        taken = ranges(first, last)
-        starts = np.concatenate(([0], np.cumsum(last - first)))
-        return _normal(starts, table.value[taken], table.count[taken].astype(np.float64))
-
-    return beliefs
-
-
-def posteriors(sets: NDArray, design: Design, prior: NDArray[np.float64]) -> Callable[[NDArray[np.int64]], Beliefs]:
-    """Decoy sets: the posterior by the published design. sets: rows of member codes."""
-
-    def beliefs(kinds: NDArray[np.int64]) -> Beliefs:
-        members = sets[kinds].astype(np.int64)
-        if isinstance(design, DecoyDesign) and design.p < 1:
-            weight = np.tile(prior / design.rho, (len(kinds), 1))
-            np.put_along_axis(weight, members, prior[members], axis=1)
-            value = np.tile(np.arange(design.d), len(kinds))
-            return _normal(np.arange(len(kinds) + 1) * design.d, value, weight.reshape(-1))
-        weight = prior[members]
-        if not isinstance(design, DecoyDesign):
-            weight = weight * design.set_weights(members)
-        return _normal(np.arange(len(kinds) + 1) * design.eta, members.reshape(-1), weight.reshape(-1))
-
-    return beliefs
-
-
-def numbered(cells: SetCells, eta: int) -> tuple[NDArray[np.int64], NDArray]:
-    """The number of every row's set, and the members of the different sets."""
-    if cells.is_mask:
-        distinct, kind = np.unique(cells.data, return_inverse=True)
-    else:
-        distinct, kind = np.unique(cells.data, axis=0, return_inverse=True)
-    return kind.reshape(-1).astype(np.int64), SetCells(cells.d, distinct).codes(eta)
-
-
-def _normal(starts: NDArray, value: NDArray, weight: NDArray) -> Beliefs:
-    """Weights of every cell as a distribution, without values that have none; all equal where none has any."""
-    total = np.add.reduceat(weight, starts[:-1]) if len(starts) > 1 else np.zeros(0)
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    Without a prior all values are alike. A cell that is impossible under the prior leaves its values equally likely.
+    """
+    rows = likelihood(statement, cells).listed(statement.d)
+    weight = rows.weight if prior is None else rows.weight * prior[rows.value]
+    owner = rows.owner
+    total = np.bincount(owner, weight, minlength=len(rows))
     weight = np.where(total[owner] > 0, weight, 1.0)
-    total = np.where(total > 0, total, np.diff(starts))
+    total = np.where(total > 0, total, rows.lengths)
     stays = weight > 0
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(owner[stays], minlength=len(starts) - 1)))).astype(np.int64)
-    return offsets, value[stays], (weight / total[owner])[stays]
+    return Likelihood(offsets_of(stays)[rows.bounds], rows.value[stays], (weight / total[owner])[stays])
+
+
+# ---------------------------------------------------------------------- classes of rows
+
+
+def alike(keys: NDArray[np.int64]) -> Matches:
+    """Rows with equal keys (rows, columns) as classes."""
+    _, order, bounds = sorted_groups(keys)
+    return Matches(order, owners(bounds), np.ones(len(bounds) - 1, np.int64), order, bounds)
+
+
+def each_alone(kind: NDArray[np.int64]) -> Matches:
+    """Rows that are known to be the person's: one row stands for all with the same cell."""
+    distinct, first, of = np.unique(kind, return_index=True, return_inverse=True)
+    sets = len(distinct)
+    return Matches(np.arange(len(kind)), of.reshape(-1), np.ones(sets, np.int64), first, np.arange(sets + 1))
+
+
+def quasi_statements(release: Published) -> list[Statement]:
+    """The columns by which people are known."""
+    return [one for one in release.statements if one.role in QUASI]
+
+
+def key_names(release: Published, apart_from: str = "") -> tuple[list[str], list[str]]:
+    """Quasi-identifiers that an adversary can match, and those that are published in no such form."""
+    found = [one for one in quasi_statements(release) if one.name != apart_from]
+    return [one.name for one in found if one.is_key], [one.name for one in found if not one.is_key]
+
+
+def searchable(release: Published) -> list[str]:
+    """The quasi-identifiers, where people can be matched by all of them."""
+    names, lost = key_names(release)
+    if lost:
+        raise QueryError(
+            f"column {lost[0]!r} is {release.column(lost[0]).words}, so nobody can say which records look alike.",
+            hint="The attack needs every quasi-identifier published exactly or generalised.",
+        )
+    return names
+
+
+def class_keys(release: Published, names: Sequence[str]) -> NDArray[np.int64]:
+    """(rows, numbers): equal where rows agree in all these columns, as published."""
+    import polars as pl
+
+    if not names:
+        return np.empty((release.rows, 0), np.int64)
+    found = key_columns([release.column(name) for name in names], release.cells(names))
+    return np.stack(
+        [
+            key.rank("dense").fill_null(0).to_numpy().astype(np.int64) if isinstance(key, pl.Series) else key
+            for key in found
+        ],
+        axis=1,
+    )
+
+
+def published_classes(release: Published, names: Sequence[str]) -> Matches:
+    """Rows that agree in all these columns, as published."""
+    return alike(class_keys(release, names))
+
+
+def finder_for(release: Published, names: Sequence[str], codes: Mapping[str, NDArray]) -> tuple[Finder, list[NDArray]]:
+    """The release to search in, and what is searched: codes of its domains by column, -1 for what it lacks."""
+    statements = [release.column(name) for name in names]
+    cells = release.cells(names) if names else {}
+    for one in statements:
+        if one.column.is_open:
+            raise QueryError(f"column {one.name!r} has too many values to find people by.", hint="Give it bins.")
+    nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in statements]
+    data = [one.key(cells[one.name]) for one in statements]
+    return Finder(nodes, data, release.rows), [codes[name] for name in names]
+
+
+def find_people(release: Published, people: People, names: Sequence[str]) -> tuple[Finder, list[NDArray]]:
+    """The release to search in, and every person's quasi-identifiers as codes of its domains."""
+    strange = [name for name in names if name not in people.quasi]
+    if strange:
+        raise DataError(
+            f"the policy does not make {strange[0]!r} a quasi-identifier, as the release does.",
+            hint="Give the policy that the release was made with.",
+        )
+    listed = [name for name in names if not release.column(name).column.is_open]
+    codes = {name: people.published(release.column(name)) for name in listed}
+    return finder_for(release, names, codes)
+
+
+def in_release(release: Published, people: People, names: Sequence[str]) -> Iterator[Matches]:
+    """Every person with the published rows that cover the person's quasi-identifiers."""
+    finder, asked = find_people(release, people, names)
+    yield from finder.candidates(asked, people.n)
+
+
+# ---------------------------------------------------------------------- secrets
+
+
+def secret_statements(release: Published) -> list[Statement]:
+    """The columns that hold secrets of listed values."""
+    return [one for one in release.statements if one.role.needs_requirement and one.terms is None]
+
+
+def is_attackable(statement: Statement) -> bool:
+    """Whether the cells of a person's row are beliefs over listed values."""
+    return statement.rows_per_record == 1 and not statement.column.is_open
+
+
+def attackable(release: Published) -> list[Statement]:
+    """The secrets that can be attacked row by row."""
+    return [one for one in secret_statements(release) if is_attackable(one)]
+
+
+def why_no_secret(release: Published) -> str | None:
+    """Why there is no column whose secrets could be attacked, or None."""
+    if release.rows_per_record > 1:
+        return "the release has one shuffled row per possible value, so that no row is a person's"
+    if attackable(release):
+        return None
+    held = secret_statements(release)
+    if not held:
+        return "the release has no sensitive column"
+    return f"column {held[0].name!r} is {held[0].words} without a list of its values"
+
+
+def true_target(statement: Statement, people: People) -> Target:
+    """A secret as the raw table tells it, with the overall distribution of the original."""
+    exact = ExactStatement(statement.column)
+    cells, kind = CodeCells(statement.d, people.secret(statement)).distinct()
+    prior = exact.shares(np.bincount(exact.key(cells)[kind], minlength=statement.d))
+    own = alike(people.keys([name for name in people.quasi if name != statement.name]))
+    return Target(exact, cells, kind, prior, "the original", prior, own)
+
+
+def published_target(release: Release, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
+    """A secret as the release tells it. Without a prior the release's own distribution, or an estimate of it."""
+    cells = release.cells([statement.name])[statement.name]
+    shares = statement.shares(statement.tally(cells))
+    drawn = statement.design is not None
+    basis = "the original" if prior is not None else "an estimate from the release" if drawn else "the release"
+    if prior is None:
+        prior = estimated(release, [statement.name]) if drawn else shares
+    distinct, kind = cells.distinct()
+    if drawn:
+        own = each_alone(kind)
+    elif statement.is_class:
+        own = alike(kind[:, None])
+    else:
+        own = published_classes(release, key_names(release, statement.name)[0])
+    weights = prior if shares is None else shares
+    if prior is None:  # every general value divided equally among those under it
+        found = beliefs(statement, distinct, None)
+        mass = np.bincount(found.value, found.weight * np.bincount(kind)[found.owner], minlength=statement.d)
+        prior = np.asarray(mass / max(1, len(kind)))
+    return Target(statement, distinct, kind, prior, basis, weights, own)

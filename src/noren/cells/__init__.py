@@ -1,48 +1,51 @@
-"""The forms a published cell takes."""
+"""What a published cell says about the truth. The registry of forms is explicit: one line each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from noren.cells.batch import CellBatch, Cells, CodeCells, OpenCells, batch_length, concat, take
+from noren.cells.design import Beliefs, Design
+from noren.cells.exact import ExactStatement
+from noren.cells.group import GroupStatement, GroupTable
+from noren.cells.member import MemberStatement
+from noren.cells.node import NodeStatement
+from noren.cells.open import OpenStatement
+from noren.cells.set import SetStatement
+from noren.cells.set_cells import SetCells
+from noren.cells.statement import Judge, Likelihood, Statement
+from noren.cells.term_cells import TermCells
+from noren.cells.terms import TermsStatement
 
-import numpy as np
-
-from noren.cells.general import GroupCells, GroupTable, NodeCells
-from noren.cells.open import OpenCells
-from noren.cells.sets import SetCells, ValueCells
-from noren.cells.terms import TermCells
-
-Cells = SetCells | ValueCells | OpenCells | NodeCells | GroupCells | TermCells
-CellBatch = Mapping[str, Cells]
-"""A run of records: the same number of cells for every published column."""
-
-
-def batch_length(batch: CellBatch) -> int:
-    return len(next(iter(batch.values())))
-
-
-def concat(batches: Sequence[CellBatch]) -> dict[str, Cells]:
-    """One batch from several."""
-    first = batches[0]
-    if len(batches) == 1:
-        return dict(first)
-    return {name: type(cells).concat([batch[name] for batch in batches]) for name, cells in first.items()}  # type: ignore[misc]
-
-
-def take(batch: CellBatch, rows: np.ndarray | slice) -> dict[str, Cells]:
-    """The same columns, with these rows in this order."""
-    return {name: cells.take(rows) for name, cells in batch.items()}
-
+FORMS: dict[str, type[Statement]] = {
+    "exact": ExactStatement,
+    "open": OpenStatement,
+    "set": SetStatement,
+    "member": MemberStatement,
+    "node": NodeStatement,
+    "group": GroupStatement,
+    "terms": TermsStatement,
+}
 
 __all__ = [
+    "FORMS",
+    "Beliefs",
     "CellBatch",
     "Cells",
-    "GroupCells",
+    "CodeCells",
+    "Design",
+    "ExactStatement",
+    "GroupStatement",
     "GroupTable",
-    "NodeCells",
+    "Judge",
+    "Likelihood",
+    "MemberStatement",
+    "NodeStatement",
     "OpenCells",
+    "OpenStatement",
     "SetCells",
+    "SetStatement",
+    "Statement",
     "TermCells",
-    "ValueCells",
+    "TermsStatement",
     "batch_length",
     "concat",
     "take",

@@ -1,73 +1,171 @@
-"""A published cell that holds any number of terms: symptoms, purchases, tags."""
+"""The cell is a set of terms, all of them true; terms may have been left out."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells.batch import Cells
+from noren.cells.statement import Judge, ReadDesign, Statement
+from noren.cells.term_cells import TermCells
+from noren.cells.texts import AGAIN, codes_in, json_lists, lists_of, parsed_lists
+from noren.errors import NorenError, ReleaseError
+from noren.schema.column import Column
+from noren.schema.knowledge import Knowledge, knowledge_of_rows, knowledge_rows
 
-@dataclass(frozen=True)
-class TermCells:
-    """n sets of terms over d terms: record i has the codes data[offsets[i]:offsets[i + 1]], ascending, each once."""
+TERMS = 32
+"""Terms of a record that a batch has room for."""
 
-    d: int
-    offsets: NDArray[np.int64]
-    data: NDArray[np.int32]
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
+@dataclass(frozen=True, eq=False)
+class TermsStatement(Statement):
+    """All of these, and perhaps more. What links them to labels is read from a file of its own."""
+
+    number: int = field(default=1)
+
+    form: ClassVar[str] = "terms"
+    words: ClassVar[str] = "published as sets of terms"
 
     @property
-    def nbytes(self) -> int:
-        return int(self.offsets.nbytes + self.data.nbytes)
+    def description(self) -> str:
+        return "as a set of terms; some may have been left out"
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many terms every record has."""
-        return np.diff(self.offsets)
+    def kinds(self) -> None:
+        return None
 
     @property
-    def owner(self) -> NDArray[np.int64]:
-        """The record of every entry."""
-        return np.repeat(np.arange(len(self)), self.sizes)
+    def values_per_record(self) -> int:
+        return TERMS
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        return self.domain.values
+
+    @property
+    def knowledge(self) -> Knowledge | None:
+        """What links the terms to labels. Columns with one and the same knowledge are read together."""
+        return self.column.knowledge if isinstance(self.column.knowledge, Knowledge) else None
+
+    def likelihood(self, cells: Cells) -> None:
+        return None
+
+    def position(self, cells: Cells) -> NDArray[np.float64]:
+        return self.checked(cells).sizes.astype(np.float64)
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        """Whether each record publishes terms that it has, and no others."""
+        shown = self.checked(cells)
+        width = np.int64(max(1, self.d))
+        had, has = truth.owner * width + truth.data, shown.owner * width + shown.data
+        place = np.minimum(np.searchsorted(had, has), max(0, len(had) - 1))
+        true = had[place] == has if len(had) else np.zeros(len(has), bool)
+        return np.bincount(shown.owner, ~true, minlength=len(shown)) == 0
+
+    def tally(self, cells: Cells) -> NDArray[np.int64]:
+        """In how many records every term is published."""
+        return self.checked(cells).counts()
+
+    def judged_by(self, judge: Judge, evidence: Any) -> Any:
+        return judge.judge_terms(self, evidence)
+
+    def checked(self, cells: Any) -> TermCells:
+        if not isinstance(cells, TermCells) or cells.d != self.d:
+            raise self.disagrees(f"does not hold sets over its {self.d} terms.")
+        ends = cells.offsets[[0, -1]].tolist() if len(cells.offsets) else []
+        if (np.diff(cells.offsets) < 0).any() or ends != [0, len(cells.data)]:
+            raise self.disagrees("does not hold whole sets of terms.")
+        if len(cells.data) and not (cells.data.min() >= 0 and cells.data.max() < cells.d):
+            raise self.disagrees(f"holds a term outside its {self.d} terms.")
+        return cells
+
+    def to_arrow(self, cells: Any) -> Any:
+        return lists_of(self.domain, cells.data, cells.offsets)
+
+    def to_csv(self, cells: Any) -> Any:
+        return json_lists(self.domain, cells.data, cells.offsets)
+
+    def from_csv(self, column: Any) -> Cells:
+        return self.from_arrow(parsed_lists(self.name, self.domain.kind, column))
+
+    def from_arrow(self, column: Any) -> Cells:
+        import pyarrow as pa
+
+        message = f"column {self.name!r} has a cell that is not a set of terms in domain order."
+        damaged = ReleaseError(message, hint=AGAIN)
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or column.null_count:
+            raise damaged
+        offsets = column.offsets.to_numpy().astype(np.int64)
+        flat = column.flatten()
+        if flat.null_count:
+            raise damaged
+        codes = codes_in(self.name, self.domain, flat).astype(np.int32) if len(flat) else np.zeros(0, np.int32)
+        cells = TermCells(self.d, offsets - offsets[0], codes)
+        first = np.zeros(len(codes) + 1, bool)
+        first[cells.offsets] = True
+        if not (first[1:-1] | (np.diff(codes) > 0)).all():
+            raise damaged
+        return cells
+
+    @property
+    def texts_path(self) -> str | None:
+        return f"{self.name}.list.element"
+
+    def field(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": "array",
+            "description": "A set of terms; terms may have been left out to protect people.",
+            "arrayItem": {"type": "string"},
+        }
+
+    def published(self) -> dict[str, Any]:
+        return {"knowledge": self.number}
 
     @classmethod
-    def from_entries(cls, d: int, n: int, record: NDArray, code: NDArray) -> TermCells:
-        """Sets from (record, code) pairs in any order; a repeated pair counts once."""
-        key = np.unique(record.astype(np.int64) * d + code)
-        offsets = np.searchsorted(key // max(1, d), np.arange(n + 1))
-        return cls(d, offsets.astype(np.int64), (key % max(1, d)).astype(np.int32))
+    def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
+        cls.demand(fields, "knowledge")
+        number = fields["knowledge"]
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= 1000:
+            raise ValueError("knowledge tables have numbers from 1 on")
+        if column.is_open or column.domain.kind != "string":
+            raise ValueError("terms are texts")
+        return cls(column, number)
 
-    @classmethod
-    def concat(cls, parts: Sequence[TermCells]) -> TermCells:
-        sizes = np.concatenate([part.sizes for part in parts])
-        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        return cls(parts[0].d, offsets, np.concatenate([part.data for part in parts]))
+    # ------------------------------------------------------------------ the knowledge table
 
-    def take(self, rows: NDArray | slice) -> TermCells:
-        if isinstance(rows, slice):
-            start, stop, _ = rows.indices(len(self))
-            stop = max(start, stop)
-            offsets = self.offsets[start : stop + 1]
-            return TermCells(self.d, offsets - offsets[0], self.data[offsets[0] : offsets[-1]])
-        sizes = self.sizes[rows]
-        offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        entries = np.repeat(self.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-        return TermCells(self.d, offsets, self.data[entries])
+    @property
+    def side(self) -> str:
+        return f"knowledge-{self.number}"
 
-    def keep(self, entries: NDArray[np.bool_]) -> TermCells:
-        """The same records without the entries that are not kept."""
-        gone = np.concatenate(([0], np.cumsum(entries)))
-        return TermCells(self.d, gone[self.offsets].astype(np.int64), self.data[entries])
+    def side_title(self, names: Sequence[str]) -> str:
+        return f"What links the terms of {', '.join(names)} to labels"
 
-    def counts(self) -> NDArray[np.int64]:
-        """How many records have each term."""
-        return np.bincount(self.data, minlength=self.d).astype(np.int64)
+    def side_fields(self) -> list[dict[str, Any]]:
+        texts = ("label", "term")
+        return [{"name": n, "type": "string" if n in texts else "number"} for n in self.side_columns()]
 
-    def has(self, wanted: NDArray[np.bool_], every: bool = False) -> NDArray[np.bool_]:
-        """Which records have one of the wanted terms, or all of them."""
-        found = np.concatenate(([0], np.cumsum(wanted[self.data])))[self.offsets]
-        return np.asarray(np.diff(found) >= (int(wanted.sum()) if every else 1))
+    def side_columns(self) -> dict[str, Any]:
+        import pyarrow as pa
+
+        assert self.knowledge is not None
+        return {name: pa.array(cells) for name, cells in knowledge_rows(self.knowledge).items()}
+
+    def read_side(self, columns: Mapping[str, Any]) -> Knowledge:
+        import pyarrow as pa
+
+        texts = {name: columns[name].cast(pa.string()).to_pylist() for name in ("label", "term") if name in columns}
+        numbers = {name: columns[name].cast(pa.float64()).to_pylist() for name in columns if name not in texts}
+        try:
+            return knowledge_of_rows(texts | numbers)
+        except NorenError:
+            raise ValueError("not a knowledge table") from None
+
+    def with_side(self, found: Any) -> TermsStatement:
+        return self.over(self.column.met(self.name, self.domain, knowledge=found))

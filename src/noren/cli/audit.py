@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noren.cli.options import PLACE, NamedOption
 from noren.cli.render import echo_json, stages, table
 from noren.errors import DataError, QueryError
 
@@ -20,12 +21,20 @@ if TYPE_CHECKING:
     epilog="Example: noren audit release --original patients.csv --policy policy.toml --truth disease --plot audit.html"
 )
 @click.argument("release", type=click.Path(path_type=Path), required=False)
-@click.option("--attack", "names", multiple=True, metavar="NAME", help="An attack to run; default: all that apply.")
+@click.option(
+    "--attack",
+    "names",
+    cls=NamedOption,
+    registry="noren.audit:ATTACKS",
+    multiple=True,
+    metavar="NAME",
+    help="An attack to run; default: all that apply.",
+)
 @click.option("--list", "listed", is_flag=True, help="Show every attack with its adversary, measure and options.")
 @click.option(
     "--option", "set_options", multiple=True, metavar="NAME=VALUE", help="An option of the attacks; see --list."
 )
-@click.option("--original", type=click.Path(path_type=Path), help="The original table: compare with what it tells.")
+@click.option("--original", type=PLACE, help="The original table: compare with what it tells.")
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy of the release, to read the original.")
 @click.option("--truth", metavar="COLUMN", help="Column of the original with every person's true label.")
 @click.option("--k", type=click.IntRange(2), help="k of the merely k-anonymous table. Default: the policy's.")
@@ -38,7 +47,7 @@ def audit(
     names: tuple[str, ...],
     listed: bool,
     set_options: tuple[str, ...],
-    original: Path | None,
+    original: str | None,
     policy: Path | None,
     truth: str | None,
     k: int | None,
@@ -53,7 +62,7 @@ def audit(
     raw table and in the release, and for some attacks in merely k-anonymous ones; that is for the holder only.
     """
     from noren.audit import Case
-    from noren.policy.policy import Policy
+    from noren.pipeline.prepare import read_policy
     from noren.release.release import open_release
 
     if listed:
@@ -70,7 +79,7 @@ def audit(
     _check_targets(release, plot, records)
     options |= _parsed(set_options)
     opened = open_release(release)
-    rules = Policy.load(policy) if policy is not None else None
+    rules = None if policy is None else read_policy(policy)
     case = Case(opened, rules, original, stages(as_json))
     found, skipped = _run(case, names, options)
     written = _write(found, plot, records)
@@ -223,13 +232,11 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
     if records is not None:
         import polars as pl
 
-        from noren.release.groups import guarded_table
+        from noren.cli.render import guarded_frame
         from noren.report.page import write_page
 
         lines = pl.concat([one.records() for one in found], how="diagonal_relaxed")
-        safe = pl.from_arrow(guarded_table(lines.to_arrow(compat_level=pl.CompatLevel.oldest())))
-        assert isinstance(safe, pl.DataFrame)
-        write_page(records, safe.write_csv(), private=any(one.holder_only for one in found))
+        write_page(records, guarded_frame(lines).write_csv(), private=any(one.holder_only for one in found))
         out.append(str(records))
     return out
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from noren.cli.options import PLACE
 from noren.cli.render import VERDICT_COLUMNS, echo_json, stages, table, verdict_rows
 
 if TYPE_CHECKING:
-    from noren.models.base import Verdict
+    from noren.models.verdict import Verdict
 
 SHOWN = 5
 MARK = "What stands in all quasi-identifiers of a record that another tool dropped."
@@ -21,7 +21,7 @@ MARK = "What stands in all quasi-identifiers of a record that another tool dropp
 @click.command(epilog="Example: noren verify release --policy policy.toml --original patients.csv")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--policy", type=click.Path(path_type=Path), help="Check these requirements instead of the claimed ones.")
-@click.option("--original", type=click.Path(path_type=Path), help="The original table: exact closeness, truth in sets.")
+@click.option("--original", type=PLACE, help="The original table: exact closeness, truth in sets.")
 @click.option(
     "--show",
     is_flag=False,
@@ -38,7 +38,7 @@ def verify(
     ctx: click.Context,
     release: Path,
     policy: Path | None,
-    original: Path | None,
+    original: str | None,
     show: int,
     suppressed: str,
     as_json: bool,
@@ -47,27 +47,24 @@ def verify(
 
     RELEASE is a release directory, or with --policy any CSV, Parquet or Arrow table that another tool made.
     """
-    from noren.policy.policy import Policy
-
-    rules = Policy.load(policy) if policy is not None else None
     left_out = 0
     if release.is_dir() or not release.exists():
         from noren.pipeline.verify import verify as check
         from noren.release.release import open_release
 
         opened = open_release(release)
-        with stages(as_json)("Verifying", opened.records) as progress:
-            verdicts = check(opened, rules, original=original, progress=progress, show=show)
+        with stages(as_json)("Verifying", opened.rows) as meter:
+            verdicts = check(opened, policy, original=original, meter=meter, show=show)
         records, words = opened.records, "checksums match"
     else:
         from noren.pipeline.foreign import verify_table
 
-        if rules is None:
+        if policy is None:
             raise click.UsageError("A table that is no release is checked against --policy.")
         if original is not None:
             raise click.UsageError("--original is for releases.")
         with stages(as_json)("Verifying", None):
-            foreign, verdicts = verify_table(release, rules, suppressed=suppressed, show=show)
+            foreign, verdicts = verify_table(release, policy, suppressed=suppressed, show=show)
         records, left_out = foreign.records, foreign.suppressed
         words = f"{_many(left_out, 'suppressed row')} left out" if left_out else "no suppressed rows"
     failed = [verdict for verdict in verdicts if verdict.holds is False]
@@ -75,7 +72,7 @@ def verify(
     if as_json:
         holds = False if failed else None if undecided else True
         told: dict[str, Any] = {"release": str(release), "holds": holds, "records": records, "suppressed": left_out}
-        echo_json(told | {"verdicts": [asdict(verdict) for verdict in verdicts]})
+        echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
         click.echo(f"{release}: {records:,} records, {words}")
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))
@@ -115,14 +112,14 @@ def _show_classes(failed: Sequence[Verdict]) -> None:
 
 
 @click.command(epilog="Example: noren measure arx.csv --quasi age,sex,zip --sensitive disease")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PLACE)
 @click.option("--policy", type=click.Path(path_type=Path), help="Roles, hierarchies and orders of the columns.")
 @click.option("--quasi", multiple=True, help="Quasi-identifiers: age,sex,zip. Repeatable; instead of a policy.")
 @click.option("--sensitive", multiple=True, help="Sensitive columns. Repeatable; instead of a policy.")
 @click.option("--suppressed", default="*", show_default=True, help=MARK)
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 def measure(
-    data: Path, policy: Path | None, quasi: tuple[str, ...], sensitive: tuple[str, ...], suppressed: str, as_json: bool
+    data: str, policy: Path | None, quasi: tuple[str, ...], sensitive: tuple[str, ...], suppressed: str, as_json: bool
 ) -> None:
     """What DATA achieves in every privacy model: k, alpha, l, t, (tau, l), beta, delta and so on.
 
@@ -139,10 +136,9 @@ def measure(
     left_out = f", {found.suppressed:,} suppressed" if found.suppressed else ""
     click.echo(f"{found.name}: {found.records:,} records{left_out}; found by {', '.join(found.quasi) or 'nothing'}")
     rows = []
-    for one in found.found:
-        others = ", ".join(f"{name} = {value}" for name, value in one.given.items())
+    for one in found:
         better = "more" if one.higher_is_safer else "less"
-        rows.append([one.column, one.model, others, one.parameter, f"{one.achieved:.4g}", better, one.basis])
+        rows.append([one.column, one.model, one.others, one.parameter, f"{one.achieved:.4g}", better, one.basis])
     columns = ("column", "model", "with", "figure", "found", "safer", "ground")
     table("What the table achieves", columns, rows, ("found",))
     for what, why in found.skipped.items():

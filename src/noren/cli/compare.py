@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noren.cli.options import PLACE, NamedOption
 from noren.cli.render import echo_json, stages, table
 
 if TYPE_CHECKING:
@@ -41,9 +42,16 @@ TERM_COLUMNS = (
 
 
 @click.command(epilog="Example: noren compare patients.csv policy.toml --plot compare.png")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PLACE)
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.option("--only", multiple=True, help="A method to try, for example mondrian. Repeatable; default: all.")
+@click.option(
+    "--only",
+    cls=NamedOption,
+    registry="noren.methods:METHODS",
+    multiple=True,
+    metavar="METHOD",
+    help='A method to try, or two together: "mondrian + decoys". Repeatable; default: all.',
+)
 @click.option("--suppression", type=click.FloatRange(0, 1, max_open=True), help="Share of records that may be dropped.")
 @click.option("--classify", metavar="COLUMN", help="Also measure how well a column can be learned from each release.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart of risk and loss: .html, .png or .svg.")
@@ -51,7 +59,7 @@ TERM_COLUMNS = (
 @click.pass_context
 def compare(
     ctx: click.Context,
-    data: Path,
+    data: str,
     policy: Path,
     only: tuple[str, ...],
     suppression: float | None,
@@ -65,7 +73,6 @@ def compare(
 
     Exit code 1 if no method meets the requirements.
     """
-    from noren.pipeline.compare import chart
     from noren.pipeline.compare import compare as run
 
     if plot is not None:
@@ -77,19 +84,20 @@ def compare(
     if plot is not None and good:
         from noren.analysis.plots import save_chart
 
-        save_chart(chart(found), plot)
+        save_chart(found.chart(), plot)
     if as_json:
-        echo_json({"candidates": [candidate.figures() for candidate in found], "plot": str(plot) if plot else None})
+        echo_json(found.to_dict() | {"plot": str(plot) if plot else None})
         ctx.exit(0 if good else 1)
+    first = found.best
     if good:
-        first = _show_curve(good) if good[0].terms is not None else _show_candidates(good)
+        (_show_candidates if good[0].terms is None else _show_curve)(good)
         if classify is not None:
             _show_classification(classify, good)
         click.echo("Every candidate was verified. Figures rest on the original: keep them with the holder.")
     for candidate in found:
         if candidate.failure:
             click.echo(f"{candidate.title}: {candidate.failure}")
-    if good:
+    if first is not None:
         which = "the first" if first is good[0] else f"{first.title} (least query error)"
         click.echo(f"\nTo adopt {which}, write into {policy}:\n\n{first.snippet}")
     else:
@@ -99,8 +107,8 @@ def compare(
     ctx.exit(0 if good else 1)
 
 
-def _show_candidates(good: Sequence[Candidate]) -> Candidate:
-    """Risk and loss side by side. Returns the one to adopt."""
+def _show_candidates(good: Sequence[Candidate]) -> None:
+    """Risk and loss side by side."""
     rows = []
     for candidate in good:
         losses = candidate.losses or {}
@@ -117,11 +125,10 @@ def _show_candidates(good: Sequence[Candidate]) -> Candidate:
             ]
         )
     table("Candidates that meet every requirement, least query error first", COLUMNS, rows, COLUMNS[1:])
-    return good[0]
 
 
-def _show_curve(good: Sequence[Candidate]) -> Candidate:
-    """The trade-off between left-out terms and general quasi-identifiers. Returns the one to adopt."""
+def _show_curve(good: Sequence[Candidate]) -> None:
+    """The trade-off between left-out terms and general quasi-identifiers."""
     from noren.methods.candidates import SECONDS_PER_GROUP
 
     rows = []
@@ -160,16 +167,10 @@ def _show_curve(good: Sequence[Candidate]) -> Candidate:
         click.echo(
             f"Candidates search {SECONDS_PER_GROUP:g} s per group at most, the policy's method as it says itself."
         )
-    return min(good, key=lambda candidate: _comparable(candidate.query_loss))
 
 
 def _number(figure: float) -> str:
     return "-" if isnan(figure) else f"{figure:.3f}"
-
-
-def _comparable(figure: float) -> float:
-    """Not a number sorts last."""
-    return float("inf") if isnan(figure) else figure
 
 
 def _show_classification(target: str, candidates: Sequence[Candidate]) -> None:

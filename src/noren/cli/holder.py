@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noren.cli.options import PLACE, OneOf
 from noren.cli.render import VERDICT_COLUMNS, echo_json, seconds_line, stages, table, verdict_rows
 from noren.errors import DataError
 
 if TYPE_CHECKING:
-    from noren.methods.base import Suppressed
+    from noren.table import TermSearch
 
 
 @click.command(epilog="Example: noren init patients.csv > policy.toml")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PLACE)
 @click.option("--separator", help="Column separator of a CSV (sniffed otherwise).")
 @click.option("--encoding", help="Text encoding of a CSV (sniffed otherwise).")
 @click.option("--missing", "missing", multiple=True, help="A text that means 'missing', for example '?'. Repeatable.")
 @click.option("--to", type=click.Path(path_type=Path), help="Write the draft to this file instead of the terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print {policy: ...} as JSON.")
 def init(
-    data: Path, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
+    data: str, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
 ) -> None:
     """Draft a commented policy for DATA: types, distinct counts, guessed roles."""
     from noren.io.source import open_source
-    from noren.policy.draft import draft
+    from noren.policy.proposal import draft
     from noren.policy.toml import value
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
@@ -50,15 +51,25 @@ def init(
 
 
 @click.command(epilog="Example: noren anonymize patients.csv policy.toml --to release --report report.html")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=PLACE)
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.option("--to", required=True, type=click.Path(path_type=Path), help="Release directory; must not exist.")
 @click.option("--format", "file_format", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
 @click.option("--secret", type=click.Path(path_type=Path), help="Secret file: a person keeps the same decoys.")
+@click.option(
+    "--engine", type=OneOf("noren.engines:ENGINES"), default="local", show_default=True, help="Where the work runs."
+)
 @click.option("--report", type=click.Path(path_type=Path), help="Write a holder-only HTML report to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def anonymize(
-    data: Path, policy: Path, to: Path, file_format: str, secret: Path | None, report: Path | None, as_json: bool
+    data: str,
+    policy: Path,
+    to: Path,
+    file_format: str,
+    secret: Path | None,
+    engine: str,
+    report: Path | None,
+    as_json: bool,
 ) -> None:
     """Make a verified release of DATA under POLICY. If a requirement is not met, nothing is published."""
     from noren.pipeline.anonymize import run
@@ -73,6 +84,7 @@ def anonymize(
         to=to,
         file_format=file_format,  # type: ignore[arg-type]
         secret=secret,
+        engine=engine,
         stage=stages(as_json),
     )
     facts = outcome.facts
@@ -93,7 +105,7 @@ def anonymize(
                     name: {"name": d.name, "d": d.d, "eta": d.eta, "p": d.p, "epsilon": epsilon_of(d)}
                     for name, d in facts.designs.items()
                 },
-                "verdicts": [vars(verdict) for verdict in facts.verdicts],
+                "verdicts": [verdict.to_dict() for verdict in facts.verdicts],
                 "notes": list(facts.notes),
                 "seconds": dict(facts.seconds),
                 **({"terms": [_left_out(part) for part in facts.terms]} if facts.terms else {}),
@@ -145,7 +157,7 @@ def epsilon_of(design: Any) -> float | None:
     return None if design.p == 1 else float(design.epsilon)
 
 
-def _left_out(part: Suppressed) -> dict[str, Any]:
+def _left_out(part: TermSearch) -> dict[str, Any]:
     """What the search for the cheapest removals found, in all and group by group."""
     names = ("records", "cost", "lower_bound", "optimal", "searched")
     return {
@@ -156,7 +168,7 @@ def _left_out(part: Suppressed) -> dict[str, Any]:
     }
 
 
-def _show_left_out(parts: Sequence[Suppressed]) -> None:
+def _show_left_out(parts: Sequence[TermSearch]) -> None:
     """One line per knowledge table."""
     numbers = ("groups", "searched", "proven optimal", "mean cost", "gap", "terms left out", "of all", "s")
     rows = []

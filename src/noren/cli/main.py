@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren import __version__
 from noren.errors import NorenError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 
 class Commands(click.Group):
@@ -42,23 +45,54 @@ class Commands(click.Group):
 
 
 class LazyCommands(Commands):
-    """Commands are imported when they are called."""
+    """Commands are imported when they are called, also those that other distributions add; help imports none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(_texts())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        from importlib import import_module
+        if cmd_name in COMMANDS:
+            from importlib import import_module
 
-        module, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name.replace("-", "_"))
-        return command
+            module, _ = COMMANDS[cmd_name]
+            command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name.replace("-", "_"))
+            return command
+        if cmd_name in (added := _added()):
+            command = added[cmd_name].load()
+            return command
+        return _not_installed(cmd_name) if cmd_name in ELSEWHERE else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl(list(_texts().items()))
+
+
+def _added() -> dict[str, EntryPoint]:
+    """Entry points of the group, by name. A name of our own stays ours."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in COMMANDS}
+
+
+def _texts() -> dict[str, str]:
+    """Every command with what it is for; of one that we do not know, who added it."""
+    known = {name: text for name, (_, text) in (COMMANDS | ELSEWHERE).items()}
+    guests = {name: point for name, point in _added().items() if name not in known}
+    return known | {name: f"Added by {point.dist.name}." if point.dist else "" for name, point in guests.items()}
+
+
+def _not_installed(name: str) -> click.Command:
+    """In the place of a command whose distribution is missing: whatever follows it, the answer is how to install it."""
+    home, _ = ELSEWHERE[name]
+
+    def refuse() -> None:
+        raise NorenError(
+            f"`noren {name}` is part of {home}, which is not installed.",
+            hint=f"pip install {home}; in a clone of the repository: make.",
+        )
+
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, add_help_option=False, context_settings=anything)
 
 
 COMMANDS = {
@@ -74,10 +108,18 @@ COMMANDS = {
     "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
     "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
-    "reproduce": ("papers", "Rerun the experiments of the five papers and answer their claims."),
-    "datasets": ("papers", "Which data sets the papers use, and where to get them."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }
+"""Our own: the module in `noren.cli`, and what the command is for."""
+
+GROUP = "noren.commands"
+"""The group of entry points through which other distributions add commands."""
+
+ELSEWHERE = {
+    "reproduce": ("noren-papers", "Rerun the experiments of the five papers and answer their claims."),
+    "datasets": ("noren-papers", "Which data sets the papers use, and where to get them."),
+}
+"""Commands that we know of but do not hold: the distribution that adds them, and what they are for."""
 
 
 @click.command(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

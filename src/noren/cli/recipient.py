@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from noren.cli.render import echo_json, parse_where, split_by, table
+from noren.cli.options import OneOf
+from noren.cli.render import echo_json, guarded_frame, parse_where, split_by, stages, table
 
-ESTIMATORS = [
-    "likelihood",
-    "bayes",
-    "linear",
-    "value-adding",
-    "semantic-linear",
-    "share",
-    "uniform-linear",
-    "spread",
-]
+ESTIMATORS = OneOf("noren.analysis.tabulate:ESTIMATOR_NAMES")
 DEFAULT = "likelihood, or linear for shuffled records"
 WHERE = (
     "Condition column=value,value (one of them). On a column of terms: signs=cough,fever (has one of them) or "
@@ -36,7 +26,7 @@ WHERE = (
     help="Columns: job,disease; levels: zip@2; intervals: age/10; a column of terms alone: one row per term.",
 )
 @click.option("--where", multiple=True, help=WHERE)
-@click.option("--estimator", type=click.Choice(ESTIMATORS), show_default=DEFAULT)
+@click.option("--estimator", type=ESTIMATORS, show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Intervals for the population the table was sampled from.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart: .html (opens offline), .png or .svg.")
@@ -65,18 +55,19 @@ def estimate(
     from noren.release.release import open_release
 
     opened = open_release(release)
-    result = opened.estimate(
-        split_by(by),
-        parse_where(where, opened.columns),
-        estimator,
-        level=level,
-        population=population,
-        progress=_iterations(as_json),
-    )
+    with stages(as_json)("Estimating", None) as meter:
+        result = opened.estimate(
+            split_by(by),
+            parse_where(where, opened.columns),
+            estimator,
+            level=level,
+            population=population,
+            progress=lambda iteration, change: meter(1, note=f"Iteration {iteration}"),
+        )
     if plot is not None:
         result.save_plot(plot, kind)
     if csv_file is not None:
-        _write_csv(result.frame, csv_file)
+        guarded_frame(result.frame).write_csv(csv_file)
     if as_json:
         echo_json(result.to_dict())
         return
@@ -96,7 +87,7 @@ def estimate(
 @click.command(epilog='Example: noren count release --where job=Lawyer --where "disease=J10 Influenza"')
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--where", multiple=True, required=True, help=WHERE)
-@click.option("--estimator", type=click.Choice(ESTIMATORS), show_default=DEFAULT)
+@click.option("--estimator", type=ESTIMATORS, show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Interval for the population the table was sampled from.")
 @click.option("--json", "as_json", is_flag=True, help="Print the count as JSON.")
@@ -112,29 +103,6 @@ def count(
     opened = open_release(release)
     result = opened.count(parse_where(where, opened.columns), estimator, level=level, population=population)
     if as_json:
-        echo_json(vars(result))
+        echo_json(result.to_dict())
     else:
         click.echo(str(result))
-
-
-def _write_csv(frame: Any, path: Path) -> None:
-    """The estimate as CSV; labels and titles that a spreadsheet would run as formulas stand behind an apostrophe."""
-    import polars as pl
-
-    from noren.release.convert import guarded, guarded_text
-
-    texts = [
-        pl.Series(c.name, guarded(c.to_arrow().cast("large_string")), pl.String) for c in frame if c.dtype == pl.String
-    ]
-    frame.with_columns(texts).rename({name: guarded_text(name) for name in frame.columns}).write_csv(path)
-
-
-def _iterations(quiet: bool):  # type: ignore[no-untyped-def]
-    """A line that counts iterations on a terminal."""
-    if quiet or not sys.stderr.isatty():
-        return None
-
-    def show(iteration: int, change: float) -> None:
-        click.echo(f"\riteration {iteration}  ", nl=False, err=True)
-
-    return show

@@ -4,38 +4,44 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren.errors import QueryError
+from noren.progress import Meter, Stage, silent
+from noren.results import plain
 
-Stage = Callable[[str, int | None], AbstractContextManager[Callable[..., None]]]
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def echo_json(data: Any) -> None:
     """Plain JSON; a number that JSON cannot write, such as an infinite bound, becomes null."""
-    text = json.dumps(data, ensure_ascii=False, default=_plain)
-    click.echo(json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False, indent=1))
+    click.echo(json.dumps(plain(data), ensure_ascii=False, indent=1))
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return str(value)
+def guarded_frame(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table for CSV: texts and titles that a spreadsheet would run as formulas stand behind an apostrophe."""
+    import polars as pl
+
+    from noren.cells.texts import guarded, guarded_text
+
+    texts = [
+        pl.Series(c.name, guarded(c.to_arrow().cast("large_string")), pl.String) for c in frame if c.dtype == pl.String
+    ]
+    return frame.with_columns(texts).rename({name: guarded_text(name) for name in frame.columns})
 
 
 def stages(quiet: bool) -> Stage:
     """A progress bar per stage on a terminal; silence in pipes and with --json."""
 
     @contextmanager
-    def show(name: str, total: int | None) -> Iterator[Callable[..., None]]:
+    def show(name: str, total: int | None) -> Iterator[Meter]:
         if quiet or not sys.stderr.isatty():
-            yield lambda done, *, note="", total=None: None
+            yield silent
             return
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

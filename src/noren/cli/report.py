@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from noren.cli.options import PLACE, NamedOption
 from noren.cli.render import echo_json, stages
 from noren.errors import DataError
 
@@ -13,8 +14,16 @@ from noren.errors import DataError
 @click.command(epilog="Example: noren report release --policy policy.toml --original patients.csv --to report.html")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--policy", type=click.Path(path_type=Path), help="Check this policy instead of the release's claims.")
-@click.option("--original", type=click.Path(path_type=Path), help="The original table: the report is holder-only.")
-@click.option("--attack", "attacks", multiple=True, metavar="NAME", help="Run this attack; by default all that apply.")
+@click.option("--original", type=PLACE, help="The original table: the report is holder-only.")
+@click.option(
+    "--attack",
+    "attacks",
+    cls=NamedOption,
+    registry="noren.audit:ATTACKS",
+    multiple=True,
+    metavar="NAME",
+    help="Run this attack; by default all that apply.",
+)
 @click.option("--to", type=click.Path(path_type=Path), help="File to write: .html, or .json for the figures alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.pass_context
@@ -22,7 +31,7 @@ def report(
     ctx: click.Context,
     release: Path,
     policy: Path | None,
-    original: Path | None,
+    original: str | None,
     attacks: tuple[str, ...],
     to: Path | None,
     as_json: bool,

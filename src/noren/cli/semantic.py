@@ -24,12 +24,12 @@ def violation_rate(
     values: int, size: int, distance: int, records: int, draws: int, plot: Path | None, as_json: bool
 ) -> None:
     """How often decoys drawn without regard to meaning break (l, d)-semantic diversity."""
-    from noren.metrics.violation import curve, save_chart_of, violation_of_table
+    from noren.metrics.violation import curve, save_violation_chart, violation_of_table
     from noren.metrics.violation import violation_rate as rate_of
 
     rate = rate_of(values, size, distance, draws)
     if plot is not None:
-        save_chart_of(curve(values, [s for s in (size - 1, size, size + 1, size + 2) if 2 <= s <= values]), plot)
+        save_violation_chart(curve(values, [s for s in (size - 1, size, size + 1, size + 2) if 2 <= s <= values]), plot)
     whole = rate.for_records(records)
     if as_json:
         echo_json({**asdict(rate), "records": records, "table_bound": whole, "plot": str(plot) if plot else None})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noren.cli.options import PLACE
 from noren.cli.render import echo_json, table
 from noren.errors import DataError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     "--l", "size", required=True, type=click.IntRange(2, 10_000), help="Values that must share a whole class."
 )
 @click.option("--values", type=click.IntRange(2), help="Number of sensitive values m. Instead: --data and --column.")
-@click.option("--data", type=click.Path(path_type=Path), help="Table whose column is looked at.")
+@click.option("--data", type=PLACE, help="Table whose column is looked at.")
 @click.option("--column", help="The sensitive column of --data.")
 @click.option("--separator", help="Column separator of a CSV (sniffed otherwise).")
 @click.option("--encoding", help="Text encoding of a CSV (sniffed otherwise).")
@@ -32,7 +33,7 @@ def strength(
     tau: float,
     size: int,
     values: int | None,
-    data: Path | None,
+    data: str | None,
     column: str | None,
     separator: str | None,
     encoding: str | None,
@@ -42,7 +43,7 @@ def strength(
 ) -> None:
     """Which simple and recursive diversity imply (tau, l)-diversity, and what a table can meet at all."""
     from noren.metrics.strength import checked_requirement, eligibility, strength_table, weakest_simple
-    from noren.metrics.strength_chart import save_chart_of
+    from noren.metrics.strength_chart import save_strength_chart
 
     checked_requirement(tau, size)
     if (values is None) == (data is None) or (data is None) != (column is None):
@@ -57,7 +58,7 @@ def strength(
     simple = weakest_simple(tau, size)
     verdicts = [] if ranges is None else eligibility(ranges, tau, size)
     if plot is not None:
-        save_chart_of(m, tau, size, plot)
+        save_strength_chart(m, tau, size, plot)
     if as_json:
         answer: dict[str, Any] = {"tau": tau, "l": size, "values": m, "weakest_simple_l": simple}
         answer["recursive"] = [{"l": row.l, "largest_c": row.exact, "paper_c": row.paper} for row in bounds]
@@ -110,17 +111,19 @@ def _show_eligible(ranges: EligibleRanges, tau: float, size: int, verdicts: list
 
 
 def _ranges_of(
-    data: Path, column: str, separator: str | None, encoding: str | None, missing: tuple[str, ...]
+    data: str, column: str, separator: str | None, encoding: str | None, missing: tuple[str, ...]
 ) -> tuple[EligibleRanges, list[str]]:
     """The eligible ranges of a file's column, and what was guessed or decided on the way."""
-    from noren.engines.local import OPEN_LIMIT, LocalEngine
+    from noren.engines import engine_for
     from noren.io.source import open_source
     from noren.metrics.strength import eligible_ranges
+    from noren.table.engine import Counting
+    from noren.table.profile import OPEN_LIMIT
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     if column not in source.columns:
         raise DataError(f"{source.name}: no column {column!r}.", hint=f"Columns: {', '.join(source.columns)}.")
-    found = LocalEngine().profile(source, [column], bins={}).columns[column]
+    found = engine_for(source).profile(source, Counting([column])).columns[column]
     if found.is_open:
         raise DataError(f"{column!r} has more than {OPEN_LIMIT:,} values.", hint="Round or group them first.")
     notes = list(source.notes)

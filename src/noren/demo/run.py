@@ -9,10 +9,11 @@ from typing import Any
 
 from noren.demo.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
 from noren.metrics.distances import l1_loss
-from noren.models.base import Verdict
-from noren.pipeline.anonymize import Stage, run
+from noren.models.verdict import Verdict
+from noren.pipeline.anonymize import run
 from noren.pipeline.verify import verify
 from noren.policy.policy import Policy
+from noren.progress import Stage
 from noren.release.package import refuse_existing
 from noren.release.release import open_release
 from noren.report.page import holder_report, write_page
@@ -35,7 +36,7 @@ class DemoResult:
         return {
             "folder": str(self.folder),
             "records": self.records,
-            "verdicts": [vars(verdict) for verdict in self.verdicts],
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
             "largest": list(self.largest),
             "l1": self.l1,
             "covered": self.covered,

@@ -1,0 +1,56 @@
+"""Decoy designs: how a set is drawn given the truth, and its likelihood. The registry is explicit: one line a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+
+from noren.cells.design import Design
+from noren.cells.set_cells import SetCells
+from noren.designs.decoys import DecoyDesign
+from noren.designs.draw import draw_table
+from noren.designs.semantic.design import SemanticDesign
+from noren.secret import Keystream, RecordStream
+
+DESIGNS: dict[str, type[BaseModel]] = {
+    "uniform-decoys": DecoyDesign,
+    "semantic-flat": SemanticDesign,
+    "semantic-uniform-sets": SemanticDesign,
+    "semantic-simple": SemanticDesign,
+    "semantic-duplicate-processing": SemanticDesign,
+}
+
+
+def read_design(given: Any) -> Design:
+    """The design that a manifest describes. Raises ValueError for anything that is none."""
+    name = given.get("name") if isinstance(given, Mapping) else None
+    if not isinstance(name, str) or name not in DESIGNS:
+        raise ValueError("no design of this name")
+    try:
+        found: Any = DESIGNS[name].model_validate(given)
+    except ValidationError as error:
+        raise ValueError(f"{error.error_count()} fields of the design are not valid") from None
+    made: Design = found
+    return made
+
+
+def draw_columns(
+    designs: Mapping[str, Design],
+    columns: Mapping[str, NDArray],
+    randomness: Keystream | RecordStream,
+    *,
+    digests: NDArray | None = None,
+) -> dict[str, SetCells]:
+    """Sets for all columns of a batch, each by its own design. Uniform decoys of all columns share the threads."""
+    plain = {name: design for name, design in designs.items() if isinstance(design, DecoyDesign)}
+    out = draw_table(plain, {name: columns[name] for name in plain}, randomness, digests=digests) if plain else {}
+    for name, design in designs.items():
+        if name not in plain:
+            out[name] = design.draw(columns[name], randomness, attribute=name, digests=digests)
+    return out
+
+
+__all__ = ["DESIGNS", "DecoyDesign", "Design", "SemanticDesign", "draw_columns", "read_design"]

@@ -8,10 +8,22 @@ estimate counts and lets an auditor compute what an adversary learns.
 
 from __future__ import annotations
 
-from math import comb, inf, log, sqrt
-from typing import Literal
+from math import comb, inf, log, sqrt, tanh
+from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from noren.cells.design import Beliefs
+from noren.designs.inversion import ClosedInversion
+
+if TYPE_CHECKING:
+    from noren.cells.set_cells import SetCells
+    from noren.secret import Keystream, RecordStream
+
+NO_INFORMATION = 1e-9
+"""Pt - Po below this tells nothing."""
 
 
 class DecoyDesign(BaseModel):
@@ -95,6 +107,66 @@ class DecoyDesign(BaseModel):
     def epsilon(self) -> float:
         """ln(rho): the local differential privacy of one published set."""
         return inf if self.rho == inf else log(self.rho)
+
+    # ------------------------------------------------------------------ what every design answers
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+    @property
+    def floor(self) -> float:
+        return self.kappa_out
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether every set is as likely under every value, so that sets tell nothing."""
+        return not self.is_exact and self.d > 1 and self.p_gap < NO_INFORMATION
+
+    def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
+        return np.full(np.shape(sets), self.kappa_in)
+
+    def inclusion_matrix(self) -> NDArray[np.float64]:
+        return np.full((self.d, self.d), self.p_other) + self.p_gap * np.eye(self.d)
+
+    @property
+    def threshold(self) -> None:
+        """Any values go together."""
+        return None
+
+    @property
+    def inversion(self) -> ClosedInversion:
+        return ClosedInversion(self)
+
+    def beliefs(self, counts: NDArray) -> Beliefs:
+        """With p = 1 the odds inside a set are the prior odds; below, the ratio rho bounds every belief."""
+        from noren.designs.posterior import mean_true_probability, worst_confidence
+
+        top = float((counts / counts.sum()).max())
+        if self.p == 1.0:
+            whole = np.rint(counts * (1 if np.all(counts == np.rint(counts)) else 1000)).astype(np.int64)
+            occurring = int((whole > 0).sum())
+            return Beliefs(
+                top,
+                uniform_mean=1 / self.eta,
+                uniform_worst=1 / self.eta,
+                mean_true=float(mean_true_probability(whole, self.eta)),
+                worst=float(worst_confidence(whole, min(self.eta, occurring))),
+            )
+        if self.epsilon == inf:
+            return Beliefs(top, worst_at_most=1.0, total_variation=1.0)
+        worst = top * self.rho / (1 + top * (self.rho - 1))
+        return Beliefs(top, worst_at_most=worst, epsilon=self.epsilon, total_variation=tanh(self.epsilon / 4))
+
+    def draw(
+        self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
+    ) -> SetCells:
+        """One set for each true code."""
+        from noren.designs.draw import draw_sets
+
+        return draw_sets(self, codes, randomness, attribute=attribute, digests=digests)
+
+    # ------------------------------------------------------------------ error
 
     def expected_l2(self, n: int) -> float:
         """Expected L2 error, in relative frequencies, of linear inversion over n records (equation 9)."""

@@ -23,7 +23,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells.sets import MASK_LIMIT, SetCells, code_dtype, mask_dtype
+from noren.cells.set_cells import MASK_LIMIT, SetCells, code_dtype, mask_dtype
 from noren.designs.decoys import DecoyDesign
 from noren.errors import DataError, SecretError
 from noren.secret import Keystream, KeystreamLane, RecordLane, RecordStream

@@ -1,1 +1,28 @@
-"""Where the work runs. An engine profiles a source, encodes it and shuffles what is published."""
+"""Where the work runs. The registry is explicit: one line per engine, and nobody else makes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from noren.errors import QueryError
+from noren.table import Engine
+
+
+def _local() -> Engine:
+    from noren.engines.local import LocalEngine
+
+    return LocalEngine()
+
+
+ENGINES: dict[str, Callable[[], Engine]] = {"local": _local}
+
+
+def engine_for(data: Any = None, engine: str | Engine | None = None) -> Engine:
+    """The engine that is named or given, or the one that a table needs."""
+    if engine is not None and not isinstance(engine, str):
+        return engine
+    name = engine or "local"
+    if name not in ENGINES:
+        raise QueryError(f"no engine {name!r}.", hint=f"Known: {', '.join(ENGINES)}.")
+    return ENGINES[name]()

@@ -13,21 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, Cells, OpenCells, SetCells, TermCells, batch_length, concat, take
-from noren.engines.permute import bucket_numbers, permutation
+from noren.cells import CellBatch, Cells, batch_length, concat, take
+from noren.cells.batch import packed, record_bytes, unpacked
 from noren.secret import Keystream
+from noren.table.permute import bucket_numbers, permutation
 
 MEMORY_BYTES = 256 << 20
 BUCKET_BYTES = 96 << 20
 MOST_BUCKETS = 256
-
-
-def record_bytes(batch: CellBatch) -> float:
-    """Average size of a record of cells."""
-    size = 0
-    for cells in batch.values():
-        size += cells.nbytes if isinstance(cells, TermCells) else cells.data.nbytes
-    return size / max(1, batch_length(batch))
 
 
 class Shuffler:
@@ -55,11 +48,11 @@ class Shuffler:
         numbers = bucket_numbers(batch_length(batch), len(self._buckets), self._stream)
         order = np.argsort(numbers, kind="stable")
         bounds = np.searchsorted(numbers[order], np.arange(len(self._buckets) + 1))
-        packed = pa.record_batch(pack(take(batch, order)))
+        rows = pa.record_batch(packed(take(batch, order)))
         for number, writer in enumerate(self._buckets):
             start, stop = int(bounds[number]), int(bounds[number + 1])
             if stop > start:
-                writer.write_batch(packed.slice(start, stop - start))
+                writer.write_batch(rows.slice(start, stop - start))
 
     def finish(self) -> Iterator[CellBatch]:
         """The shuffled records. Buckets are removed as they are read."""
@@ -77,7 +70,7 @@ class Shuffler:
         for number in range(len(self._buckets)):
             path = self._folder / f"bucket-{number}.arrow"
             with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-                parts = [unpack(batch, self._like) for batch in reader]
+                parts = [unpacked(batch, self._like) for batch in reader]
             path.unlink()
             if parts:
                 yield self._shuffled(parts)
@@ -91,42 +84,7 @@ class Shuffler:
 
         assert self._folder is not None
         count = 1 << int(np.ceil(np.log2(min(MOST_BUCKETS, max(2, wanted)))))
-        schema = pa.record_batch(pack(take(batch, slice(0, 0)))).schema
+        schema = pa.record_batch(packed(take(batch, slice(0, 0)))).schema
         for number in range(count):
             path = self._folder / f"bucket-{number}.arrow"
             self._buckets.append(pa.ipc.new_stream(str(path), schema))
-
-
-def pack(batch: CellBatch) -> dict[str, Any]:
-    """Cells as Arrow columns, for the buckets."""
-    import pyarrow as pa
-
-    out: dict[str, Any] = {}
-    for name, cells in batch.items():
-        if isinstance(cells, OpenCells):
-            out[name] = cells.data
-        elif isinstance(cells, TermCells):
-            out[name] = pa.LargeListArray.from_arrays(pa.array(cells.offsets), pa.array(cells.data))
-        elif cells.data.ndim == 2:
-            out[name] = pa.FixedSizeListArray.from_arrays(pa.array(cells.data.ravel()), cells.data.shape[1])
-        else:
-            out[name] = pa.array(cells.data)
-    return out
-
-
-def unpack(batch: Any, like: CellBatch) -> dict[str, Cells]:
-    """The reverse of pack."""
-    out: dict[str, Cells] = {}
-    for name, example in like.items():
-        column = batch.column(name)
-        if isinstance(example, OpenCells):
-            out[name] = OpenCells(column)
-        elif isinstance(example, TermCells):
-            offsets = column.offsets.to_numpy()
-            out[name] = TermCells(example.d, offsets - offsets[0], column.flatten().to_numpy(zero_copy_only=False))
-        elif example.data.ndim == 2:
-            flat = column.flatten().to_numpy(zero_copy_only=False)
-            out[name] = SetCells(example.d, flat.reshape(-1, example.data.shape[1]))
-        else:
-            out[name] = type(example)(example.d, column.to_numpy(zero_copy_only=False))
-    return out

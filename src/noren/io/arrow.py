@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from noren.errors import DataError
-from noren.io.source import BATCH_ROWS, check_columns
+from noren.io.source import BATCH_ROWS, Writing, check_columns
 
 UNPACKED = 1 << 30
 """Bytes that a row group of a Parquet file may unpack to in any case: 1 GB."""
@@ -142,6 +142,16 @@ class IpcSource:
                         yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
         except (pa.ArrowException, OSError):
             raise self._unreadable() from None
+
+
+def open_parquet(place: str, writing: Writing) -> ParquetSource:
+    """A Parquet file."""
+    return ParquetSource(Path(place), writing.missing_values)
+
+
+def open_ipc(place: str, writing: Writing) -> IpcSource:
+    """An Arrow file or stream."""
+    return IpcSource(Path(place), writing.missing_values)
 
 
 class FrameSource:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from noren.errors import DataError
-from noren.io.source import check_columns
+from noren.io.source import Writing, check_columns
 
 SEPARATORS = ",;\t|"
 SAMPLE_BYTES = 1 << 18
@@ -171,6 +171,13 @@ class CsvSource:
             f"{self.name}: cannot be parsed as CSV with separator {self.separator!r}.",
             hint="Check quotes and the separator.",
         )
+
+
+def open_csv(place: str, writing: Writing) -> CsvSource:
+    """Delimited text in a file."""
+    return CsvSource(
+        Path(place), separator=writing.separator, encoding=writing.encoding, missing_values=writing.missing_values
+    )
 
 
 def _sample(path: Path) -> bytes:

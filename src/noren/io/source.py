@@ -1,12 +1,17 @@
 """Where a table comes from. A source names its columns and streams them in batches, as often as asked.
 
+The registry of sources is explicit: one line per suffix or scheme, and a file that opens it.
+
 Nothing of the original is modified: files are opened for reading only, frames are read through the Arrow C stream
 interface.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,6 +42,34 @@ class Source(Protocol):
         """pyarrow RecordBatches with these columns, in the table's order."""
 
 
+@dataclass(frozen=True)
+class Writing:
+    """How an input is written, as far as it does not say so itself. What is not given is sniffed."""
+
+    separator: str | None = None
+    encoding: str | None = None
+    missing_values: tuple[str, ...] = ()
+    """Texts that mean 'missing', besides empty cells."""
+
+
+Opener = Callable[[str, Writing], Source]
+"""Makes a source of a path or a URI."""
+
+SOURCES = {
+    ".csv": "noren.io.csv:open_csv",
+    ".parquet": "noren.io.arrow:open_parquet",
+    ".pq": "noren.io.arrow:open_parquet",
+    ".arrow": "noren.io.arrow:open_ipc",
+    ".arrows": "noren.io.arrow:open_ipc",
+    ".feather": "noren.io.arrow:open_ipc",
+    ".ipc": "noren.io.arrow:open_ipc",
+}
+"""Who opens what: a suffix of a file or a scheme with its colon ("postgresql:"), and module:function of the opener."""
+OTHERWISE = ".csv"
+"""A file of another suffix is read as text; what is none says so."""
+SCHEME = re.compile(r"([a-z][a-z0-9+.-]+:)//", re.IGNORECASE)
+
+
 def open_source(
     data: Any,
     *,
@@ -44,36 +77,44 @@ def open_source(
     encoding: str | None = None,
     missing_values: Sequence[str] = (),
 ) -> Source:
-    """A source for a path (CSV, Parquet, Arrow) or any object with the Arrow C stream interface."""
+    """A source for a path or URI that `SOURCES` knows, or any object with the Arrow C stream interface."""
+    writing = Writing(separator, encoding, tuple(missing_values))
     if isinstance(data, str | Path):
-        path = Path(data)
-        if not path.exists():
-            raise DataError(f"{path}: no such file.", hint="Check the path; it is relative to the current directory.")
-        if path.is_dir():
-            raise DataError(f"{path}: is a directory.", hint="Name a CSV, Parquet or Arrow file.")
-        suffixes = [suffix.lower() for suffix in path.suffixes]
-        if suffixes[-1:] in ([".parquet"], [".pq"]):
-            from noren.io.arrow import ParquetSource
-
-            return ParquetSource(path, tuple(missing_values))
-        if suffixes[-1:] in ([".arrow"], [".feather"], [".ipc"], [".arrows"]):
-            from noren.io.arrow import IpcSource
-
-            return IpcSource(path, tuple(missing_values))
-        from noren.io.csv import CsvSource
-
-        return CsvSource(path, separator=separator, encoding=encoding, missing_values=tuple(missing_values))
+        return _opener(data)(str(data), writing)
     if hasattr(data, "batches") and hasattr(data, "notes"):
         source: Source = data
         return source
     if hasattr(data, "__arrow_c_stream__"):
         from noren.io.arrow import FrameSource
 
-        return FrameSource(data, tuple(missing_values))
+        return FrameSource(data, writing.missing_values)
     raise DataError(
         f"cannot read a table from {type(data).__name__}.",
         hint="Give a path, a pyarrow Table, a Polars or pandas DataFrame, or any object with __arrow_c_stream__.",
     )
+
+
+def _opener(place: str | Path) -> Opener:
+    """Who opens a place. A URI is named by its scheme alone: the rest of it may hold a password."""
+    uri = SCHEME.match(place) if isinstance(place, str) else None
+    if uri is not None:
+        kind = uri[1].lower()
+        if kind not in SOURCES:
+            known = ", ".join(f"{one}//" for one in SOURCES if one.endswith(":"))
+            raise DataError(
+                f"cannot read from {kind}//.",
+                hint=f"Known: {known}, and files." if known else "Give the path of a file.",
+            )
+    else:
+        path = Path(place)
+        if not path.exists():
+            raise DataError(f"{path}: no such file.", hint="Check the path; it is relative to the current directory.")
+        if path.is_dir():
+            raise DataError(f"{path}: is a directory.", hint="Name a CSV, Parquet or Arrow file.")
+        kind = path.suffix.lower() if path.suffix.lower() in SOURCES else OTHERWISE
+    module, _, name = SOURCES[kind].partition(":")
+    found: Opener = getattr(import_module(module), name)
+    return found
 
 
 def check_columns(columns: Sequence[str], name: str) -> tuple[str, ...]:

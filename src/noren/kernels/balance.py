@@ -9,12 +9,32 @@ has two numbers that add up over a cover: what is bounded and what is to become 
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
-from noren.kernels.mondrian_costs import NOTHING, SET, bit_of, cell_cost
+from noren.kernels.mondrian.costs import NOTHING, SET, bit_of, cell_cost
 
 WORD = 64
+
+
+class Shape(NamedTuple):
+    """A tree of cuts."""
+
+    children: Any
+    """(inner nodes, 2): the nodes below."""
+    upwards: Any
+    """The inner nodes, children before parents."""
+
+
+class Prices(NamedTuple):
+    """Per node: whether it can be a class, and what it adds to the sum that is bounded and to the one that is to
+    become small."""
+
+    possible: Any
+    bounded: Any
+    wanted: Any
 
 
 @njit(cache=True, nogil=True)
@@ -52,8 +72,9 @@ def cut_tree(places, numbers, n):
 
 
 @njit(cache=True, nogil=True)
-def node_losses(rows, extent, kinds, at, prices, widths):
+def node_losses(rows, extent, costs):
     """What one record of every node loses, mean over the columns. Sets are counted exactly, however wide."""
+    kinds, widths, at, prices = costs
     q = rows.shape[1]
     out = np.zeros(len(extent))
     seen = np.full(widths.max(), -1, np.int64)
@@ -82,16 +103,18 @@ def node_losses(rows, extent, kinds, at, prices, widths):
 
 
 @njit(cache=True, nogil=True)
-def best_covers(children, upwards, possible, bounded, wanted, share):
+def best_covers(tree, prices, share):
     """The best cover below every node for share * bounded + (1 - share) * wanted: whether it stops at the node, and
     both its sums. Sums are infinite where no cover is possible; ties go to what is smaller in `bounded`."""
+    children = tree.children
+    possible, bounded, wanted = prices
     nodes = len(possible)
     stops = np.ones(nodes, np.bool_)
     sums = np.empty((nodes, 2))
     for v in range(nodes):
         sums[v, 0] = bounded[v] if possible[v] else np.inf
         sums[v, 1] = wanted[v] if possible[v] else np.inf
-    for v in upwards:
+    for v in tree.upwards:
         a, b = children[v]
         if sums[a, 0] == np.inf or sums[b, 0] == np.inf:
             continue
@@ -123,21 +146,23 @@ def cover_below(children, stops, node, cover):
 
 
 @njit(cache=True, nogil=True)
-def use_up(children, upwards, possible, bounded, wanted, others, sums_of, cover, left, most):
+def use_up(tree, prices, others, sums_of, cover, left, most):
     """Change a cover below single nodes where `wanted` falls and `bounded` grows by no more than what is left.
 
     A node may become a class itself, or take over what one of the covers `others[o]` (with sums `sums_of[o]`) has
     below it. The largest gain comes first. At most so many moves. Returns what is left.
     """
+    children = tree.children
+    possible, bounded, wanted = prices
     nodes, inner = len(possible), len(children)
     sums = np.empty((nodes, 2))
     open_ = np.empty(nodes, np.bool_)
     itself = np.ones(nodes, np.bool_)
     for _ in range(most):
         for v in range(inner, nodes):
-            _sum_up(v, cover, children, bounded, wanted, sums, open_, inner)
-        for v in upwards:
-            _sum_up(v, cover, children, bounded, wanted, sums, open_, inner)
+            _sum_up(v, cover, children, prices, sums, open_)
+        for v in tree.upwards:
+            _sum_up(v, cover, children, prices, sums, open_)
         at, by, gain, price = -1, -1, 1e-12, 0.0
         for v in range(nodes):
             if not open_[v]:
@@ -161,12 +186,12 @@ def use_up(children, upwards, possible, bounded, wanted, others, sums_of, cover,
 
 
 @njit(cache=True, nogil=True)
-def _sum_up(v, cover, children, bounded, wanted, sums, open_, inner):
+def _sum_up(v, cover, children, prices, sums, open_):
     """Sums of the cover below node v; a node below the cover is not open."""
     open_[v] = cover[v]
     if cover[v]:
-        sums[v, 0], sums[v, 1] = bounded[v], wanted[v]
-    elif v < inner:
+        sums[v, 0], sums[v, 1] = prices.bounded[v], prices.wanted[v]
+    elif v < len(children):
         a, b = children[v]
         open_[v] = open_[a] and open_[b]
         sums[v, 0], sums[v, 1] = sums[a, 0] + sums[b, 0], sums[a, 1] + sums[b, 1]

@@ -151,10 +151,10 @@ def sorted_by_class(classes, count):
 
 
 @njit(cache=True, nogil=True)
-def failing_classes(classes, count, values, column, kinds, columns, first, second, d, reference, levels, heights):
+def failing_classes(classes, count, values, column, rules):
     """Which classes do not meet the requirements on one sensitive column."""
     rows, bounds = sorted_by_class(classes, count)
-    hists = np.zeros(reference.shape, np.float64)
+    hists = np.zeros(rules.reference.shape, np.float64)
     out = np.zeros(count, np.bool_)
     for c in range(count):
         mine = rows[bounds[c] : bounds[c + 1]]
@@ -162,23 +162,21 @@ def failing_classes(classes, count, values, column, kinds, columns, first, secon
             continue
         for row in mine:
             hists[column, values[row]] += 1
-        out[c] = not class_holds(
-            kinds, columns, first, second, d, reference, levels, heights, hists, len(mine)
-        )  # fmt: skip
+        out[c] = not class_holds(rules, hists, len(mine))
         for row in mine:
             hists[column, values[row]] = 0
     return out
 
 
 @njit(cache=True, nogil=True)
-def joined_groups(groups, count, values, column, kinds, columns, first, second, d, reference, levels, heights):
+def joined_groups(groups, count, values, column, rules):
     """Consecutive groups put together until they meet the requirements: the class of every group, and how many.
 
     What is left over at the end joins as many of the last classes as it takes. No class at all: not even all records
     together are enough.
     """
     rows, bounds = sorted_by_class(groups, count)
-    hists = np.zeros(reference.shape, np.float64)
+    hists = np.zeros(rules.reference.shape, np.float64)
     out = np.zeros(count, np.int64)
     begins = np.zeros(count + 1, np.int64)
     found = 0
@@ -187,7 +185,7 @@ def joined_groups(groups, count, values, column, kinds, columns, first, second, 
             hists[column, values[row]] += 1
         out[g] = found
         size = bounds[g + 1] - bounds[begins[found]]
-        if class_holds(kinds, columns, first, second, d, reference, levels, heights, hists, size):
+        if class_holds(rules, hists, size):
             found += 1
             begins[found] = g + 1
             hists[column] = 0
@@ -198,7 +196,7 @@ def joined_groups(groups, count, values, column, kinds, columns, first, second, 
             hists[column, values[row]] += 1
         out[begins[found] :] = found
         size = bounds[count] - bounds[begins[found]]
-        if class_holds(kinds, columns, first, second, d, reference, levels, heights, hists, size):
+        if class_holds(rules, hists, size):
             found += 1
             break
     return out, found

@@ -93,7 +93,7 @@ def _region(ids, t, ptr, first, index, weight, sizes, offsets, weights):
 
 
 @njit(cache=True, nogil=True)
-def add_products(ids, amounts, ptr, first, index, weight, sizes, out):
+def add_regions(ids, amounts, ptr, first, index, weight, sizes, out):
     """out_c += amounts_t * (product of the weights of c in record t's region)."""
     offsets = np.empty(sizes[0], np.int64)
     weights = np.empty(sizes[0])
@@ -142,7 +142,7 @@ def bound_counts(group, ids, amounts, ptr, first, index, sure, sizes, rows, wher
 
 
 @njit(cache=True, nogil=True)
-def em_pass(slot, ids, amounts, ptr, first, index, weight, sizes, table, acc, sums):
+def region_pass(slot, ids, amounts, ptr, first, index, weight, sizes, table, acc, sums):
     """sums_t = sum_c L_t(c) table_c and acc_c += amounts_t L_t(c) / sums_t, c over record t's region of its slot."""
     offsets = np.empty(sizes[0], np.int64)
     weights = np.empty(sizes[0])

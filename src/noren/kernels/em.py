@@ -1,16 +1,40 @@
 """Sums over product sets, shared between records: the inner loops of counting, EM and Fisher information.
 
-A record is a tuple of set numbers, one per axis; row s of an axis' code table lists the cells of set s along that
-axis, and row s of its `coefs` weighs them (`coef_rows` gives each axis' first row and the step to the next one, 0 if
-one row serves all sets). Records come sorted, so those that agree on the first `depth` axes stand together: the sum
-over those axes is formed once for all of them (a small table per level), and each record touches only the product of
-its remaining sets. `sizes[i]` is the number of cells of the axes i, i+1, ...
+A record is a tuple of set numbers, one per axis. Records come sorted, so those that agree on the first `depth` axes
+stand together: the sum over those axes is formed once for all of them (a small table per level), and each record
+touches only the product of its remaining sets.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
+
+
+class Products(NamedTuple):
+    """The sets of every axis, one axis after the other."""
+
+    codes: Any
+    code_start: Any
+    widths: Any
+    """Set s of an axis has the cells codes[at:at + widths[axis]] with at = code_start[axis] + s * widths[axis]."""
+    coefs: Any
+    coef_rows: Any
+    """(axes, 2): where the weights of an axis' first set begin, and the step to the next (0: one row serves all)."""
+    sizes: Any
+    """sizes[i]: the number of cells of the axes i, i+1, ..."""
+    depth: Any
+    """How many axes are shared."""
+
+
+class Seen(NamedTuple):
+    """Per tuple: how many records have it, how many of these are held out, and what is added to their likelihood."""
+
+    counts: Any
+    held: Any
+    floor: Any
 
 
 @njit(cache=True, nogil=True)
@@ -58,8 +82,9 @@ def _first_change(ids, t, start, depth):
 
 
 @njit(cache=True, nogil=True)
-def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, offsets, weights):
+def _leaf(ids, t, products, offsets, weights):
     """List the cells of record t's remaining product set and their weights; returns how many there are."""
+    codes, code_start, widths, coefs, coef_rows, sizes, depth = products
     offsets[0] = 0
     weights[0] = 1.0
     count = 1
@@ -79,15 +104,14 @@ def _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, off
 
 
 @njit(cache=True, nogil=True)
-def em_pass(
-    ids, start, stop, depth, codes, code_start, widths, coefs, coef_rows, sizes,
-    x, counts, held, floor, scale, acc, sums,
-):  # fmt: skip
+def em_pass(ids, start, stop, products, seen, scale, x, acc, sums):
     """One EM pass over records start..stop-1.
 
     sums[t] = L_t . x; acc_c += (counts_t - held_t) L_t(c) / sums[t]. Returns the log likelihood of the held
     records, sum of held_t log(scale sums[t] + floor[t]).
     """
+    codes, code_start, widths, coefs, coef_rows, sizes, depth = products
+    counts, held, floor = seen
     starts = _level_starts(depth, sizes)
     tables = np.zeros(starts[depth + 1])
     accs = np.zeros(starts[depth + 1])
@@ -108,7 +132,7 @@ def em_pass(
         change = _first_change(ids, t, start, depth)
         if change < depth:
             if t > start:
-                _close(ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
+                _close(ids, t - 1, change, products, starts, acc, accs)
             for level in range(change, depth):
                 source = x if level == 0 else tables[starts[level] : starts[level + 1]]
                 first = code_start[level] + np.int64(ids[t, level]) * widths[level]
@@ -127,7 +151,7 @@ def em_pass(
                 for k in range(widths[last]):
                     store[codes[first + k]] += r * coefs[at + k]
         else:
-            count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, offsets, weights)
+            count = _leaf(ids, t, products, offsets, weights)
             for m in range(count):
                 total += weights[m] * table[offsets[m]]
             if n > 0 and total > 0:
@@ -138,13 +162,14 @@ def em_pass(
         if held[t] > 0:
             log_likelihood += held[t] * np.log(max(scale * total + floor[t], 1e-300))
     if stop > start and depth > 0:
-        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
+        _close(ids, stop - 1, 0, products, starts, acc, accs)
     return log_likelihood
 
 
 @njit(cache=True, nogil=True)
-def _close(ids, t, change, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs):
+def _close(ids, t, change, products, starts, acc, accs):
     """Record t was the last of its shared sets from axis `change` on: push what they gathered one level up."""
+    codes, code_start, widths, coefs, coef_rows, sizes, depth = products
     for level in range(depth - 1, change - 1, -1):
         target = acc if level == 0 else accs[starts[level] : starts[level + 1]]
         first = code_start[level] + np.int64(ids[t, level]) * widths[level]
@@ -154,8 +179,9 @@ def _close(ids, t, change, depth, codes, code_start, widths, coefs, coef_rows, s
 
 
 @njit(cache=True, nogil=True)
-def add_products(ids, start, stop, depth, codes, code_start, widths, coefs, coef_rows, sizes, amounts, acc):
+def add_products(ids, start, stop, products, amounts, acc):
     """acc_c += amounts_t * (weight of c in record t's product set), for records start..stop-1."""
+    widths, sizes, depth = products.widths, products.sizes, products.depth
     starts = _level_starts(depth, sizes)
     accs = np.zeros(starts[depth + 1])
     leaf_cells = 1
@@ -169,9 +195,9 @@ def add_products(ids, start, stop, depth, codes, code_start, widths, coefs, coef
     for t in range(start, stop):
         change = _first_change(ids, t, start, depth)
         if change < depth and t > start:
-            _close(ids, t - 1, change, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
-        count = _leaf(ids, t, depth, codes, code_start, widths, coefs, coef_rows, sizes, offsets, weights)
+            _close(ids, t - 1, change, products, starts, acc, accs)
+        count = _leaf(ids, t, products, offsets, weights)
         for m in range(count):
             store[offsets[m]] += amounts[t] * weights[m]
     if stop > start and depth > 0:
-        _close(ids, stop - 1, 0, depth, codes, code_start, widths, coefs, coef_rows, sizes, starts, acc, accs)
+        _close(ids, stop - 1, 0, products, starts, acc, accs)

@@ -8,6 +8,8 @@ widths[i, h] the number of groups there.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -17,8 +19,32 @@ SPAN = np.int64(1) << np.int64(62)
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
+class Held(NamedTuple):
+    """Sparse histograms: the sensitive values of entry e, numbered through all columns, and how many records have
+    each, lie at bounds[e]..bounds[e+1]."""
+
+    bounds: Any
+    values: Any
+    weights: Any
+
+
+class Limits(NamedTuple):
+    """What a class needs at least, and when the outcome of a level vector is settled."""
+
+    column_of: Any
+    first_of: Any
+    """The sensitive column of a value that is numbered through, and the first value of each column."""
+    least: Any
+    needed: Any
+    """Records of a class, and values of each sensitive column: no part of a class with fewer can hold."""
+    most: Any
+    """Records that may be dropped."""
+    monotone: Any
+    """Whether a vector that drops more rules out all finer ones."""
+
+
 @njit(cache=True, nogil=True)
-def classes_of(codes, maps, offsets, widths, levels, rows, classes):
+def level_classes(codes, maps, offsets, widths, levels, rows, classes):
     """Number the classes of entries at a level vector, into `classes`; returns how many there are.
 
     Keys are mixed-radix numbers. Where the next column would leave 62 bits, the key so far is first replaced by
@@ -110,8 +136,9 @@ def by_class(classes, count):
 
 
 @njit(cache=True, nogil=True)
-def rolled_up(classes, count, bounds, values, weights, span):
+def rolled_up(classes, count, held, span):
     """Sparse histograms of classes from those of their entries; `span` is the number of values over all columns."""
+    bounds, values, weights = held
     order, starts = by_class(classes, count)
     out_bounds = np.zeros(count + 1, np.int64)
     out_values = np.empty(len(values), np.int32)
@@ -132,7 +159,7 @@ def rolled_up(classes, count, bounds, values, weights, span):
                 else:
                     out_weights[place[v]] += weights[p]
         out_bounds[c + 1] = at
-    return out_bounds, out_values[:at].copy(), out_weights[:at].copy()
+    return Held(out_bounds, out_values[:at].copy(), out_weights[:at].copy())
 
 
 @njit(cache=True, nogil=True)
@@ -148,23 +175,21 @@ def small_classes(total, least):
 
 
 @njit(cache=True, nogil=True)
-def failing_classes(
-    classes, total, bounds, values, weights, column_of, first_of, least, needed, limit, monotone,
-    kinds, columns, first, second, domains, reference, levels, heights,
-):  # fmt: skip
+def failing_at_levels(classes, total, held, limits, rules):
     """Which classes fail, the records in them, and the records that every finer level vector loses as well.
 
-    The latter lie in classes with fewer than `least` records, or fewer than needed[j] values of sensitive column j:
-    no part of such a class can hold. Counting stops where the outcome is settled: more than `limit` records fail
-    and, as `monotone` says, nothing else is asked, or more than `limit` are lost below too.
+    The latter lie in classes that have less than the limits say. Counting stops where the outcome is settled: more
+    records fail than may be dropped and nothing else is asked (monotone), or more are lost below too.
     """
+    bounds, values, weights = held
+    column_of, first_of, needed = limits.column_of, limits.first_of, limits.needed
     count = len(total)
-    fails, dropped = small_classes(total, least)
+    fails, dropped = small_classes(total, limits.least)
     below = dropped
-    if below > limit:
+    if below > limits.most:
         return fails, dropped, below
     order, starts = by_class(classes, count)
-    hists = np.zeros(reference.shape, np.float64)
+    hists = np.zeros(rules.reference.shape, np.float64)
     seen = np.zeros(len(needed), np.int64)
     for c in range(count):
         if fails[c]:
@@ -184,15 +209,10 @@ def failing_classes(
             poor = poor or seen[j] < needed[j]
         if poor:
             below += total[c]
-        if poor or (
-            dropped <= limit
-            and not class_holds(
-                kinds, columns, first, second, domains, reference, levels, heights, hists, total[c]
-            )
-        ):  # fmt: skip
+        if poor or (dropped <= limits.most and not class_holds(rules, hists, total[c])):
             fails[c] = True
             dropped += total[c]
-            if below > limit or (monotone and dropped > limit):
+            if below > limits.most or (limits.monotone and dropped > limits.most):
                 break
     return fails, dropped, below
 

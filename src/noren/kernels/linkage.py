@@ -1,15 +1,16 @@
 """From terms to labels: K(t), the beliefs of groups, and what the requirements ask of them.
 
 Records are CSR: record r has the distinct term codes `codes[bounds[r]:bounds[r + 1]]`; a code outside 0..terms-1 is an
-unknown term. The knowledge comes as postings (term -> labels), as bit rows (term, labels / 64), and as one weight a
-label. K(t) walks the shortest posting and asks the bit rows of the other terms, so nothing of size records x labels is
-ever held. Empty term sets link to all labels: they are counted and added once.
+unknown term. K(t) walks the shortest posting and asks the bit rows of the other terms, so nothing of size records x
+labels is ever held. Empty term sets link to all labels: they are counted and added once.
 """
 
 # mypy: ignore-errors
 # ruff: noqa: E741  l is the paper's letter
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,9 +19,22 @@ ONE = np.uint64(1)
 LOW = 63
 
 
+class Postings(NamedTuple):
+    """A knowledge table: which labels hold a term."""
+
+    start: Any
+    of: Any
+    """The labels that hold term t are of[start[t]:start[t + 1]]."""
+    bits: Any
+    """(terms, labels / 64): the same as bits."""
+    weights: Any
+    """Per label: its weight."""
+
+
 @njit(cache=True, nogil=True)
-def link(codes, start, of, bits, out):
+def link(codes, postings, out):
     """K(t) of one record into `out`, ascending; returns how many. Not for empty term sets, which link to all."""
+    start, of, bits = postings.start, postings.of, postings.bits
     terms = start.size - 1
     shortest = -1
     for j in range(codes.size):
@@ -45,19 +59,21 @@ def link(codes, start, of, bits, out):
 
 
 @njit(cache=True, nogil=True)
-def link_counts(bounds, codes, start, of, bits, labels):
+def link_counts(bounds, codes, postings):
     """|K(t)| of every record."""
+    labels = postings.weights.size
     out = np.empty(bounds.size - 1, np.int64)
     room = np.empty(labels, np.int64)
     for r in range(out.size):
         own = codes[bounds[r] : bounds[r + 1]]
-        out[r] = labels if own.size == 0 else link(own, start, of, bits, room)
+        out[r] = labels if own.size == 0 else link(own, postings, room)
     return out
 
 
 @njit(cache=True, nogil=True)
-def link_labels(bounds, codes, start, of, bits, labels, sizes):
+def link_labels(bounds, codes, postings, sizes):
     """K(t) of every record as CSR labels, given |K(t)|. Meant for a block of records, not for a whole table."""
+    labels = postings.weights.size
     at = np.zeros(sizes.size + 1, np.int64)
     at[1:] = np.cumsum(sizes)
     out = np.empty(at[-1], np.int64)
@@ -66,16 +82,17 @@ def link_labels(bounds, codes, start, of, bits, labels, sizes):
         if own.size == 0:
             out[at[r] : at[r + 1]] = np.arange(labels)
         else:
-            link(own, start, of, bits, out[at[r] : at[r + 1]])
+            link(own, postings, out[at[r] : at[r + 1]])
     return at, out
 
 
 @njit(cache=True, nogil=True)
-def belief_sums(bounds, codes, start, of, bits, weights):
+def belief_sums(bounds, codes, postings):
     """Sum over the records of P(L | t) for every label, and how many records link to nothing.
 
     Divided by the number of records this is the estimated prior alpha (unlinked records ignored).
     """
+    weights = postings.weights
     labels = weights.size
     out = np.zeros(labels)
     room = np.empty(labels, np.int64)
@@ -85,7 +102,7 @@ def belief_sums(bounds, codes, start, of, bits, weights):
         if own.size == 0:
             empty += 1
             continue
-        n = link(own, start, of, bits, room)
+        n = link(own, postings, room)
         unlinked += n == 0
         total = 0.0
         for k in range(n):
@@ -125,13 +142,14 @@ def _largest_sum(values, n, m):
 
 
 @njit(cache=True, nogil=True)
-def measure_groups(order, group_bounds, bounds, codes, start, of, bits, weights, alpha, prior, l):
+def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l):
     """What the requirements ask of every group; group g holds the records `order[group_bounds[g]:group_bounds[g+1]]`.
 
     Columns: linked records, largest belief p1, tail p_l + p_{l+1} + ..., squared L2 distance to alpha, earth mover's
     distance to alpha (all labels equally far apart; belief that no label takes is one more value). With `prior` an
     unlinked record believes alpha, otherwise nothing.
     """
+    weights = postings.weights
     labels = weights.size
     groups = group_bounds.size - 1
     out = np.zeros((groups, 5))
@@ -151,7 +169,7 @@ def measure_groups(order, group_bounds, bounds, codes, start, of, bits, weights,
             if own.size == 0:
                 empty += 1
                 continue
-            n = link(own, start, of, bits, room)
+            n = link(own, postings, room)
             linked += n > 0
             total = 0.0
             for i in range(n):

@@ -6,6 +6,8 @@ overall distribution, the levels of a hierarchy) come per sensitive column.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
@@ -28,26 +30,44 @@ SUBTREES = 14
 TOLERANCE = 1e-9
 
 
-@njit(cache=True, nogil=True)
-def class_holds(kinds, columns, first, second, values, reference, levels, heights, hists, n):
-    """All requirements on one class.
+class Rules(NamedTuple):
+    """All requirements on the classes of a table, and what they refer to."""
 
-    kinds, columns, first, second: one entry per requirement. values[j]: domain size of sensitive column j.
-    reference[j, v]: share of value v in the whole table. levels[j, h, v]: group of v at height h. heights[j]: height
-    of the tree. hists[j, v]: records of the class with value v. n: records of the class.
-    """
+    kinds: Any
+    columns: Any
+    first: Any
+    second: Any
+    """Per requirement: its kind, its sensitive column (-1: none), and its two numbers."""
+    values: Any
+    """Per sensitive column: the size of its domain."""
+    reference: Any
+    """(columns, values): the share of every value in the whole table."""
+    levels: Any
+    """(columns, heights, values): the group of every value at every height."""
+    heights: Any
+    """Per sensitive column: the height of its tree."""
+
+
+@njit(cache=True, nogil=True)
+def class_holds(rules, hists, n):
+    """All requirements on one class of n records, hists[j, v] of which have value v in sensitive column j."""
     if n <= 0:
         return False
+    kinds, columns, first, second, values, reference, levels, heights = rules
     for r in range(len(kinds)):
         j = columns[r]
         m = values[j] if j >= 0 else 0
-        if not _one(kinds[r], first[r], second[r], m, reference, levels, heights, hists, j, n):
+        if not _one(kinds[r], first[r], second[r], j, m, reference, levels, heights, hists, n):
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _one(kind, a, b, m, reference, levels, heights, hists, j, n):
+def _one(kind, a, b, j, m, reference, levels, heights, hists, n):
+    """One requirement with the numbers a and b on sensitive column j, which has m values.
+
+    It takes single fields of `Rules`: handing on the whole tuple for every requirement is measurably slower.
+    """
     if kind == K_ANONYMITY:
         return n >= a
     if kind in (DISTINCT, P_SENSITIVE):

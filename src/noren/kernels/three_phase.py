@@ -8,10 +8,32 @@ height, thin if exactly l times. The residue is what was moved out.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
 from noren.kernels.bucket_groups import eligible_cap
+
+
+class Stock(NamedTuple):
+    """What the groups still hold: entries bounds[g] <= e < bounds[g + 1] of group g say that left[e] of its records
+    have value values[e]. size[g] is all of them, high[g] the height of its pillars."""
+
+    bounds: Any
+    values: Any
+    left: Any
+    size: Any
+    high: Any
+
+
+class Listed(NamedTuple):
+    """The entries of value v, in the order in which they are tried: walk[starts[v]:starts[v + 1]]."""
+
+    walk: Any
+    starts: Any
+    owner: Any
+    """Per entry: its group."""
 
 
 @njit(cache=True, nogil=True)
@@ -39,6 +61,7 @@ def three_phase(bounds, values, counts, m, l, walk, group_walk):
     """
     groups = len(bounds) - 1
     left, size, high = first_phase(bounds, counts, l)
+    stock = Stock(bounds, values, left, size, high)
     residue = np.zeros(m, np.int64)
     for e in range(len(values)):
         residue[values[e]] += counts[e] - left[e]
@@ -50,17 +73,14 @@ def three_phase(bounds, values, counts, m, l, walk, group_walk):
         for e in range(bounds[g], bounds[g + 1]):
             owner[e] = g
             starts[values[e] + 1] += 1
-    starts = np.cumsum(starts)
+    listed = Listed(walk, np.cumsum(starts), owner)
     total = sizes[0]
-    leaves = 1
-    while leaves < m:
-        leaves *= 2
     rounds = 0
     spent = 0
     stirred = True
     while True:
         if stirred:
-            total = _second_phase(bounds, values, left, size, high, residue, total, l, walk, owner, starts, leaves)
+            total = _second_phase(stock, listed, residue, total, l)
         if rounds == 0:
             sizes[1] = total
         top = residue.max()
@@ -69,25 +89,26 @@ def three_phase(bounds, values, counts, m, l, walk, group_walk):
         pillars = residue == top
         while spent < groups and size[group_walk[spent]] == 0:
             spent += 1
-        chosen = _third_phase(bounds, values, left, size, high, pillars, group_walk[spent:])
+        chosen = _third_phase(stock, pillars, group_walk[spent:])
         if not len(chosen):
             break
         for g in chosen:
-            total += _take_pillars(g, bounds, values, left, size, high, residue)
+            total += _take_pillars(g, stock, residue)
         rounds += 1
         top = residue.max()
         stirred = False  # untouched groups are still dead unless a pillar of the residue has ceased to be one
         for v in range(m):
             stirred |= pillars[v] and residue[v] < top
         for g in chosen:
-            stirred |= not _dead(g, bounds, values, left, size, high, residue, top, l)
+            stirred |= not _dead(g, stock, residue, top, l)
     sizes[2] = total
     return left, sizes, rounds
 
 
 @njit(cache=True, nogil=True)
-def _take_pillars(g, bounds, values, left, size, high, residue):
+def _take_pillars(g, stock, residue):
     """Move one record of every pillar of a group to the residue; returns how many."""
+    bounds, values, left, size, high = stock
     moved = 0
     for e in range(bounds[g], bounds[g + 1]):
         if left[e] == high[g]:
@@ -100,8 +121,9 @@ def _take_pillars(g, bounds, values, left, size, high, residue):
 
 
 @njit(cache=True, nogil=True)
-def _dead(g, bounds, values, left, size, high, residue, top, l):
+def _dead(g, stock, residue, top, l):
     """Whether a group can give nothing without raising the residue's pillars: thin, and sharing one of them."""
+    bounds, values, left, size, high = stock
     if size[g] > l * high[g]:
         return False
     for e in range(bounds[g], bounds[g + 1]):
@@ -128,13 +150,18 @@ def _replay(tree, leaf, value, residue):
 
 
 @njit(cache=True, nogil=True)
-def _second_phase(bounds, values, left, size, high, residue, total, l, walk, owner, starts, leaves):
+def _second_phase(stock, listed, residue, total, l):
     """Feed the residue with its rarest values until it is eligible or no group can give; returns its size.
 
     The height of the residue stays. Its pillars only grow more numerous, so a dead group stays dead and every list of
     entries is walked once.
     """
+    bounds, values, left, size, high = stock
+    walk, starts, owner = listed
     m = len(residue)
+    leaves = 1
+    while leaves < m:
+        leaves *= 2
     top = residue.max()
     at = starts[:-1].copy()
     tree = np.full(2 * leaves, -1, np.int64)
@@ -148,7 +175,7 @@ def _second_phase(bounds, values, left, size, high, residue, total, l, walk, own
         while at[v] < starts[v + 1]:
             e = walk[at[v]]
             g = owner[e]
-            if left[e] > 0 and not _dead(g, bounds, values, left, size, high, residue, top, l):
+            if left[e] > 0 and not _dead(g, stock, residue, top, l):
                 break
             at[v] += 1
         if at[v] == starts[v + 1]:
@@ -165,7 +192,7 @@ def _second_phase(bounds, values, left, size, high, residue, total, l, walk, own
             _replay(tree, v, v, residue)
         else:
             height = high[g]
-            total += _take_pillars(g, bounds, values, left, size, high, residue)
+            total += _take_pillars(g, stock, residue)
             for other in range(bounds[g], bounds[g + 1]):
                 u = values[other]
                 if left[other] == height - 1 and tree[leaves + u] >= 0:
@@ -174,12 +201,13 @@ def _second_phase(bounds, values, left, size, high, residue, total, l, walk, own
 
 
 @njit(cache=True, nogil=True)
-def _third_phase(bounds, values, left, size, high, pillars, group_walk):
+def _third_phase(stock, pillars, group_walk):
     """All groups are dead: choose, greedily, groups that have no pillar of the residue in common.
 
     One record of each of their pillars raises the residue by less than the number of groups. None is found only if
     the whole table is not eligible.
     """
+    bounds, values, left, size, high = stock
     common = pillars
     wanted = common.sum()
     chosen = np.empty(wanted, np.int64)

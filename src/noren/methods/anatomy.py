@@ -9,22 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from math import ceil
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import GroupTable
 from noren.errors import PolicyError, Problem, RequirementNotMet
-from noren.methods.base import CodedTable, ColumnFacts, GroupColumn, RandomOrder, Recoding, RecodingMethod
+from noren.methods.base import ClassMethod, Method
 from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
+from noren.progress import Meter, silent
+from noren.schema.column import Column
 from noren.schema.roles import Role
+from noren.table import Group, Plan, RandomOrder, Records
 
-SERVED = ("frequency-l-diversity", "distinct-l-diversity", "le-diversity")
+RULES = ("frequency", "distinct", "subtrees")
+"""What groups of l different values can meet; the rule's first number is l, of subtrees the second is their depth."""
 
 
-class Anatomy(RecodingMethod):
+class Anatomy(ClassMethod):
     """Publish the sensitive column as groups of records, each with at least l different secrets.
 
     All other columns stay as they are, so whoever finds a person's row learns the group, and its secrets with their
@@ -33,10 +38,14 @@ class Anatomy(RecodingMethod):
     """
 
     name: Literal["anatomy"] = "anatomy"
+    sentence: ClassVar[str] = (
+        "Secrets are published apart from the other columns, as groups of records with several secrets each."
+    )
+    hides_quasi: ClassVar[bool] = False
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = served_problems(self.name, requirements)
-        names = {name for model in requirements if model.model in SERVED for name in model.on}
+        names = {name for model in requirements if served(model) for name in model.on}
         if len(names) != 1:
             message = f"the method 'anatomy' takes one sensitive column apart, and {len(names)} have requirements."
             found.append(Problem("require", message, 'Use [method] name = "rating" for several columns.'))
@@ -48,23 +57,35 @@ class Anatomy(RecodingMethod):
                 found.append(Problem(f"attributes.{column}.role", message, hint))
         return found
 
-    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        return [cls(suppression=suppression)]
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         return taken_apart(table, requirements, self.suppression, order)
+
+
+def served(model: Model) -> bool:
+    """Whether groups of different values can meet the requirement."""
+    return model.search_rule is not None and model.search_rule.rule in RULES
 
 
 def served_problems(method: str, requirements: Sequence[Model]) -> list[Problem]:
     """Requirements that groups of different values say nothing about."""
     found = []
     for number, model in enumerate(requirements, 1):
-        if model.model not in SERVED:
+        if not served(model):
             message = f"the method {method!r} makes groups of different values and cannot meet {model.model}."
-            hint = f'It meets {", ".join(SERVED)}; for others use "mondrian", "hilbert" or "sweep".'
+            hint = (
+                "It meets frequency-l-diversity, distinct-l-diversity, le-diversity; "
+                'for others use "mondrian", "hilbert" or "sweep".'
+            )
             found.append(Problem(f"require[{number}].model", message, hint))
     return found
 
 
 @dataclass(frozen=True)
-class Rule:
+class BucketRule:
     """How one column is grouped: l records of different buckets to a group."""
 
     column: str
@@ -79,32 +100,33 @@ class Rule:
         return int(self.buckets.max()) + 1
 
 
-def rule_of(facts: ColumnFacts, models: Sequence[Model]) -> Rule:
+def rule_of(facts: Column, models: Sequence[Model]) -> BucketRule:
     """The rule that meets all requirements on a column: the largest l, the coarsest buckets."""
-    depths = [int(model.parameters()["e"]) for model in models if model.model == "le-diversity"]
+    rules = [model.search_rule for model in models if model.search_rule is not None]
+    depths = [int(rule.second) for rule in rules if rule.rule == "subtrees"]
     buckets = np.arange(len(facts.domain))
     if depths:
-        height = 0 if facts.hierarchy is None else facts.hierarchy.height
-        if facts.hierarchy is None or max(depths) > height:
+        height = 0 if facts.tree is None else facts.tree.height
+        if facts.tree is None or max(depths) > height:
             message = f"le-diversity with e = {max(depths)} needs that many levels below the root; there are {height}."
             hint = "Give the column a deeper hierarchy, or choose a smaller e."
             raise PolicyError([Problem(f"require on {facts.name!r}", message, hint)])
-        buckets = facts.hierarchy.groups(height - min(depths))[1]
-    size = max(int(model.parameters()["l"]) for model in models)
-    return Rule(facts.name, size, buckets, any(model.model != "distinct-l-diversity" for model in models))
+        buckets = facts.tree.groups(height - min(depths))[1]
+    size = max(ceil(rule.first) for rule in rules)
+    return BucketRule(facts.name, size, buckets, any(rule.rule != "distinct" for rule in rules))
 
 
-def taken_apart(table: CodedTable, requirements: Sequence[Model], suppression: float, order: RandomOrder) -> Recoding:
+def taken_apart(table: Records, requirements: Sequence[Model], suppression: float, order: RandomOrder) -> Plan:
     """Every column with a requirement as groups of its own, independent of all other columns."""
     named = dict.fromkeys(name for model in requirements for name in model.on)
     rules = [rule_of(table.columns[n], [model for model in requirements if n in model.on]) for n in named]
     keep = _eligible(table, rules, int(suppression * table.n + 1e-9), order)
     columns = {rule.column: _grouped(table, rule, keep, order) for rule in rules}
     notes = [f"{name}: {column.table.groups} groups" for name, column in columns.items()]
-    return Recoding(columns, None if keep.all() else keep, tuple(notes))
+    return Plan(columns, None if keep.all() else keep, tuple(notes))
 
 
-def _eligible(table: CodedTable, rules: Sequence[Rule], limit: int, order: RandomOrder) -> NDArray[np.bool_]:
+def _eligible(table: Records, rules: Sequence[BucketRule], limit: int, order: RandomOrder) -> NDArray[np.bool_]:
     """The records that are published: all, or without those of buckets too common for their column's l."""
     from noren.kernels.bucket_groups import eligible_cap, first_of_value
 
@@ -128,7 +150,7 @@ def _eligible(table: CodedTable, rules: Sequence[Rule], limit: int, order: Rando
     return keep
 
 
-def _refuse(table: CodedTable, rule: Rule, limit: int) -> None:
+def _refuse(table: Records, rule: BucketRule, limit: int) -> None:
     counts = np.bincount(rule.buckets[table.codes[rule.column]])
     reachable = table.n // max(1, int(counts.max(initial=0))) if rule.strict else int((counts > 0).sum())
     dropped = f" with at most {limit} records dropped" if limit else ""
@@ -138,7 +160,7 @@ def _refuse(table: CodedTable, rule: Rule, limit: int) -> None:
     raise RequirementNotMet(message, hint=most)
 
 
-def _grouped(table: CodedTable, rule: Rule, keep: NDArray[np.bool_], order: RandomOrder) -> GroupColumn:
+def _grouped(table: Records, rule: BucketRule, keep: NDArray[np.bool_], order: RandomOrder) -> Group:
     """The groups of one column, their numbers drawn by chance."""
     from noren.kernels.anatomy import anatomy_groups
 
@@ -153,4 +175,4 @@ def _grouped(table: CodedTable, rule: Rule, keep: NDArray[np.bool_], order: Rand
     data = np.zeros(table.n, np.int64)
     data[rows] = order(count)[groups]
     d = len(table.columns[rule.column].domain)
-    return GroupColumn(GroupTable.from_codes(count, d, data[keep], codes[keep]), data)
+    return Group(GroupTable.from_codes(count, d, data[keep], codes[keep]), data)

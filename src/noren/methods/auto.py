@@ -3,61 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from noren.errors import NorenError, Problem, RequirementNotMet
-from noren.methods.base import CodedTable, RandomOrder, Recoding, RecodingMethod
-from noren.methods.candidates import all_candidates, serving, title_of
-from noren.methods.scoring import Objective, loss_of, view_of
+from noren.methods.base import ClassMethod
+from noren.methods.candidates import all_candidates, serving
+from noren.methods.parts import paired, shared, together
+from noren.methods.scoring import Objective, count_query_loss, drawn_columns, loss_of
+from noren.metrics.general import view_of
 from noren.models.base import Model
+from noren.progress import Meter, silent
 from noren.schema.roles import Role
+from noren.table import Plan, RandomOrder, Records, Table
+
+AND = " + "
+DRAWING = "decoys"
 
 
-class Auto(RecodingMethod):
+class Auto(ClassMethod):
     """Run the candidates of `noren compare` and publish what the best of them makes."""
 
     name: Literal["auto"] = "auto"
+    sentence: ClassVar[str] = "Several methods were tried, and what the best of them made is published."
+    chooses: ClassVar[bool] = True
     objective: Objective = Field(
         default="queries", description="What must be least: error of count queries, lost information, or NCP."
     )
     among: tuple[str, ...] = Field(
         default=(),
-        description="Names of the methods to try; if left out, all that generalise (not anatomy and rating).",
+        description="Names of the methods to try; if left out, all that generalise (not anatomy and rating). "
+        '"mondrian + decoys" generalises quasi-identifiers and draws the secrets.',
     )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         known = {method.name for method in all_candidates()}
+        known |= {f"{method.name}{AND}{DRAWING}" for method in all_candidates() if method.hides_quasi}
         strange = [name for name in self.among if name not in known]
         if strange:
             return [Problem("method.among", f"no method {strange[0]!r} to try.", f"Known: {', '.join(sorted(known))}.")]
-        if serving(self._tried(), roles, requirements):
+        if any(AND in name for name in self.among) or serving(self._tried(), roles, requirements):
             return []
         reasons = [problem for method in self._tried() for problem in method.problems(roles, requirements)]
         first = list(dict.fromkeys((problem.where, problem.message, problem.hint) for problem in reasons))[:3]
         return [Problem("method.name", "no method that generalises or groups can serve this policy."),
                 *(Problem(*parts) for parts in first)]  # fmt: skip
 
-    def _tried(self) -> list[RecodingMethod]:
+    def _tried(self) -> list[ClassMethod]:
         """Methods that leave quasi-identifiers exact show who is in the table: they are tried only when named."""
         methods = all_candidates(self.suppression)
-        return [m for m in methods if (m.name in self.among if self.among else m.name not in ("anatomy", "rating"))]
+        return [m for m in methods if (m.name in self.among if self.among else m.hides_quasi)]
 
-    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
-        roles = {name: facts.role for name, facts in table.columns.items()}
-        best: Recoding | None = None
+    def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
+        """The best of the methods that form classes and, where such are named, of pairs that draw the secrets."""
+        names = [name.removesuffix(f"{AND}{DRAWING}") for name in self.among if AND in name]
+        if not names:
+            return super().plan(table, meter=meter)
+        found: list[tuple[float, str, Plan]] = []
+        reasons: list[str] = []
+        if len(names) < len(self.among):
+            alone = super().plan(table, meter=meter)
+            view = view_of(table.records, alone)
+            found.append((loss_of(table.records, view, self.objective), "classes alone", alone))
+        for method in all_candidates(self.suppression):
+            if method.name in names:
+                try:
+                    plan = self._pair(table, method)
+                    drawn = drawn_columns(table, table.records, plan)
+                    loss = count_query_loss(table.records, view_of(table.records, plan), drawn=drawn)
+                    found.append((loss, f"{method.title}{AND}{DRAWING}", plan))
+                except NorenError as error:
+                    reasons.append(f"{method.title}{AND}{DRAWING}: {error.message}")
+        if not found:
+            message = "no method reaches the requirements: " + " ".join(reasons)
+            raise RequirementNotMet(message, hint="Lower a requirement, or permit suppression.")
+        best = min(found, key=lambda one: one[:2])
+        ranked = ", ".join(f"{title} {loss:.4g}" for loss, title, _ in sorted(found, key=lambda one: one[:2]))
+        return replace(best[2], notes=(f"auto chose the least loss: {ranked}", *best[2].notes))
+
+    def _pair(self, table: Table, method: ClassMethod) -> Plan:
+        from noren.methods import METHODS
+
+        (drawing,) = METHODS[DRAWING].candidates(0.0)
+        pair = paired(method, drawing, table.columns)
+        if pair is None:
+            raise RequirementNotMet("there is no secret to draw.", hint="Name a method that forms classes.")
+        return together(table, shared(table.columns, table.requirements, pair))
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
+        best: Plan | None = None
         least = float("inf")
         losses: list[tuple[float, str]] = []
         reasons: list[str] = []
-        for method in serving(self._tried(), roles, requirements):
+        for method in serving(self._tried(), table.roles, requirements):
             try:
                 recoding = method.recode(table, requirements, order)
                 loss = loss_of(table, view_of(table, recoding), self.objective)
             except NorenError as error:
-                reasons.append(f"{title_of(method)}: {error.message}")
+                reasons.append(f"{method.title}: {error.message}")
                 continue
-            losses.append((loss, title_of(method)))
+            losses.append((loss, method.title))
             if loss < least:
                 best, least = recoding, loss
         if best is None:
@@ -67,4 +114,4 @@ class Auto(RecodingMethod):
             )
         ranked = ", ".join(f"{title} {loss:.4g}" for loss, title in sorted(losses))
         note = f"auto chose the least {self.objective} loss: {ranked}"
-        return Recoding(best.columns, best.keep, (note, *best.notes))
+        return replace(best, notes=(note, *best.notes))

@@ -1,187 +1,33 @@
-"""How a requirement is met. A method sees coded columns and decides; it never publishes.
+"""How a requirement is met. A method turns a Table into a Plan; it never publishes.
 
-Two kinds. A `DesignMethod` sees summaries alone (how often each value occurs) and returns a decoy design per column,
-which the engine applies batch by batch. A `RecodingMethod` sees the codes of all quasi-identifiers and sensitive
-columns and returns for every record what is published instead. Whatever either decides is verified by code it does
-not share.
+A `DrawingMethod` needs summaries alone (how often each value occurs) and gives every column a design, by which the
+engine draws batch by batch. A `ClassMethod` sees the codes of all quasi-identifiers and sensitive columns and
+says for every record what is published instead. Whatever either decides is verified by code it does not share.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.cells import GroupTable, TermCells
-from noren.designs.any import Design
 from noren.errors import Problem
 from noren.models.base import Model
-from noren.schema.domain import Domain
-from noren.schema.hierarchy import Hierarchy
-from noren.schema.knowledge import Knowledge
-from noren.schema.nodes import Nodes
+from noren.progress import Meter, silent
 from noren.schema.roles import Role
-
-Layout = Literal["sets", "records", "general"]
-RandomOrder = Callable[[int], NDArray[np.int64]]
-"""A uniformly random order of n things, from a cryptographic stream."""
-Watch = Callable[[int, int, float], None]
-"""Told how many groups are done, of how many, and what they cost on average."""
+from noren.secret import Keystream
+from noren.table import Plan, RandomOrder, Recode, Records, Table
+from noren.table.permute import permutation
 
 
-@dataclass(frozen=True)
-class ColumnFacts:
-    """What a method may know about a column: its role, its domain and how often each value occurs."""
-
-    name: str
-    role: Role
-    domain: Domain
-    counts: NDArray[np.int64]
-    distances: NDArray[np.float64] | None = None
-    hierarchy: Hierarchy | None = None
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The decoy design of every column that is not published as it is, and remarks for the holder."""
-
-    designs: Mapping[str, Design]
-    notes: Sequence[str] = field(default=())
-
-
-@dataclass(frozen=True)
-class TermColumn:
-    """A set-valued column. Its domain begins with the terms of the knowledge; what follows are unknown terms."""
-
-    name: str
-    domain: Domain
-    knowledge: Knowledge
-    cells: TermCells
-
-
-@dataclass(frozen=True)
-class CodedTable:
-    """The columns that decide: quasi-identifiers and sensitive columns of n records, as codes into their domains."""
-
-    n: int
-    columns: Mapping[str, ColumnFacts]
-    codes: Mapping[str, NDArray]
-    terms: Mapping[str, TermColumn] = field(default_factory=dict)
-    """Quasi-sensitive columns. Those with one and the same knowledge are read together by an adversary."""
-
-    @property
-    def quasi(self) -> tuple[str, ...]:
-        """Quasi-identifiers, in the order of the policy."""
-        roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
-        return tuple(name for name, facts in self.columns.items() if facts.role in roles)
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """Sensitive columns, in the order of the policy."""
-        return tuple(name for name, facts in self.columns.items() if facts.role.needs_requirement)
-
-
-@dataclass(frozen=True)
-class Suppressed:
-    """How good the suppression of terms is known to be, group by group, for the columns of one knowledge table."""
-
-    columns: tuple[str, ...]
-    search: str
-    records: NDArray[np.int64]
-    """Records of every group."""
-    cost: NDArray[np.float64]
-    """Inverse weighted cost of every group (equation 2), 0 to 1."""
-    lower_bound: NDArray[np.float64]
-    """What that cost is proven to be at least."""
-    optimal: NDArray[np.bool_]
-    """Whether no cheaper removal exists."""
-    searched: NDArray[np.bool_]
-    """Whether the group did not hold as it was."""
-    entries: int
-    """Terms of all published records before."""
-    removed: int
-    """How many of them are not published."""
-    nodes: int
-    seconds: float
-
-    @property
-    def totals(self) -> dict[str, Any]:
-        """What the search found, in all."""
-        return {
-            "columns": list(self.columns),
-            "search": self.search,
-            "groups": len(self.cost),
-            "searched": int(self.searched.sum()),
-            "proven": int((self.searched & self.optimal).sum()),
-            "mean_cost": self.mean_cost,
-            "gap": self.gap,
-            "removed": self.removed,
-            "entries": self.entries,
-        }
-
-    @property
-    def mean_cost(self) -> float:
-        return float(self.cost.mean()) if len(self.cost) else 0.0
-
-    @property
-    def mean_cost_of_records(self) -> float:
-        """The same over records: what a record's group costs on average."""
-        return float((self.cost * self.records).sum() / max(1, int(self.records.sum())))
-
-    @property
-    def gap(self) -> float:
-        """By how much the mean cost may exceed the least possible for these groups, as a share of it."""
-        least = float(self.lower_bound.mean()) if len(self.cost) else 0.0
-        if self.mean_cost <= least:
-            return 0.0
-        return self.mean_cost / least - 1 if least > 0 else float("inf")
-
-    @property
-    def note(self) -> str:
-        """One line for the holder."""
-        names, many = ", ".join(self.columns), int(self.searched.sum())
-        proven = int((self.optimal & self.searched).sum())
-        text = f"{names}: {many:,} of {len(self.cost):,} groups gave up terms, {self.removed:,} of {self.entries:,}"
-        text += f"; {proven:,} of these removals are proven to be the cheapest"
-        if proven == many:
-            return text
-        if self.gap == float("inf"):
-            return f"{text}; how much less the others could cost is not known"
-        return f"{text}, all together cost at most {self.gap:.1%} more than the least"
-
-
-@dataclass(frozen=True)
-class NodeColumn:
-    """A generalised column: data[i] is the node that record i publishes."""
-
-    nodes: Nodes
-    data: NDArray
-
-
-@dataclass(frozen=True)
-class GroupColumn:
-    """A column taken apart: data[i] is the group of record i, and the table tells what each group holds."""
-
-    table: GroupTable
-    data: NDArray
-
-
-@dataclass(frozen=True)
-class Recoding:
-    """What is published instead of the codes. Columns that are not named pass as they are."""
-
-    columns: Mapping[str, NodeColumn | GroupColumn]
-    keep: NDArray[np.bool_] | None = None
-    """Which records are published; None for all."""
-    notes: Sequence[str] = field(default=())
-    terms: Mapping[str, TermCells] = field(default_factory=dict)
-    """What is published of every record's terms; columns that are not named keep all."""
-    suppressed: Sequence[Suppressed] = ()
+def secret_order(n: int) -> NDArray[np.int64]:
+    """A uniformly random order that nobody can predict."""
+    return permutation(n, Keystream())
 
 
 class Method(BaseModel, ABC):
@@ -190,38 +36,67 @@ class Method(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
+    on: tuple[str, ...] = Field(
+        default=(),
+        description="The columns it treats, where several methods make one release together; all, if none is named.",
+    )
+
+    sentence: ClassVar[str]
+    """What it does, in one sentence for a reader of the release."""
+    forms_classes: ClassVar[bool]
+    """Whether it makes records look alike, so that quasi-identifiers are judged in classes."""
+    chooses: ClassVar[bool] = False
+    """Whether it only chooses among other methods, and is none to choose itself."""
+    first_phase: ClassVar[bool] = False
+    """Whether it can form the groups in which `suppress` leaves out terms."""
+
+    @field_validator("on", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
 
     @property
-    def layout(self) -> Layout:
-        """One row per person with sets, one shuffled row per possible value, or one row per person with nodes."""
-        return "sets"
+    def title(self) -> str:
+        """Name and the settings that differ from the default: "sweep chunk=16"."""
+        return " ".join([self.name, *_words(self.changed)])
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The settings that differ from the default."""
+        return self.model_dump(exclude_defaults=True, exclude={"name", "on"}, exclude_none=True)
 
     @abstractmethod
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         """What is wrong before any data is seen."""
 
+    @abstractmethod
+    def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
+        """Decide what is published. Raises where the requirements cannot be met, with what is reachable."""
 
-class DesignMethod(Method):
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        """The method with the settings worth a try when a holder compares, or leaves the choice to Noren."""
+        return ()
+
+
+class DrawingMethod(Method):
     """A method that draws decoys by a published design."""
 
-    @abstractmethod
-    def decide(self, columns: Mapping[str, ColumnFacts], requirements: Sequence[Model]) -> Decision:
-        """Choose the parameters. Raises PolicyError with everything that makes it impossible."""
+    forms_classes: ClassVar[bool] = False
 
 
-class RecodingMethod(Method):
+class ClassMethod(Method):
     """A method that generalises, groups or suppresses records."""
+
+    forms_classes: ClassVar[bool] = True
+    needs_hierarchies: ClassVar[bool] = False
+    """Whether every quasi-identifier must have a hierarchy; an automatic one is made where the policy gives none."""
+    hides_quasi: ClassVar[bool] = True
+    """Whether quasi-identifiers are changed; a method that leaves them exact shows who is in the table."""
 
     suppression: float = Field(
         default=0.0, ge=0, lt=1, description="Largest share of records that may be dropped to keep the others precise."
     )
-
-    needs_hierarchies: ClassVar[bool] = False
-    """Whether every quasi-identifier must have a hierarchy; an automatic one is made where the policy gives none."""
-
-    @property
-    def layout(self) -> Layout:
-        return "general"
 
     @property
     def wants_hierarchies(self) -> bool:
@@ -229,11 +104,50 @@ class RecodingMethod(Method):
         return self.needs_hierarchies
 
     @abstractmethod
-    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         """Choose what is published. Raises RequirementNotMet with what is reachable where that falls short."""
 
-    def recode_watched(
-        self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder, watch: Watch
-    ) -> Recoding:
-        """`recode`, telling somebody how far it is. Most methods are too quick to have anything to tell."""
-        return self.recode(table, requirements, order)
+    def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
+        records = self.seen(table.records)
+        found = self.recode(records, table.requirements, secret_order, meter)
+        if _loses_a_secret(records, found):
+            careful = self.model_copy(update={"suppression": 0.0})
+            found = careful.recode(records, table.requirements, secret_order, meter)
+            why = "nothing was suppressed: it would have taken the last record of a value that stays possible"
+            found = replace(found, notes=(*found.notes, why))
+        return replace(found, records=records)
+
+    def seen(self, records: Records) -> Records:
+        """The records with an automatic hierarchy where the method needs one and the policy gives none."""
+        if not self.wants_hierarchies:
+            return records
+        from noren.methods.cover import automatic_hierarchy
+
+        return records.over(
+            {
+                name: column.met(name, column.domain, hierarchy=automatic_hierarchy(column))
+                for name, column in records.columns.items()
+                if column.tree is None and column.role is Role.QUASI_IDENTIFIER
+            }
+        )
+
+
+def _loses_a_secret(records: Records, plan: Plan) -> bool:
+    """Whether a general value would stand for a secret that no published record has."""
+    if plan.keep is None:
+        return False
+    for name in records.sensitive:
+        left = np.bincount(records.codes[name][plan.keep], minlength=records.columns[name].d)
+        if isinstance(plan.of(name), Recode) and not left.all():
+            return True
+    return False
+
+
+def _words(settings: Mapping[str, Any], prefix: str = "") -> list[str]:
+    out = []
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            out += _words(value, f"{prefix}{name}.")
+        else:
+            out.append(f"{prefix}{name}={str(value).lower() if isinstance(value, bool) else value}")
+    return out

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.methods.base import ColumnFacts, NodeColumn
+from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, runs_of, tree_of
+from noren.table import Recode
 
 INTERVALS = 3
 """Levels of an automatic interval hierarchy between the values and the root."""
@@ -24,18 +25,18 @@ def is_ranked(domain: Domain) -> bool:
     return domain.is_ordered and domain.index.keys().isdisjoint((MISSING, OTHER))
 
 
-def cover(facts: ColumnFacts, codes: NDArray, classes: NDArray[np.int64], count: int) -> NodeColumn:
+def cover(facts: Column, codes: NDArray, classes: NDArray[np.int64], count: int) -> Recode:
     """The node of every record, given the class (0..count-1) of every record; classes below 0 publish nothing."""
     kept = classes >= 0
-    if facts.hierarchy is not None:
-        tree = tree_of(facts.hierarchy)
+    if facts.tree is not None:
+        tree = tree_of(facts.tree)
         node = common_nodes(tree.at, codes[kept], classes[kept], count)
         nodes = tree.nodes
     elif is_ranked(facts.domain):
         nodes, node = _intervals(facts.domain, codes[kept], classes[kept], count)
     else:
         nodes, node = _value_sets(facts.domain, codes[kept], classes[kept], count)
-    return NodeColumn(nodes, np.where(kept, node[np.maximum(classes, 0)], 0) if count else np.zeros(len(codes), int))
+    return Recode(nodes, np.where(kept, node[np.maximum(classes, 0)], 0) if count else np.zeros(len(codes), int))
 
 
 def common_nodes(at: NDArray[np.int64], codes: NDArray, classes: NDArray, count: int) -> NDArray[np.int64]:
@@ -88,10 +89,10 @@ def _value_sets(domain: Domain, codes: NDArray, classes: NDArray, count: int) ->
     return Nodes.from_runs(len(domain), labels, [runs_of(codes) for codes in members]), node.ravel()
 
 
-def automatic_hierarchy(facts: ColumnFacts) -> Hierarchy:
+def automatic_hierarchy(facts: Column) -> Hierarchy:
     """The column's hierarchy, or one made for it: round intervals of numbers, otherwise the values under one root."""
-    if facts.hierarchy is not None:
-        return facts.hierarchy
+    if facts.tree is not None:
+        return facts.tree
     values = facts.domain.values
     numbers = facts.domain.numbers if is_ranked(facts.domain) and facts.domain.edges is None else None
     if numbers is None or len(values) <= FIRST_INTERVALS or not np.isfinite(numbers).all():

@@ -9,18 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, log10
-from typing import Literal
+from typing import ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from noren.designs.any import Design
+from noren.cells import Design
 from noren.designs.decoys import DecoyDesign
 from noren.errors import PolicyError, Problem
-from noren.methods.base import ColumnFacts, Decision, DesignMethod, Layout
-from noren.methods.semantic import decide_semantic, is_semantic
+from noren.methods.base import DrawingMethod, Method
+from noren.methods.semantic import decide_semantic
 from noren.models.base import Model
 from noren.models.t_closeness import TCloseness
+from noren.progress import Meter, silent
+from noren.schema.column import Column
 from noren.schema.roles import Role
+from noren.table import Draw, Plan, Table
 
 
 class DecoyParameters(BaseModel):
@@ -32,10 +37,13 @@ class DecoyParameters(BaseModel):
     p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
 
 
-class Decoys(DesignMethod):
+class Decoys(DrawingMethod):
     """Publish a set of eta values for every protected cell."""
 
     name: Literal["decoys"] = "decoys"
+    sentence: ClassVar[str] = (
+        "Each protected cell is published as a set of possible values, drawn at random around the true one."
+    )
     parameters: dict[str, DecoyParameters] = Field(
         default_factory=dict, description="Fixed eta and p by column; the others are chosen from the requirements."
     )
@@ -53,9 +61,9 @@ class Decoys(DesignMethod):
         default="sets", description="One row per person with sets, or one shuffled row per possible value."
     )
 
-    @property
-    def layout(self) -> Layout:
-        return self.form
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        return [cls()]
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []
@@ -72,13 +80,12 @@ class Decoys(DesignMethod):
                     )
                 )
         for number, model in enumerate(requirements, 1):
-            tree = isinstance(model, TCloseness) and model.distance == "tree"
-            if "set" not in model.forms or tree:
-                what = "t-closeness over a tree" if tree else model.model
+            if not model.judges_sets:
+                what = "t-closeness over a tree" if model.identity == "t-closeness/tree" else model.model
                 message = f"the method 'decoys' publishes sets, about which {what} makes no statement."
                 hint = 'Use a method that forms classes, for example [method] name = "mondrian", or "auto".'
                 found.append(Problem(f"require[{number}].model", message, hint))
-        semantic = {name for model in requirements if is_semantic(model) for name in model.on}
+        semantic = {name for model in requirements if model.separates for name in model.on}
         for name in self.designs:
             if name not in semantic:
                 message = "no semantic requirement protects the column, so it has no such design."
@@ -86,7 +93,7 @@ class Decoys(DesignMethod):
         for name in sorted(semantic & self.parameters.keys()):
             message = "eta and p are fixed by semantic diversity: sets of l values, the truth among them."
             found.append(Problem(f"method.parameters.{name}", message, "Remove the parameters."))
-        if self.form == "records" and (len(protected) != 1 or not all(map(is_semantic, requirements))):
+        if self.form == "records" and (len(protected) != 1 or not all(model.separates for model in requirements)):
             message = "shuffled records serve one protected column, with semantic-diversity or le-diversity alone."
             found.append(Problem("method.form", message, 'Use form = "sets".'))
         for name, role in roles.items():
@@ -100,7 +107,16 @@ class Decoys(DesignMethod):
                 )
         return found
 
-    def decide(self, columns: Mapping[str, ColumnFacts], requirements: Sequence[Model]) -> Decision:
+    def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
+        """Designs from the domains, the numbers of records and, for closeness, the counts; no record is looked at."""
+        designs, notes = self.decide(table.columns, table.counts, table.requirements)
+        members = self.form == "records"
+        return Plan({name: Draw(design, members) for name, design in designs.items()}, notes=notes)
+
+    def decide(
+        self, columns: Mapping[str, Column], counts: Mapping[str, NDArray[np.int64]], requirements: Sequence[Model]
+    ) -> tuple[dict[str, Design], list[str]]:
+        """The design of every protected column, and remarks. Raises PolicyError with all that makes it impossible."""
         problems: list[Problem] = []
         designs: dict[str, Design] = {}
         notes: list[str] = []
@@ -109,14 +125,14 @@ class Decoys(DesignMethod):
             for name in model.on:
                 by_column.setdefault(name, []).append(model)
         for name, models in by_column.items():
-            facts = columns[name]
-            if any(is_semantic(model) for model in models):
+            column = columns[name]
+            if any(model.separates for model in models):
                 kind = self.designs.get(name, self.design)
-                semantic, remarks = decide_semantic(facts, models, kind, self.allow_unidentifiable)
+                semantic, remarks = decide_semantic(column, counts[name], models, kind, self.allow_unidentifiable)
                 found: Design | Problem = semantic
                 notes += remarks
             else:
-                found, note = self._decide_column(facts, models)
+                found, note = self._decide_column(column, counts[name], models)
                 notes += [note] if note else []
             if isinstance(found, Problem):
                 problems.append(found)
@@ -124,10 +140,12 @@ class Decoys(DesignMethod):
                 designs[name] = found
         if problems:
             raise PolicyError(problems)
-        return Decision(designs, tuple(notes))
+        return designs, notes
 
-    def _decide_column(self, facts: ColumnFacts, models: Sequence[Model]) -> tuple[DecoyDesign | Problem, str]:
-        name, d = facts.name, len(facts.domain)
+    def _decide_column(
+        self, column: Column, counts: NDArray[np.int64], models: Sequence[Model]
+    ) -> tuple[DecoyDesign | Problem, str]:
+        name, d = column.name, column.d
         least = max(model.least_set_size for model in models)
         closeness = [model for model in models if isinstance(model, TCloseness)]
         asks = ", ".join(f"{m.model} {m.required:g}" for m in models)
@@ -162,19 +180,21 @@ class Decoys(DesignMethod):
             ), ""
         if not closeness:
             return DecoyDesign(d=d, eta=least), ""
-        return self._closest(facts, closeness, least)
+        return self._closest(column, counts, closeness, least)
 
-    def _closest(self, facts: ColumnFacts, closeness: Sequence[TCloseness], least: int) -> tuple[DecoyDesign, str]:
+    def _closest(
+        self, column: Column, counts: NDArray[np.int64], closeness: Sequence[TCloseness], least: int
+    ) -> tuple[DecoyDesign, str]:
         """For every eta the largest p that all closeness requirements permit, then the least expected error."""
         from noren.designs.closeness import largest_ps
 
-        d, n = len(facts.domain), int(facts.counts.sum())
-        options = [largest_ps(facts.counts, m.t, m.distance) for m in closeness if m.distance != "tree"]
+        d, n = column.d, int(counts.sum())
+        options = [largest_ps(counts, m.t, m.distance) for m in closeness if m.distance != "tree"]
         designs = [DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)]
         best = min(designs, key=lambda design: design.expected_l2(n))
         best = best.model_copy(update={"p": rounded_down(best.p)})
         bounds = {option[best.eta - 1].bound for option in options if not option[best.eta - 1].exact}
-        note = f"{facts.name}: p is safe but may not be the largest possible ({'; '.join(sorted(bounds))})"
+        note = f"{column.name}: p is safe but may not be the largest possible ({'; '.join(sorted(bounds))})"
         return best, note if bounds else ""
 
 

@@ -10,19 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.errors import Problem, RequirementNotMet
-from noren.methods.base import CodedTable, ColumnFacts, NodeColumn, RandomOrder, Recoding, RecodingMethod
+from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import cover, is_ranked
 from noren.models.base import Model
+from noren.progress import Meter, silent
+from noren.ragged import row_numbers
+from noren.schema.column import Column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
+from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
     from noren.methods.requirements import Compiled
@@ -31,7 +35,7 @@ Classes = tuple[NDArray[np.int64], int]
 """The class of every record, below 0 for one that is dropped, and how many classes there are; 0 if it cannot be."""
 
 
-class Hilbert(RecodingMethod):
+class Hilbert(ClassMethod):
     """Group records that follow one another on a Hilbert curve.
 
     With a requirement on a sensitive column every group holds l records of different secrets; l is the smallest whose
@@ -42,6 +46,10 @@ class Hilbert(RecodingMethod):
     """
 
     name: Literal["hilbert"] = "hilbert"
+    sentence: ClassVar[str] = (
+        "Records that are alike, ordered along a curve through all columns, are grouped and published together."
+    )
+    first_phase: ClassVar[bool] = True
     l: int | None = Field(
         default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
     )
@@ -50,9 +58,13 @@ class Hilbert(RecodingMethod):
         from noren.methods.requirements import class_problems
 
         found = class_problems(self.name, roles, requirements, self.suppression)
-        return found + column_problems(self.name, requirements, least=0)
+        return found + one_column_problems(self.name, requirements, least=0)
 
-    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        return [cls(suppression=suppression)]
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         size = least_size(table, requirements)
         ranks = order(table.n)
         curve = along_curve(table, ranks)
@@ -72,7 +84,7 @@ def protected(requirements: Sequence[Model]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def column_problems(method: str, requirements: Sequence[Model], least: int) -> list[Problem]:
+def one_column_problems(method: str, requirements: Sequence[Model], least: int) -> list[Problem]:
     """Groups along one curve can be diverse in one column."""
     names = protected(requirements)
     if len(names) > 1:
@@ -84,7 +96,7 @@ def column_problems(method: str, requirements: Sequence[Model], least: int) -> l
     return []
 
 
-def least_size(table: CodedTable, requirements: Sequence[Model]) -> int:
+def least_size(table: Records, requirements: Sequence[Model]) -> int:
     """The largest k of any requirement. Raises RequirementNotMet if the table is smaller."""
     size = max([1, *(int(model.parameters().get("k", 1)) for model in requirements)])
     if size > table.n:
@@ -104,7 +116,7 @@ def walk_ranks(hierarchy: Hierarchy) -> NDArray[np.int64]:
     return ranks
 
 
-def along_curve(table: CodedTable, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+def along_curve(table: Records, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """The records in the order of the Hilbert curve; records in one place in a random order."""
     from noren.kernels.hilbert import hilbert_bits, hilbert_index, stretched
 
@@ -112,12 +124,12 @@ def along_curve(table: CodedTable, ranks: NDArray[np.int64]) -> NDArray[np.int64
     bits = hilbert_bits([len(column.domain) for column in facts])
     axes = np.empty((table.n, len(facts)), np.uint64)
     for j, column in enumerate(facts):
-        place = np.arange(len(column.domain)) if column.hierarchy is None else walk_ranks(column.hierarchy)
+        place = np.arange(len(column.domain)) if column.tree is None else walk_ranks(column.tree)
         axes[:, j] = stretched(place, len(column.domain), bits)[table.codes[column.name]]
     return np.asarray(np.lexsort([ranks, hilbert_index(axes, bits)]))
 
 
-def _cut(table: CodedTable, curve: NDArray[np.int64], size: int) -> Recoding:
+def _cut(table: Records, curve: NDArray[np.int64], size: int) -> Plan:
     """k-anonymity alone: the curve in runs of least loss."""
     from noren.kernels.bucket_groups import best_cuts
 
@@ -126,23 +138,23 @@ def _cut(table: CodedTable, curve: NDArray[np.int64], size: int) -> Recoding:
     runs, count = best_cuts(codes[curve], *_losses(facts), size)
     classes = np.empty(table.n, np.int64)
     classes[curve] = runs
-    return Recoding(_covered(table, classes, count), notes=(f"{count} classes along the curve",))
+    return Plan(_covered(table, classes, count), notes=(f"{count} classes along the curve",))
 
 
-def _losses(facts: Sequence[ColumnFacts]) -> tuple[NDArray, NDArray, NDArray]:
+def _losses(facts: Sequence[Column]) -> tuple[NDArray, NDArray, NDArray]:
     """For every column how `best_cuts` measures it: the kind, the nodes and the losses."""
     from noren.kernels import bucket_groups as kernel
 
-    deepest = max([0, *(column.hierarchy.height for column in facts if column.hierarchy is not None)])
+    deepest = max([0, *(column.tree.height for column in facts if column.tree is not None)])
     width = max(len(column.domain) for column in facts)
     kinds = np.empty(len(facts), np.int64)
     at = np.zeros((len(facts), deepest + 1, width), np.int64)
     share = np.zeros((len(facts), deepest + 1, width))
     for j, column in enumerate(facts):
         d = len(column.domain)
-        if column.hierarchy is not None:
+        if column.tree is not None:
             kinds[j] = kernel.TREE
-            tree = tree_of(column.hierarchy)
+            tree = tree_of(column.tree)
             at[j, : tree.height + 1, :d] = tree.at
             share[j, : tree.height + 1, :d] = (tree.nodes.sizes[tree.at] - 1) / max(1, d - 1)
         elif is_ranked(column.domain):
@@ -156,22 +168,8 @@ def _losses(facts: Sequence[ColumnFacts]) -> tuple[NDArray, NDArray, NDArray]:
     return kinds, at, share
 
 
-def _covered(table: CodedTable, classes: NDArray[np.int64], count: int) -> dict[str, NodeColumn]:
+def _covered(table: Records, classes: NDArray[np.int64], count: int) -> dict[str, Recode]:
     return {name: cover(table.columns[name], table.codes[name], classes, count) for name in table.quasi}
-
-
-def numbered(codes: Sequence[NDArray], sizes: Sequence[int]) -> Classes:
-    """Number the distinct rows of several columns of codes."""
-    key = np.zeros(len(codes[0]), np.int64)
-    span = 1
-    for column, size in zip(codes, sizes, strict=True):
-        if span * size >= 2**62:
-            key = np.unique(key, return_inverse=True)[1]
-            span = int(key.max(initial=0)) + 1
-        key = key * size + column
-        span *= size
-    distinct, key = np.unique(key, return_inverse=True)
-    return key, len(distinct)
 
 
 # ---------------------------------------------------------------- the search
@@ -181,7 +179,7 @@ def numbered(codes: Sequence[NDArray], sizes: Sequence[int]) -> Classes:
 class Task:
     """One sensitive column and what its classes must meet."""
 
-    table: CodedTable
+    table: Records
     column: str
     required: Compiled
     asked: int
@@ -192,7 +190,7 @@ class Task:
     ranks: NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: CodedTable, requirements: Sequence[Model], suppression: float, ranks: NDArray[np.int64]) -> Task:
+    def of(cls, table: Records, requirements: Sequence[Model], suppression: float, ranks: NDArray[np.int64]) -> Task:
         from noren.methods.requirements import compiled
 
         (column,) = protected(requirements)
@@ -216,7 +214,8 @@ class Task:
 
         size = np.array([self.size], np.float64)
         kind = np.array([K_ANONYMITY])
-        return replace(self.required, kinds=kind, columns=np.array([-1]), first=size, second=np.zeros(1))
+        rules = self.required.rules._replace(kinds=kind, columns=np.array([-1]), first=size, second=np.zeros(1))
+        return replace(self.required, rules=rules)
 
     def kept(self, l: int) -> NDArray[np.bool_]:
         """All records, or the most that are l-eligible; which ones of a value are dropped is left to chance."""
@@ -248,7 +247,7 @@ class Task:
 
         values = self.values[rows]
         groups, count = diverse_groups(values, self.m, l)
-        part, count = joined_groups(groups, count, values, self.place, *needed.arguments)
+        part, count = joined_groups(groups, count, values, self.place, needed.rules)
         classes = np.full(self.table.n, -1, np.int64)
         classes[rows] = part[groups]
         return classes, count
@@ -262,13 +261,13 @@ class Task:
         """Which classes do not meet what is needed."""
         from noren.kernels.bucket_groups import failing_classes
 
-        return np.asarray(failing_classes(classes, count, self.values, self.place, *needed.arguments))
+        return np.asarray(failing_classes(classes, count, self.values, self.place, needed.rules))
 
     def fails(self, rows: NDArray[np.bool_], needed: Compiled) -> bool:
         """Whether some records, as one class, do not meet what is needed."""
         return bool(self.failing(np.where(rows, 0, -1), 1, needed)[0])
 
-    def recode(self, fixed: int | None, classes_of: Callable[[int, Compiled], Classes]) -> Recoding:
+    def recode(self, fixed: int | None, classes_of: Callable[[int, Compiled], Classes]) -> Plan:
         """Try every l in turn, then join the groups of the largest l until their classes meet everything."""
         reachable = self.largest()
         first, last = (max(2, self.asked), reachable) if fixed is None else (fixed, fixed)
@@ -294,19 +293,19 @@ class Task:
         most = f"The largest l is {reachable}." if reachable > 1 else "No l of 2 or more can be reached."
         raise RequirementNotMet(message, hint=most)
 
-    def _published(self, classes: NDArray[np.int64], count: int) -> tuple[dict[str, NodeColumn], NDArray] | None:
+    def _published(self, classes: NDArray[np.int64], count: int) -> tuple[dict[str, Recode], NDArray] | None:
         """What the classes publish, if those that look alike together meet every requirement."""
         if not count:
             return None
         alone = not self.failing(classes, count, self.required).any()
         columns = _covered(self.table, classes, count)
         if not alone:
-            merged, many = numbered(
-                [column.data for column in columns.values()], [len(column.nodes) for column in columns.values()]
-            )
+            sizes = [len(column.nodes) for column in columns.values()]
+            merged = row_numbers([column.data for column in columns.values()], sizes, len(classes))
+            many = int(merged.max(initial=-1)) + 1
             if self.failing(np.where(classes < 0, -1, merged), many, self.required).any():
                 return None
         return columns, classes >= 0
 
-    def _recoding(self, columns: dict[str, NodeColumn], keep: NDArray, note: str) -> Recoding:
-        return Recoding(columns, None if keep.all() else keep, (note,))
+    def _recoding(self, columns: dict[str, Recode], keep: NDArray, note: str) -> Plan:
+        return Plan(columns, None if keep.all() else keep, (note,))

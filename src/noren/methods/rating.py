@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from noren.errors import Problem
-from noren.methods.anatomy import SERVED, served_problems, taken_apart
-from noren.methods.base import CodedTable, RandomOrder, Recoding, RecodingMethod
+from noren.methods.anatomy import served, served_problems, taken_apart
+from noren.methods.base import ClassMethod, Method
 from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
+from noren.progress import Meter, silent
 from noren.schema.roles import Role
+from noren.table import Plan, RandomOrder, Records
 
 
-class Rating(RecodingMethod):
+class Rating(ClassMethod):
     """Publish a group instead of every protected cell, and beside them what each group of a column holds.
 
     Every column has its own l. Sensitive columns that also identify are protected like any other; columns without a
@@ -22,10 +24,14 @@ class Rating(RecodingMethod):
     """
 
     name: Literal["rating"] = "rating"
+    sentence: ClassVar[str] = (
+        "Each protected column is published as groups, and a second table tells what each group holds."
+    )
+    hides_quasi: ClassVar[bool] = False
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = served_problems(self.name, requirements)
-        if not any(model.model in SERVED for model in requirements):
+        if not any(served(model) for model in requirements):
             message = "the method 'rating' needs a requirement on every column that it protects."
             found.append(Problem("require", message, 'Add [[require]] with model = "frequency-l-diversity".'))
         for column, role in roles.items():
@@ -34,5 +40,9 @@ class Rating(RecodingMethod):
                 found.append(Problem(f"attributes.{column}.role", message, USE_FOR_TERMS))
         return found
 
-    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        return [cls(suppression=suppression)]
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         return taken_apart(table, requirements, self.suppression, order)

@@ -6,55 +6,57 @@ Information utility alone is degenerate: exact quasi-identifiers beside a sensit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from noren.cells import GroupTable
+from noren.designs import draw_columns
 from noren.errors import QueryError
-from noren.methods.base import CodedTable, NodeColumn, Recoding
-from noren.metrics.general import GeneralTable, general_table
+from noren.metrics.general import GeneralTable
 from noren.metrics.information import utility_scores
 from noren.metrics.losses import ncp_loss
-from noren.metrics.queries import query_error
-from noren.schema.nodes import Nodes
+from noren.metrics.queries import DrawnColumn, query_error
+from noren.secret import Keystream
+from noren.table import Plan, Records, Table
 
 Objective = Literal["queries", "utility", "ncp"]
 DIMENSIONS = (1, 2, 3)
 QUERIES = 200
 
 
-def view_of(table: CodedTable, recoding: Recoding) -> GeneralTable:
-    """Truth beside publication, for the metrics. It never leaves the holder."""
-    recoded: dict[str, tuple[Nodes | GroupTable, NDArray]] = {}
-    for name, column in recoding.columns.items():
-        recoded[name] = (column.nodes if isinstance(column, NodeColumn) else column.table, column.data)
-    return general_table(
-        {name: fact.role for name, fact in table.columns.items()},
-        {name: fact.domain for name, fact in table.columns.items()},
-        table.codes,
-        recoded,
-        recoding.keep,
-    )
-
-
-def count_query_loss(table: CodedTable, view: GeneralTable, dimensions: Sequence[int] = DIMENSIONS) -> float:
+def count_query_loss(
+    table: Records,
+    view: GeneralTable,
+    dimensions: Sequence[int] = DIMENSIONS,
+    drawn: Mapping[str, DrawnColumn] | None = None,
+) -> float:
     """Mean relative error of random count queries with one to three conditions, one of them on a secret."""
-    trees = {name: fact.hierarchy for name, fact in table.columns.items() if fact.hierarchy is not None}
+    trees = {name: fact.tree for name, fact in table.columns.items() if fact.tree is not None}
     secret = next(iter(table.sensitive), None)
     errors = []
     for number in dimensions:
         if number <= len(view.measured):
             try:
-                errors.append(query_error(view, trees, secret, number, QUERIES).mean)
+                errors.append(query_error(view, trees, secret, number, QUERIES, drawn=drawn).mean)
             except QueryError:
                 continue
     return float(np.mean(errors)) if errors else 0.0
 
 
-def loss_of(table: CodedTable, view: GeneralTable, objective: Objective) -> float:
+def drawn_columns(table: Table, records: Records, plan: Plan) -> dict[str, DrawnColumn]:
+    """Sets drawn as the plan says for the records that it keeps, in a form that queries can be asked of."""
+    out = {}
+    keep = slice(None) if plan.keep is None else plan.keep
+    for name, design in plan.designs.items():
+        index = table.columns[name].domain.index
+        places = np.array([index[value] for value in records.columns[name].domain.values], np.int64)
+        sets = draw_columns({name: design}, {name: places[records.codes[name][keep]]}, Keystream())[name]
+        out[name] = DrawnColumn.of(design, sets, places)
+    return out
+
+
+def loss_of(table: Records, view: GeneralTable, objective: Objective) -> float:
     """The objective as a loss: lower is better."""
     if objective == "queries":
         return count_query_loss(table, view)

@@ -6,23 +6,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.errors import Problem
-from noren.methods.base import CodedTable, RandomOrder, Recoding, RecodingMethod
-from noren.methods.hilbert import Classes, Task, along_curve, column_problems, numbered
+from noren.methods.base import ClassMethod, Method
+from noren.methods.hilbert import Classes, Task, along_curve, one_column_problems
 from noren.models.base import Model
+from noren.progress import Meter, silent
+from noren.ragged import ranges, row_numbers
 from noren.schema.roles import Role
+from noren.table import Plan, RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.requirements import Compiled
 
 
-class ThreePhase(RecodingMethod):
+class ThreePhase(ClassMethod):
     """Publish records with equal quasi-identifiers as they are where their secrets are diverse enough.
 
     Records of too common secrets move to a residue, which grows until it is diverse itself. Which records of a secret
@@ -31,6 +34,11 @@ class ThreePhase(RecodingMethod):
     """
 
     name: Literal["three-phase"] = "three-phase"
+    sentence: ClassVar[str] = (
+        "Records with equal values are published as they are where their secrets differ "
+        "enough; the others are moved together."
+    )
+    first_phase: ClassVar[bool] = True
     refine: bool = Field(
         default=True, description="Split the residue along a Hilbert curve (TP+) instead of one class of stars (TP)."
     )
@@ -42,12 +50,16 @@ class ThreePhase(RecodingMethod):
         from noren.methods.requirements import class_problems
 
         found = class_problems(self.name, roles, requirements, self.suppression)
-        return found + column_problems(self.name, requirements, least=1)
+        return found + one_column_problems(self.name, requirements, least=1)
 
-    def recode(self, table: CodedTable, requirements: Sequence[Model], order: RandomOrder) -> Recoding:
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        return [cls(suppression=suppression), cls(refine=False, suppression=suppression)]
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         ranks = order(table.n)
         task = Task.of(table, requirements, self.suppression, ranks)
-        entries = Entries.of(task, order)
+        entries = SecretCounts.of(task, order)
         curve = along_curve(table, ranks)
 
         def classes(l: int, needed: Compiled) -> Classes:
@@ -55,7 +67,9 @@ class ThreePhase(RecodingMethod):
 
         return task.recode(self.l, classes)
 
-    def _classes(self, task: Task, entries: Entries, curve: NDArray[np.int64], l: int, needed: Compiled) -> Classes:
+    def _classes(
+        self, task: Task, entries: SecretCounts, curve: NDArray[np.int64], l: int, needed: Compiled
+    ) -> Classes:
         from noren.kernels.three_phase import first_phase, three_phase
 
         if task.limit:
@@ -97,7 +111,7 @@ def _without(task: Task, classes: NDArray[np.int64], needed: Compiled) -> NDArra
 
 
 @dataclass(frozen=True)
-class Entries:
+class SecretCounts:
     """How often each secret occurs in each group of equal quasi-identifiers, and the order in which both are tried."""
 
     group: NDArray[np.int64]
@@ -113,15 +127,17 @@ class Entries:
     group_walk: NDArray[np.int64]
 
     @classmethod
-    def of(cls, task: Task, order: RandomOrder) -> Entries:
+    def of(cls, task: Task, order: RandomOrder) -> SecretCounts:
         table = task.table
         quasi = table.quasi
-        group, groups = numbered([table.codes[q] for q in quasi], [len(table.columns[q].domain) for q in quasi])
+        sizes = [len(table.columns[name].domain) for name in quasi]
+        group = row_numbers([table.codes[name] for name in quasi], sizes, table.n)
+        groups = int(group.max(initial=-1)) + 1
         keys, entry, counts = np.unique(group * task.m + task.values, return_inverse=True, return_counts=True)
         rows = np.argsort(task.ranks)
         rows = rows[np.argsort(entry[rows], kind="stable")]
         within = np.empty(table.n, np.int64)
-        within[rows] = np.arange(table.n) - np.repeat(np.cumsum(counts) - counts, counts)
+        within[rows] = ranges(np.zeros_like(counts), counts)
         walk = order(len(keys))
         walk = walk[np.argsort(keys[walk] % task.m, kind="stable")]
         bounds = np.searchsorted(keys, np.arange(groups + 1) * task.m)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError, QueryError
 from noren.metrics.general import GeneralColumn, GeneralTable
+from noren.ragged import offsets_of, owners, runs
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def random_leaves(column: GeneralColumn, keep: NDArray[np.bool_], random: np.ran
         return flat[bounds[cells] + _below(np.diff(bounds)[cells], random)]
     if column.groups is not None:
         groups = column.groups
-        below = np.concatenate([[0], np.cumsum(groups.count)])
+        below = offsets_of(groups.count)
         drawn = below[groups.bounds[cells]] + _below(groups.sizes[cells], random)
         return groups.value[np.searchsorted(below, drawn, side="right") - 1]
     return cells
@@ -127,8 +128,8 @@ def _rules(columns: Sequence[NDArray], kinds: Sequence[int], accuracy: float, su
             key = key * kinds[i] + features[i]
         rule, hits = np.unique(key * classes + target, return_counts=True)
         condition = rule // classes
-        first = np.flatnonzero(np.diff(condition, prepend=-1))
-        covered = np.repeat(np.add.reduceat(hits, first), np.diff(first, append=len(rule))) if len(rule) else hits
+        offsets = runs(condition)
+        covered = np.add.reduceat(hits, offsets[:-1])[owners(offsets)] if len(rule) else hits
         out.append(rule[(covered >= support) & (hits >= accuracy * covered)])
     return out
 

@@ -16,32 +16,47 @@ from numpy.typing import ArrayLike, NDArray
 
 from noren.cells import GroupTable
 from noren.errors import QueryError
+from noren.ragged import row_numbers
+from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.table import Group, Plan, Recode, Records
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 @dataclass(frozen=True)
 class GeneralColumn:
-    """One column of all original records: the truth, and what is published instead."""
+    """One column of all original records: the truth, and what a plan publishes instead."""
 
-    name: str
-    role: Role
-    domain: Domain
+    column: Column
     truth: NDArray
     """(n,) base codes of all original records, kept and dropped."""
-    nodes: Nodes | None = None
-    groups: GroupTable | None = None
-    data: NDArray | None = None
-    """(n,) node or group of every record; None if the column is published as it is. Dropped records hold anything."""
+    change: Recode | Group | None = None
+    """The node or group of every record; None if the column is published as it is. Dropped records hold anything."""
 
-    def __post_init__(self) -> None:
-        if (self.data is None) != (self.nodes is None and self.groups is None):
-            raise ValueError(f"column {self.name!r}: nodes or groups come with data, and data with one of them")
-        if self.nodes is not None and self.groups is not None:
-            raise ValueError(f"column {self.name!r}: a column has nodes or groups, never both")
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def role(self) -> Role:
+        return self.column.role
+
+    @property
+    def domain(self) -> Domain:
+        return self.column.domain
+
+    @property
+    def nodes(self) -> Nodes | None:
+        """The general values, where such are published."""
+        return self.change.nodes if isinstance(self.change, Recode) else None
+
+    @property
+    def groups(self) -> GroupTable | None:
+        """What the groups hold, where groups are published."""
+        return self.change.table if isinstance(self.change, Group) else None
 
     @property
     def kinds(self) -> int:
@@ -53,7 +68,7 @@ class GeneralColumn:
     @property
     def cells(self) -> NDArray:
         """(n,) number of every record's published cell: its node, its group or its value."""
-        return self.truth if self.data is None else self.data
+        return self.truth if self.change is None else self.change.data
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -157,6 +172,13 @@ class GeneralTable:
         return [self.columns[name] for name in self.quasi]
 
 
+def view_of(records: Records, plan: Plan) -> GeneralTable:
+    """Truth beside publication: the records that a method saw, and what it decided. It never leaves the holder."""
+    recoded = plan.recoded
+    columns = {n: GeneralColumn(column, records.codes[n], recoded.get(n)) for n, column in records.columns.items()}
+    return GeneralTable(columns, np.ones(records.n, bool) if plan.keep is None else plan.keep)
+
+
 def general_table(
     roles: Mapping[str, Role],
     domains: Mapping[str, Domain],
@@ -164,21 +186,14 @@ def general_table(
     recoded: Mapping[str, tuple[Nodes | GroupTable, NDArray]],
     keep: NDArray[np.bool_] | None = None,
 ) -> GeneralTable:
-    """The view of a recoding, from plain mappings: true codes, and (nodes or groups, cell per record) where recoded."""
-    columns = {}
-    for name, truth in codes.items():
-        what, data = recoded.get(name, (None, None))
-        columns[name] = GeneralColumn(
-            name,
-            roles[name],
-            domains[name],
-            truth,
-            nodes=what if isinstance(what, Nodes) else None,
-            groups=what if isinstance(what, GroupTable) else None,
-            data=data,
-        )
+    """The view of a table made by hand: true codes, and (nodes or groups, cell per record) where recoded."""
     n = len(next(iter(codes.values())))
-    return GeneralTable(columns, np.ones(n, bool) if keep is None else keep)
+    columns = {name: Column(role=roles[name]).met(name, domains[name]) for name in codes}
+    changes = {
+        name: Recode(what, data) if isinstance(what, Nodes) else Group(what, data)
+        for name, (what, data) in recoded.items()
+    }
+    return view_of(Records(n, columns, codes), Plan(changes, keep))
 
 
 def node_totals(nodes: Nodes, weights: NDArray) -> NDArray:
@@ -191,26 +206,3 @@ def _running(weights: NDArray) -> NDArray:
     """Sums of the first 0, 1, ... weights along the last axis."""
     start = np.zeros((*weights.shape[:-1], 1), weights.dtype)
     return np.concatenate([start, np.cumsum(weights, axis=-1)], axis=-1)
-
-
-def row_numbers(rows: list[NDArray], kinds: list[int], n: int) -> NDArray[np.int64]:
-    """Equal rows get equal numbers 0, 1, ...; `kinds` says how many different cells each column has."""
-    limit = max(1 << 20, 2 * n)
-    key, width = np.zeros(n, np.int64), 1
-    for row, count in zip(rows, kinds, strict=True):
-        if width > 1 and width * count > limit:
-            key, width = _renumbered(key, width, limit)
-        key = key * count + row
-        width *= max(count, 1)
-    return _renumbered(key, width, limit)[0]
-
-
-def _renumbered(key: NDArray[np.int64], width: int, limit: int) -> tuple[NDArray[np.int64], int]:
-    """Numbers 0, 1, ... in place of keys below `width`, and how many: by a table if it is small, else by sorting."""
-    if width > limit:
-        distinct, number = np.unique(key, return_inverse=True)
-        return number.ravel(), max(1, len(distinct))
-    seen = np.zeros(width, bool)
-    seen[key] = True
-    place = np.cumsum(seen)
-    return place[key] - 1, max(1, int(place[-1]))

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from noren.errors import QueryError, RequirementNotMet
 from noren.metrics.general import GeneralColumn, GeneralTable, node_totals
 from noren.metrics.strength import TOLERANCE, checked_requirement, psi
+from noren.ragged import chosen, owners
 
 CHUNK = 1 << 22
 """Cells of the (classes, values) table that are worked on at a time."""
@@ -149,8 +150,7 @@ def _induced(
     if column.nodes is None:
         return owner, cell, count.astype(np.float64)
     flat, bounds = column.nodes.flat_members()
-    lengths = np.diff(bounds)[cell]
-    ends = np.cumsum(lengths)
-    value = flat[np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths - bounds[cell], lengths)]
+    offsets, place = chosen(bounds, cell)
+    entry, value = owners(offsets), flat[place]
     each = count / node_totals(column.nodes, weight)[cell]
-    return np.repeat(owner, lengths), value, np.repeat(each, lengths) * weight[value]
+    return owner[entry], value, each[entry] * weight[value]

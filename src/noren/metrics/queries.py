@@ -14,12 +14,16 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells import Design, SetCells
 from noren.errors import QueryError
-from noren.metrics.general import GeneralColumn, GeneralTable, row_numbers
+from noren.metrics.general import GeneralColumn, GeneralTable
+from noren.ragged import row_numbers
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 
 Shares = Callable[[str, slice], NDArray[np.float64]]
+MOST_VALUES = 2000
+"""Values of a drawn column whose inclusion probabilities are inverted here."""
 BLOCK = 1 << 22
 """Cells of the (queries, kinds of cells) tables that are worked on at a time."""
 
@@ -97,11 +101,51 @@ def true_counts(table: GeneralTable, workload: Workload) -> NDArray[np.float64]:
     return _counts(rows, kinds, workload, lambda name, part: workload.chosen[name][part].astype(np.float64))
 
 
-def estimated_counts(table: GeneralTable, workload: Workload) -> NDArray[np.float64]:
-    """EST: published records counted by the share of their cells that meets each query."""
-    rows = {name: table.columns[name].cells[table.keep] for name in workload.chosen}
-    kinds = {name: table.columns[name].kinds for name in rows}
-    return _counts(rows, kinds, workload, lambda name, part: table.columns[name].overlap(workload.chosen[name][part]))
+def estimated_counts(
+    table: GeneralTable, workload: Workload, drawn: Mapping[str, DrawnColumn] | None = None
+) -> NDArray[np.float64]:
+    """EST: published records counted by the share of their cells that meets each query.
+
+    A column that was drawn counts by the score of its set, whose expectation is 1 where the truth is asked for, else 0.
+    """
+    sets = drawn or {}
+    rows = {
+        name: sets[name].number if name in sets else table.columns[name].cells[table.keep] for name in workload.chosen
+    }
+    kinds = {name: sets[name].kinds if name in sets else table.columns[name].kinds for name in rows}
+
+    def shares(name: str, part: slice) -> NDArray[np.float64]:
+        chosen = workload.chosen[name][part]
+        return sets[name].scores(chosen) if name in sets else table.columns[name].overlap(chosen)
+
+    return _counts(rows, kinds, workload, shares)
+
+
+@dataclass(frozen=True)
+class DrawnColumn:
+    """The sets of the published records: which of the different sets each has, and what a set says about a value."""
+
+    number: NDArray[np.int64]
+    score: NDArray[np.float64]
+    """(different sets, values): E[score of value u | truth v] is 1 for u = v and 0 otherwise."""
+
+    @property
+    def kinds(self) -> int:
+        return len(self.score)
+
+    @classmethod
+    def of(cls, design: Design, sets: SetCells, places: NDArray[np.int64]) -> DrawnColumn:
+        """The scores of sets over a domain, for those of its values that stand at these places."""
+        if design.is_blind or design.d > MOST_VALUES:
+            raise QueryError("sets that say nothing, or are over very many values, answer no queries here.")
+        distinct, number = sets.distinct()
+        inside = np.zeros((len(distinct), design.d))
+        np.put_along_axis(inside, distinct.codes(design.eta).astype(np.int64), 1.0, axis=1)
+        return cls(number, (inside @ np.linalg.pinv(design.inclusion_matrix()))[:, places])
+
+    def scores(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(queries, different sets): what each set counts for each query."""
+        return np.asarray(chosen @ self.score.T)
 
 
 def query_error(
@@ -112,10 +156,11 @@ def query_error(
     queries: int = 1000,
     selectivity: float | None = None,
     seed: int = 0,
+    drawn: Mapping[str, DrawnColumn] | None = None,
 ) -> WorkloadError:
     """Mean and median relative error of a random workload; see `random_workload` for the queries."""
     workload = random_workload(table, hierarchies, sensitive, dimensions, queries, selectivity, seed)
-    return workload_error(true_counts(table, workload), estimated_counts(table, workload))
+    return workload_error(true_counts(table, workload), estimated_counts(table, workload, drawn))
 
 
 def workload_error(actual: NDArray[np.float64], estimated: NDArray[np.float64]) -> WorkloadError:

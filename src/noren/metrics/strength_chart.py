@@ -30,7 +30,7 @@ def curves(m: int, tau: float, l: int) -> dict[str, list[float]]:
     return out
 
 
-def chart(m: int, tau: float, l: int) -> Any:
+def strength_chart(m: int, tau: float, l: int) -> Any:
     """Largest share of the k commonest values against k; a line below another is the stronger requirement."""
     import altair as alt
     import polars as pl
@@ -66,10 +66,10 @@ def chart(m: int, tau: float, l: int) -> Any:
     return picture.properties(width=460, height=320, title=title)
 
 
-def save_chart_of(m: int, tau: float, l: int, path: Path) -> None:
+def save_strength_chart(m: int, tau: float, l: int, path: Path) -> None:
     from noren.analysis.plots import save_chart
 
-    save_chart(chart(m, tau, l), path)
+    save_chart(strength_chart(m, tau, l), path)
 
 
 def _some(items: tuple[Any, ...], names: list[str]) -> tuple[Any, ...]:

@@ -91,7 +91,7 @@ def curve(values: int, sizes: Sequence[int], draws: int = 20_000) -> list[Violat
     ]
 
 
-def chart(rates: Sequence[ViolationRate]) -> Any:
+def violation_chart(rates: Sequence[ViolationRate]) -> Any:
     """Violation probability per record against d, one line per l, as in the paper's figure 6."""
     import altair as alt
     import polars as pl
@@ -124,7 +124,7 @@ def chart(rates: Sequence[ViolationRate]) -> Any:
     return (lines + points).properties(width=460, height=300, title=title)
 
 
-def save_chart_of(rates: Sequence[ViolationRate], path: Path) -> None:
+def save_violation_chart(rates: Sequence[ViolationRate], path: Path) -> None:
     from noren.analysis.plots import save_chart
 
-    save_chart(chart(rates), path)
+    save_chart(violation_chart(rates), path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noren.models.alpha_k_anonymity import AlphaKAnonymity
-from noren.models.base import Evidence, Model, Overall, PublishedColumn, Verdict
+from noren.models.base import Evidence, Model, Overall, Promise, SearchRule
 from noren.models.beta_likeness import BetaLikeness
 from noren.models.delta_disclosure import DeltaDisclosure
 from noren.models.distinct_l_diversity import DistinctLDiversity
@@ -19,6 +19,7 @@ from noren.models.recursive_cl_diversity import RecursiveCLDiversity
 from noren.models.semantic_diversity import SemanticDiversity
 from noren.models.t_closeness import TCloseness
 from noren.models.tau_l_diversity import TauLDiversity
+from noren.models.verdict import Shortfall, Verdict, Verdicts
 
 MODELS: dict[str, type[Model]] = {
     "k-anonymity": KAnonymity,
@@ -54,12 +55,15 @@ __all__ = [
     "Model",
     "Overall",
     "PSensitiveKAnonymity",
-    "PublishedColumn",
+    "Promise",
     "QSCloseness",
     "QSDiversity",
     "RecursiveCLDiversity",
+    "SearchRule",
     "SemanticDiversity",
+    "Shortfall",
     "TCloseness",
     "TauLDiversity",
     "Verdict",
+    "Verdicts",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import PublishedColumn
+from noren.cells import Statement
+from noren.models.base import KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.classes import Histograms
 
@@ -20,12 +22,25 @@ class AlphaKAnonymity(ClassModel):
     """
 
     model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
+    figure_ignores: ClassVar[frozenset[str]] = frozenset({"k"})
     parameter: ClassVar[str] = "alpha"
     higher_is_safer: ClassVar[bool] = False
     alpha: float = Field(gt=0, lt=1, description="Largest permitted share of one value in a class.")
     k: int = Field(ge=1, description="Smallest permitted class of records.")
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def least_class_size(self) -> int:
+        return self.k
+
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("alpha_k", self.alpha, self.k)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, alpha=0.5, k=1)] if statement is not None else []
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.largest(part.mass)
         return top / part.n, (top <= self.alpha * part.n * (1 + TOLERANCE)) & (part.n >= self.k)
 
@@ -33,4 +48,11 @@ class AlphaKAnonymity(ClassModel):
         return (
             f"no value makes up more than {achieved:.4g} of a class, "
             f"and the smallest class has {smallest} records (k = {self.k})"
+        )
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"At least {self.k} records could be a person's, and no value of {names} makes up more than "
+            f"{self.alpha:.4g} of them.",
+            "All values have the same ceiling, however rare or delicate they are. " + KNOWS_SHARES,
         )

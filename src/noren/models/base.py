@@ -1,8 +1,9 @@
 """What must hold, and how it is checked.
 
-A model declares its parameters once and makes one check per column. A check sees only published cells, batch by
-batch, plus what the evidence says about the design and, for the holder, about the original. It shares no code with
-the method that made the cells.
+A model says everything about itself in one file: its parameters, what it needs to know about a column, how it is
+checked on each kind of cell, what searches may rely on, which figure `measure` reports, and what it promises in words.
+A check sees only published cells, batch by batch, plus what the evidence says about the design and, for the holder,
+about the original. It shares no code with the method that made the cells.
 """
 
 from __future__ import annotations
@@ -11,62 +12,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.cells import CellBatch, Cells, GroupTable, SetCells
-from noren.designs.any import Design
+from noren.cells import CellBatch, Statement
 from noren.errors import ModelDoesNotApply
-from noren.schema.hierarchy import Hierarchy
-from noren.schema.knowledge import Knowledge
-from noren.schema.nodes import Nodes
+from noren.models.verdict import Basis, Verdict
+from noren.schema.column import Column
 from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.models.classes import Classes
 
-Form = Literal["value", "set", "open", "member", "node", "group", "terms"]
-"""A member is one value of a record's set, in a release of shuffled rows without set numbers. A node is a general
-value; a group is the number of a group whose values are listed beside the records; terms are a set of any size."""
-CLASS_FORMS: tuple[Form, ...] = ("value", "node", "group")
-"""Forms of a sensitive column whose values are judged class by class."""
-FORM_WORDS: dict[Form, str] = {
-    "value": "published exactly",
-    "open": "published exactly",
-    "set": "published as sets",
-    "member": "published as shuffled members",
-    "node": "published as general values",
-    "group": "published as groups of values",
-    "terms": "published as sets of terms",
-}
-Basis = Literal["the release alone", "the published design", "the original", "an estimate from the release"]
-
-
-@dataclass(frozen=True)
-class PublishedColumn:
-    """What the manifest says about a published column."""
-
-    name: str
-    form: Form
-    d: int
-    design: Design | None = None
-    ordered: bool = False
-    distances: NDArray[np.float64] | None = None
-    hierarchy: Hierarchy | None = None
-    role: Role | None = None
-    nodes: Nodes | None = None
-    """The general values of a generalised column; its d counts the base values under them."""
-    groups: GroupTable | None = None
-    """What the groups hold, where the column names groups; its d counts the base values in them."""
-    labels: tuple[str, ...] = ()
-    """What the d base values are called; for messages that name classes."""
-    terms: tuple[str, ...] = ()
-    """The d terms of a set-valued column."""
-    knowledge: Knowledge | None = None
-    """What links the terms to labels. Columns with one and the same knowledge are read together."""
+Need = Literal["order", "tree", "distance", "prior", "knowledge"]
+QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 @dataclass(frozen=True)
@@ -83,18 +45,21 @@ class Overall:
 class Evidence:
     """What a verdict may rest on besides the cells, for one pass over them."""
 
-    columns: Mapping[str, PublishedColumn]
+    columns: Mapping[str, Statement]
     overall: Mapping[str, Overall]
     _classes: dict[Any, Classes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def exact_columns(self) -> tuple[str, ...]:
         """Columns published as they are: what ties the rows of one person together."""
-        return tuple(name for name, column in self.columns.items() if column.form in ("value", "open"))
+        return tuple(name for name, column in self.columns.items() if column.is_exact)
 
     def quasi_identifiers(self, apart_from: str = "") -> tuple[str, ...]:
         """Columns by which a person could be found, except one."""
-        roles = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
-        return tuple(name for name, column in self.columns.items() if column.role in roles and name != apart_from)
+        return tuple(name for name, column in self.columns.items() if column.role in QUASI and name != apart_from)
+
+    def secrets(self) -> tuple[Statement, ...]:
+        """Columns that something must protect."""
+        return tuple(column for column in self.columns.values() if column.role.needs_requirement)
 
     def classes(self, column: str | None = None, keys: Sequence[str] | None = None) -> Classes:
         """The classes in which a sensitive column is judged, or with None the classes alone.
@@ -105,46 +70,30 @@ class Evidence:
         from noren.models.classes import make_classes
 
         if keys is None:
-            grouped = column is not None and self.columns[column].form == "group"
-            keys = () if grouped else self.quasi_identifiers(column or "")
+            own = column is not None and self.columns[column].is_class
+            keys = () if own else self.quasi_identifiers(column or "")
         wanted = (column, tuple(keys))
         if wanted not in self._classes:
             self._classes[wanted] = make_classes(self, column, tuple(keys))
         return self._classes[wanted]
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """One requirement on one column: what was asked, what was found, and on which ground.
+class Accumulator(ABC):
+    """Gathers what it needs of the cells, batch by batch. Those of two parts of a table merge into one."""
 
-    `holds` is None where an estimate is too uncertain to say; the statement then tells what would settle it.
-    """
+    needs: tuple[str, ...]
+    """The columns it must see."""
 
-    model: str
-    column: str
-    required: float
-    achieved: float
-    holds: bool | None
-    basis: str
-    records: int
-    breaches: int
-    statement: str
-    short: int = 0
-    """Classes or groups that fall short, where the model judges those."""
-    shortfalls: Sequence[Shortfall] = ()
-    """Some of them, the worst first, where they were asked for."""
+    @abstractmethod
+    def observe(self, batch: CellBatch) -> None:
+        """Take in the cells of some records."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Take in what another one of the same making has seen."""
 
 
-@dataclass(frozen=True)
-class Shortfall:
-    """A class that falls short: what its records publish, how many they are, and what was found in it."""
-
-    keys: Mapping[str, str]
-    records: int
-    achieved: float
-
-
-class Check(ABC):
+class Check(Accumulator):
     """Accumulates evidence about one column and ends in a verdict."""
 
     show: int = 0
@@ -152,17 +101,34 @@ class Check(ABC):
 
     def __init__(self, column: str) -> None:
         self.column = column
-        self.needs: tuple[str, ...] = (column,)
+        self.needs = (column,)
 
-    @abstractmethod
-    def observe(self, cells: Cells) -> None: ...
-
-    def observe_batch(self, batch: CellBatch) -> None:
-        """The cells of all columns that the check needs; most need their own alone."""
-        self.observe(batch[self.column])
+    @property
+    def parts(self) -> Sequence[Accumulator]:
+        """What gathers the cells: the check itself, or something that several checks share."""
+        return (self,)
 
     @abstractmethod
     def verdict(self) -> Verdict: ...
+
+
+class SearchRule(NamedTuple):
+    """A requirement as the searches of methods understand it: which rule of the kernel, and its two numbers."""
+
+    rule: str
+    first: float
+    second: float = 0.0
+
+
+class Promise(NamedTuple):
+    """What a requirement promises in a sentence a lawyer understands, and what it leaves open."""
+
+    says: str
+    leaves_open: str
+
+
+CLASS = "Among the records that could be a person's"
+KNOWS_SHARES = "It does not limit somebody who knows how common the values are, or who can rule some of them out."
 
 
 class Model(BaseModel, ABC):
@@ -187,12 +153,24 @@ class Model(BaseModel, ABC):
 
     parameter: ClassVar[str] = "l"
     """The field that a verdict compares with."""
-    forms: ClassVar[tuple[Form, ...]]
-    """The forms of a column that the model makes a statement about."""
     about: ClassVar[Literal["columns", "classes", "terms"]] = "columns"
     """Whether it protects the columns it names, how records look alike in them, or what their terms are linked to."""
     coarsening_preserves: ClassVar[bool]
     """Whether two classes that satisfy the model, put together, satisfy it, the rest of the release being the same."""
+    higher_is_safer: ClassVar[bool] = True
+    """Whether the worst figure is the smallest, or the largest."""
+    relative: ClassVar[bool] = False
+    """Whether something is compared with the whole table, which dropping records would change."""
+    together: ClassVar[bool] = False
+    """Whether several columns are taken together; else the model speaks of each on its own."""
+    separates: ClassVar[bool] = False
+    """Whether the values of a published set must lie apart, as `separation` says."""
+    figure_ignores: ClassVar[frozenset[str]] = frozenset()
+    """Parameters that do not change the figure that is measured."""
+    hopeless: ClassVar[float | None] = None
+    """A figure that no parameter reaches: larger parameters need not be measured then."""
+
+    # ------------------------------------------------------------------ parameters
 
     @property
     def required(self) -> float:
@@ -200,96 +178,120 @@ class Model(BaseModel, ABC):
         return float(getattr(self, self.parameter))
 
     @property
-    def least_set_size(self) -> int:
-        """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
-        return ceil(self.required) if "set" in self.forms else 1
+    def identity(self) -> str:
+        """Two requirements of one identity on one column are the same, but for their strength."""
+        return self.model
 
     def parameters(self) -> dict[str, Any]:
         """The parameters without name and columns."""
         return self.model_dump(mode="json", exclude={"model", "on"})
 
-    @abstractmethod
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        """A check of one column. Raises ModelDoesNotApply for a form the model says nothing about."""
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What it must know about a column besides its values."""
+        return frozenset()
+
+    # ------------------------------------------------------------------ checking
+
+    def check(self, statement: Statement, evidence: Evidence) -> Check:
+        """A check of one column. Raises ModelDoesNotApply for cells the model says nothing about."""
+        found: Check = statement.judged_by(self, evidence)
+        return found
 
     def checks(self, evidence: Evidence) -> list[Check]:
+        """All checks of the requirement."""
         return [self.check(evidence.columns[name], evidence) for name in self.on]
 
-    def refuse_form(self, column: PublishedColumn, because: str = "") -> ModelDoesNotApply:
-        """The error for a column whose form the model says nothing about."""
-        sets = "set" in self.forms or "member" in self.forms
-        classes = any(form in self.forms for form in CLASS_FORMS)
+    def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
+        raise self.refuses(statement)
+
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        raise self.refuses(statement)
+
+    def judge_members(self, statement: Statement, evidence: Evidence) -> Check:
+        raise self.refuses(statement)
+
+    def judge_terms(self, statement: Statement, evidence: Evidence) -> Check:
+        raise self.refuses(statement)
+
+    def judge_open(self, statement: Statement, evidence: Evidence) -> Check:
+        raise self.refuses(statement)
+
+    @property
+    def judges_sets(self) -> bool:
+        """Whether it makes a statement about a column that is published as sets."""
+        return type(self).judge_sets is not Model.judge_sets
+
+    @property
+    def judges_classes(self) -> bool:
+        """Whether it makes a statement about classes of records."""
+        return type(self).judge_classes is not Model.judge_classes
+
+    def refuses(self, statement: Statement, because: str = "") -> ModelDoesNotApply:
+        """The error for a column about which the model says nothing."""
         hints = []
-        if sets:
+        if self.judges_sets or type(self).judge_members is not Model.judge_members:
             hints.append("columns published as sets of possible values")
-        if classes:
+        if self.judges_classes:
             hints.append("classes of records with equal quasi-identifiers, or on groups")
         hint = f"It is checked on {', and on '.join(hints)}."
-        if classes and column.form in ("set", "member"):
+        if self.judges_classes and statement.design is not None:
             hint += ' Methods that form them are "sweep", "mondrian", "incognito" and "anatomy".'
-        if self.forms == ("terms",):
+        if self.about == "terms":
             hint = "It is checked on columns of the role 'quasi-sensitive'."
         return ModelDoesNotApply(
-            f"{self.model} makes no statement about column {column.name!r}, which is "
-            f"{FORM_WORDS[column.form]}{because}.",
+            f"{self.model} makes no statement about column {statement.name!r}, which is {statement.words}{because}.",
             hint=hint,
         )
 
+    # ------------------------------------------------------------------ what methods may rely on
 
-def checked_sets(cells: Cells, column: str, d: int) -> SetCells:
-    """The cells as sets of distinct values of the domain. A check does not take that on trust."""
-    if not isinstance(cells, SetCells) or cells.d != d:
-        raise ModelDoesNotApply(f"column {column!r} does not hold sets over its {d} values.")
-    if not len(cells):
-        return cells
-    if int(cells.data.max()) >> d if cells.is_mask else int(cells.data.max()) >= d:
-        raise ModelDoesNotApply(f"column {column!r} holds a value outside its domain.")
-    if not cells.is_mask and (cells.data[:, 1:] <= cells.data[:, :-1]).any():
-        raise ModelDoesNotApply(f"column {column!r} holds a set that repeats a value or is out of order.")
-    return cells
+    @property
+    def least_set_size(self) -> int:
+        """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
+        return ceil(self.required) if self.judges_sets else 1
 
+    @property
+    def least_class_size(self) -> int:
+        """Smallest class of records that the model permits, whatever their secrets."""
+        return 1
 
-class SetSizeCheck(Check):
-    """Every published set holds enough distinct values of the domain.
+    @property
+    def search_rule(self) -> SearchRule | None:
+        """The rule by which methods that form classes look for them; None where they cannot."""
+        return None
 
-    In the un-aggregated form (the product of a record's sets) a class for column j takes, from every record that
-    falls into it, one row per value of that record's set. A value therefore comes at most once per record, and its
-    share is at most records / sum of set sizes <= 1 / (smallest set): Theorem 2 for sets of any sizes. The
-    smallest set is thus a lower bound of what each class achieves, and exact for a class of one record.
-    """
+    def separation(self, column: Column) -> tuple[NDArray[np.float64], float]:
+        """Distances between the values of a column, and how far those of one set must lie apart."""
+        raise NotImplementedError(self.model)
 
-    def __init__(self, model: Model, column: PublishedColumn, required: float, means: str) -> None:
-        super().__init__(column.name)
-        self.model = model
-        self.d = column.d
-        self.required = required
-        self.means = means
-        self.smallest: int | None = None
-        self.records = 0
-        self.breaches = 0
+    # ------------------------------------------------------------------ measuring
 
-    def observe(self, cells: Cells) -> None:
-        sizes = checked_sets(cells, self.column, self.d).sizes()
-        if not len(sizes):
-            return
-        self.records += len(sizes)
-        self.breaches += int((sizes < self.required - 1e-9).sum())
-        least = int(sizes.min())
-        self.smallest = least if self.smallest is None else min(self.smallest, least)
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        """The model with parameters that do not matter, to see what a column (with None: the table) achieves."""
+        return ()
 
-    def verdict(self) -> Verdict:
-        achieved = self.smallest or 0
-        return Verdict(
-            model=self.model.model,
-            column=self.column,
-            required=self.required,
-            achieved=achieved,
-            holds=self.records > 0 and self.breaches == 0,
-            basis="the release alone",
-            records=self.records,
-            breaches=self.breaches,
-            statement=self.means.format(achieved=achieved),
-        )
+    @property
+    def measured(self) -> str:
+        """The parameter that the figure of `measuring` stands for."""
+        return self.parameter
+
+    def measuring(self, evidence: Evidence) -> Check:
+        """The check whose figure is what a table achieves."""
+        (check,) = self.checks(evidence)
+        return check
+
+    # ------------------------------------------------------------------ words
+
+    @abstractmethod
+    def promise(self, names: str, sets: bool) -> Promise:
+        """What is promised about the columns of these names, and what is not; `sets`: published as such."""
+
+    def promised(self, columns: Sequence[str], sets: bool) -> Promise:
+        """The promise about these columns."""
+        names = ", ".join(columns[:-1]) + " and " + columns[-1] if len(columns) > 1 else "".join(columns)
+        return self.promise(f"each of {names}" if len(columns) > 1 and not self.together else names, sets)
 
 
 def columns_of(models: Sequence[Model]) -> set[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import PublishedColumn
+from noren.cells import Statement
+from noren.models.base import Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.classes import Histograms
 
@@ -29,7 +31,17 @@ class BetaLikeness(ClassModel):
         default="enhanced", description="Enhanced bounds the gain by -ln(q) too, so no common value becomes certain."
     )
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule(f"beta_{self.form}", self.beta)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None:
+            return []
+        return [cls(on=statement.name, beta=1.0, form="basic"), cls(on=statement.name, beta=1.0)]
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         q = overall[part.value]
         gain = (part.share - q) / q
         if self.form == "enhanced":
@@ -41,3 +53,11 @@ class BetaLikeness(ClassModel):
         if np.isinf(achieved):
             return "some value gains more in a class than the enhanced form permits for any beta"
         return f"no value's share q grows by more than {achieved:.4g} q in a class"
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"Seeing the records that could be a person's makes no value of {names} more than "
+            f"{1 + self.beta:.4g} times as likely as it is in the whole release.",
+            "It does not limit how much less likely a value becomes: that a person does not have a common value may be "
+            "learned.",
+        )

@@ -7,15 +7,16 @@ worst figure and counts the records of classes that fail.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells
-from noren.errors import ModelDoesNotApply
-from noren.models.base import CLASS_FORMS, Check, Evidence, Form, Model, PublishedColumn, Verdict
+from noren.cells import CellBatch, Statement
+from noren.models.base import Accumulator, Check, Evidence, Model
 from noren.models.classes import Classes, Histograms, worst
+from noren.models.verdict import Verdict
 
 TOLERANCE = 1e-9
 
@@ -26,53 +27,46 @@ Judged = tuple[NDArray, NDArray[np.bool_]]
 class ClassModel(Model):
     """A requirement on what every class of records holds of a sensitive column."""
 
-    forms: ClassVar[tuple[Form, ...]] = CLASS_FORMS
     coarsening_preserves: ClassVar[bool] = True
-    higher_is_safer: ClassVar[bool] = True
-    """Whether the worst class has the smallest figure, or the largest."""
-    relative: ClassVar[bool] = False
-    """Whether classes are compared with the whole release."""
 
     @abstractmethod
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         """Judge some classes. `overall` is the distribution of the whole release, for models that compare with it."""
 
     @abstractmethod
     def says(self, achieved: float, smallest: int) -> str:
         """The statement about the whole release, given the worst figure and the size of the smallest class."""
 
-    def base_weights(self, column: PublishedColumn) -> NDArray[np.float64] | None:
+    def base_weights(self, column: Statement) -> NDArray[np.float64] | None:
         """How a generalised record is divided among the values under its node; None for equal parts."""
         return None
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form not in CLASS_FORMS:
-            raise self.refuse_form(column)
-        if column.form != "group" and not evidence.quasi_identifiers(column.name):
-            raise self.refuse_form(column, " beside no quasi-identifier")
-        return ClassCheck(self, column, evidence.classes(column.name))
+    def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
+        if not statement.is_class and not evidence.quasi_identifiers(statement.name):
+            raise self.refuses(statement, " beside no quasi-identifier")
+        return ClassCheck(self, statement, evidence.classes(statement.name))
 
 
 class ClassCheck(Check):
     """Judges every class of a release."""
 
-    def __init__(self, model: ClassModel, column: PublishedColumn, classes: Classes) -> None:
+    def __init__(self, model: ClassModel, column: Statement, classes: Classes) -> None:
         super().__init__(column.name)
         self.model = model
         self.published = column
         self.classes = classes
         self.needs = classes.needs
         self.weights = model.base_weights(column)
-        self._batches = 0
 
-    def observe(self, cells: Cells) -> None:
-        if self.needs != (self.column,):
-            raise ModelDoesNotApply(f"column {self.column!r} is judged together with the columns beside it.")
-        self.observe_batch({self.column: cells})
+    @property
+    def parts(self) -> Sequence[Accumulator]:
+        return (self.classes,)
 
-    def observe_batch(self, batch: CellBatch) -> None:
-        self.classes.observe(self._batches, batch)
-        self._batches += 1
+    def observe(self, batch: CellBatch) -> None:
+        self.classes.observe(batch)
+
+    def merge(self, other: ClassCheck) -> None:
+        self.classes.merge(other.classes)
 
     def verdict(self) -> Verdict:
         model, table, d = self.model, self.classes.table(), self.published.d

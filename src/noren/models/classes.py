@@ -10,7 +10,7 @@ base value a under g (paper 004, definition of induced frequencies), with all we
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,16 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, GroupCells, NodeCells, OpenCells, ValueCells
-from noren.errors import ModelDoesNotApply
-from noren.models.base import FORM_WORDS, Evidence, PublishedColumn, Shortfall
-from noren.schema.domain import MISSING
+from noren.cells import CellBatch, Statement
+from noren.models.base import Accumulator, Evidence
+from noren.models.verdict import Shortfall
 
 CHUNK = 1 << 20
 """Entries of histograms that are worked on at once."""
 PENDING = 1 << 21
 """Grouped rows that may wait before they are put together."""
-CODED = {"value": ValueCells, "node": NodeCells, "group": GroupCells}
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def summed(n: NDArray, owner: NDArray, value: NDArray, mass: NDArray, d: int) ->
 class ClassTable:
     """All classes of a release, with sparse histograms of published codes (base values, or nodes)."""
 
-    column: PublishedColumn | None
+    column: Statement | None
     n: NDArray[np.int64]
     """Records of every class; for groups what their table says."""
     found: NDArray[np.int64]
@@ -110,7 +108,7 @@ class ClassTable:
     def histograms(self, weights: NDArray[np.float64] | None = None) -> Iterator[Histograms]:
         """The classes in their order, some at a time, over base values."""
         column = self.column
-        nodes = None if column is None or column.form != "node" else column.nodes
+        nodes = None if column is None else column.nodes
         widths = np.ones(len(self.code), np.int64) if nodes is None else nodes.sizes[self.code]
         reach = np.concatenate([[0], np.cumsum(widths)])[self.starts]
         begin = 0
@@ -149,21 +147,21 @@ def ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.in
     return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths))
 
 
-class Classes(ABC):
-    """Gathers the classes of a release, batch by batch. Several checks may feed it the same batches."""
+class Classes(Accumulator):
+    """Gathers the classes of a release, batch by batch, for all checks that ask for the same ones."""
 
     def __init__(self, needs: tuple[str, ...]) -> None:
         self.needs = needs
-        self._seen = 0
         self._table: ClassTable | None = None
 
-    def observe(self, number: int, batch: CellBatch) -> None:
-        """Take the batch of this number (from 0), unless another check has brought it already."""
-        if number == self._seen:
-            self._seen += 1
-            self._table = None
-            if len(batch[self.needs[0]]):
-                self._add(batch)
+    def observe(self, batch: CellBatch) -> None:
+        self._table = None
+        if len(batch[self.needs[0]]):
+            self._add(batch)
+
+    def merge(self, other: Classes) -> None:
+        self._table = None
+        self._join(other)
 
     def table(self) -> ClassTable:
         """All classes of the batches so far."""
@@ -179,13 +177,16 @@ class Classes(ABC):
     def _add(self, batch: CellBatch) -> None: ...
 
     @abstractmethod
+    def _join(self, other: Any) -> None: ...
+
+    @abstractmethod
     def _made(self) -> ClassTable: ...
 
 
 class AlikeClasses(Classes):
     """Records that agree in all key columns."""
 
-    def __init__(self, keys: Sequence[PublishedColumn], column: PublishedColumn | None) -> None:
+    def __init__(self, keys: Sequence[Statement], column: Statement | None) -> None:
         names = [key.name for key in keys] + ([] if column is None else [column.name])
         super().__init__(tuple(dict.fromkeys(names)))
         self.keys = tuple(keys)
@@ -202,10 +203,11 @@ class AlikeClasses(Classes):
         for i, part in enumerate(key_layout(self.keys)):
             found = chosen[f"k{i}"].to_list()
             for key in reversed(part):
+                size = key.kinds
                 for line, value in zip(out, found, strict=True):
-                    line[key.name] = _label(key, value)
-                if key.form != "open":
-                    found = [value // max(1, size_of(key)) for value in found]
+                    line[key.name] = key.label(value if size is None else value % max(1, size))
+                if size is not None:
+                    found = [value // max(1, size) for value in found]
         return [{key.name: line[key.name] for key in self.keys} for line in out]
 
     def _add(self, batch: CellBatch) -> None:
@@ -213,10 +215,17 @@ class AlikeClasses(Classes):
 
         columns = {f"k{i}": key for i, key in enumerate(key_columns(self.keys, batch))}
         frame = pl.DataFrame(columns)
-        codes = None if self.column is None else pl.Series(codes_of(self.column, batch[self.column.name]))
+        codes = None if self.column is None else pl.Series(self.column.checked(batch[self.column.name]))
         frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes)
-        self._parts.append(frame.group_by(frame.columns).agg(count=pl.len().cast(pl.Int64)))
-        self._pending += len(self._parts[-1])
+        self._keep(frame.group_by(frame.columns).agg(count=pl.len().cast(pl.Int64)))
+
+    def _join(self, other: AlikeClasses) -> None:
+        for part in other._parts:
+            self._keep(part)
+
+    def _keep(self, part: Any) -> None:
+        self._parts.append(part)
+        self._pending += len(part)
         if self._pending > self._limit:
             self._parts = [self._together()]
             self._pending = len(self._parts[0])
@@ -252,18 +261,21 @@ class AlikeClasses(Classes):
 class GroupClasses(Classes):
     """The groups that a column names; its group table tells what they hold, and the cells how large they are."""
 
-    def __init__(self, column: PublishedColumn) -> None:
+    def __init__(self, column: Statement) -> None:
         super().__init__((column.name,))
         self.column = column
-        assert column.groups is not None
-        self._sizes = np.zeros(column.groups.groups, np.int64)
+        assert column.table is not None
+        self.held = column.table
+        self._sizes = np.zeros(self.held.groups, np.int64)
 
     def _add(self, batch: CellBatch) -> None:
-        self._sizes += np.bincount(codes_of(self.column, batch[self.column.name]), minlength=len(self._sizes))
+        self._sizes += np.bincount(self.column.checked(batch[self.column.name]), minlength=len(self._sizes))
+
+    def _join(self, other: GroupClasses) -> None:
+        self._sizes += other._sizes
 
     def _made(self) -> ClassTable:
-        table = self.column.groups
-        assert table is not None
+        table = self.held
         known = table.sizes > 0
         stray = int(self._sizes[~known].sum())
         starts = np.append(table.bounds[:-1][known], len(table.group))
@@ -287,56 +299,30 @@ def worst(classes: Classes, figures: NDArray, records: NDArray, fails: NDArray, 
 def make_classes(evidence: Evidence, column: str | None, keys: tuple[str, ...]) -> Classes:
     """Classes by these columns, or the groups of a column that names groups."""
     sensitive = None if column is None else evidence.columns[column]
-    if sensitive is not None and sensitive.form == "group":
-        size_of(sensitive)
+    if sensitive is not None and sensitive.is_class:
         return GroupClasses(sensitive)
-    columns = [evidence.columns[name] for name in keys]
+    return AlikeClasses(class_keys(evidence, keys), sensitive)
+
+
+def class_keys(evidence: Evidence, names: Sequence[str]) -> list[Statement]:
+    """Columns that define classes. Raises ModelDoesNotApply for one in which nobody can say who looks alike."""
+    columns = [evidence.columns[name] for name in names]
     for key in columns:
-        if key.form in ("set", "member"):
-            raise ModelDoesNotApply(
-                f"column {key.name!r} is {FORM_WORDS[key.form]}, so nobody can say which records look alike.",
-                hint="Classes need every quasi-identifier published exactly, generalised or in groups.",
-            )
-    for one in (*columns, *([] if sensitive is None else [sensitive])):
-        if one.form != "open":
-            size_of(one)
-    return AlikeClasses(columns, sensitive)
+        if not key.is_key and not key.is_class:
+            raise key.unlike()
+    return columns
 
 
-def size_of(column: PublishedColumn) -> int:
-    """How many different codes the cells of a coded column may hold."""
-    if column.form == "node":
-        if column.nodes is None or column.nodes.d != column.d:
-            raise ModelDoesNotApply(f"column {column.name!r} has no list of its general values over {column.d} values.")
-        return len(column.nodes)
-    if column.form == "group":
-        if column.groups is None or column.groups.d != column.d:
-            raise ModelDoesNotApply(f"column {column.name!r} has no table of its groups over {column.d} values.")
-        return column.groups.groups
-    return column.d
-
-
-def codes_of(column: PublishedColumn, cells: Cells) -> NDArray[np.int64]:
-    """The codes of a column's cells. A check does not take on trust that they are what the manifest says."""
-    size = size_of(column)
-    if not isinstance(cells, CODED[column.form]) or isinstance(cells, OpenCells) or cells.d != size:
-        raise ModelDoesNotApply(f"column {column.name!r} does not hold what the release says ({size} {column.form}s).")
-    codes = cells.data.astype(np.int64)
-    if len(codes) and (codes.min() < 0 or codes.max() >= size):
-        raise ModelDoesNotApply(f"column {column.name!r} holds a code outside its {size} {column.form}s.")
-    return codes
-
-
-def key_layout(keys: Sequence[PublishedColumn]) -> list[list[PublishedColumn]]:
+def key_layout(keys: Sequence[Statement]) -> list[list[Statement]]:
     """Which keys stand in each column of `key_columns`: one open one, or as many coded ones as fit one number."""
-    out: list[list[PublishedColumn]] = []
-    packed: list[PublishedColumn] = []
+    out: list[list[Statement]] = []
+    packed: list[Statement] = []
     room = 1
     for key in keys:
-        if key.form == "open":
+        if key.kinds is None:
             out.append([key])
             continue
-        size = max(1, size_of(key))
+        size = max(1, key.kinds)
         if packed and room * size < 1 << 62:
             packed.append(key)
             room *= size
@@ -347,36 +333,12 @@ def key_layout(keys: Sequence[PublishedColumn]) -> list[list[PublishedColumn]]:
     return [*out, packed] if packed else out
 
 
-def _label(key: PublishedColumn, value: Any) -> str:
-    """What a published cell says, for people."""
-    if key.form == "open":
-        return MISSING if value is None else str(value)
-    code = value % max(1, size_of(key))
-    if key.form == "node":
-        assert key.nodes is not None
-        return key.nodes.labels[code]
-    return key.labels[code] if key.form == "value" and code < len(key.labels) else f"{key.form} {code}"
-
-
-def key_columns(keys: Sequence[PublishedColumn], batch: CellBatch) -> list[Any]:
+def key_columns(keys: Sequence[Statement], batch: CellBatch) -> list[Any]:
     """The key columns for grouping, with as many codes as fit put into one number."""
-    import polars as pl
-
     out: list[Any] = []
-    packed: NDArray[np.int64] | None = None
-    room = 1
-    for key in keys:
-        cells = batch[key.name]
-        if key.form == "open":
-            if not isinstance(cells, OpenCells):
-                raise ModelDoesNotApply(f"column {key.name!r} does not hold open values, as the release says.")
-            out.append(pl.Series(cells.data.cast("string")))
-            continue
-        codes, size = codes_of(key, cells), max(1, size_of(key))
-        if packed is not None and room * size < 1 << 62:
-            packed, room = packed * size + codes, room * size
-            continue
-        if packed is not None:
-            out.append(packed)
-        packed, room = codes, size
-    return out if packed is None else [*out, packed]
+    for part in key_layout(keys):
+        found = part[0].key(batch[part[0].name])
+        for key in part[1:]:
+            found = found * max(1, key.kinds or 1) + key.key(batch[key.name])
+        out.append(found)
+    return out

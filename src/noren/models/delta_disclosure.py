@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import exp
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import PublishedColumn
+from noren.cells import Statement
+from noren.models.base import Model, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.classes import Histograms
 
@@ -26,7 +29,15 @@ class DeltaDisclosure(ClassModel):
     relative: ClassVar[bool] = True
     delta: float = Field(gt=0, allow_inf_nan=False, description="Bound on |ln(share in class / share in the whole)|.")
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("delta", self.delta)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, delta=1.0)] if statement is not None else []
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         change = part.largest(np.abs(np.log(part.share / overall[part.value])))
         change = np.where(part.distinct == np.count_nonzero(overall), change, np.inf)
         return change, change < self.delta
@@ -35,3 +46,10 @@ class DeltaDisclosure(ClassModel):
         if np.isinf(achieved):
             return "some class lacks a value that others hold"
         return f"no value's share changes by more than a factor of exp({achieved:.4g}) in a class"
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"Seeing the records that could be a person's makes no value of {names} more likely or less likely, by a "
+            f"factor of {exp(self.delta):.4g} or more, than it is in the whole release.",
+            "It compares with the release as a whole: what the whole release tells about everybody is not limited.",
+        )

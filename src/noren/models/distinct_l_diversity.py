@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import Check, Evidence, Form, PublishedColumn, SetSizeCheck
+from noren.cells import Statement
+from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.classes import Histograms
+from noren.models.set_check import SetSizeCheck
 
 
 class DistinctLDiversity(ClassModel):
@@ -21,16 +24,27 @@ class DistinctLDiversity(ClassModel):
     """
 
     model: Literal["distinct-l-diversity"] = "distinct-l-diversity"
-    forms: ClassVar[tuple[Form, ...]] = ("set", "value", "node", "group")
     l: int = Field(ge=2, description="Number of different values that every class must hold.")  # noqa: E741
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form == "set":
-            return SetSizeCheck(self, column, self.l, "every record leaves at least {achieved} values possible")
-        return super().check(column, evidence)
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        return SetSizeCheck(self, statement, self.l, "every record leaves at least {achieved} values possible")
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("distinct", self.l)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, l=2)] if statement is not None else []
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         return part.distinct, part.distinct >= self.l
 
     def says(self, achieved: float, smallest: int) -> str:
         return f"every class holds at least {achieved:g} different values"
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"{'For every person' if sets else CLASS}, at least {self.l} different values of {names} remain possible.",
+            "It counts values and not how often they occur: 99 of 100 records may share one secret. " + KNOWS_SHARES,
+        )

@@ -5,11 +5,14 @@ It counts rows of the un-aggregated form, and l of them come from one person: it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.models.base import Check, Evidence, Form, Model, PublishedColumn, SetSizeCheck
+from noren.cells import Statement
+from noren.models.base import Check, Evidence, Model, Promise
+from noren.models.set_check import SetSizeCheck
 
 
 class ExpandedK(Model):
@@ -20,11 +23,19 @@ class ExpandedK(Model):
 
     model: Literal["expanded-k"] = "expanded-k"
     parameter: ClassVar[str] = "k"
-    forms: ClassVar[tuple[Form, ...]] = ("set",)
     coarsening_preserves: ClassVar[bool] = True
     k: int = Field(ge=2, description="Smallest permitted class of expanded rows (not of people).")
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form != "set":
-            raise self.refuse_form(column)
-        return SetSizeCheck(self, column, self.k, "every class has at least {achieved} expanded rows (not people)")
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        return SetSizeCheck(self, statement, self.k, "every class has at least {achieved} expanded rows (not people)")
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, k=2)] if statement is not None else []
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"Written out with one row for each possible value, the release has at least {self.k} rows for every "
+            f"combination of the other columns with values of {names}.",
+            "It counts rows, not people: one person may account for all of them. It is not k-anonymity.",
+        )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import Check, Evidence, Form, PublishedColumn, SetSizeCheck
+from noren.cells import Statement
+from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.classes import Histograms
+from noren.models.set_check import SetSizeCheck
 
 
 class FrequencyLDiversity(ClassModel):
@@ -21,17 +24,32 @@ class FrequencyLDiversity(ClassModel):
     """
 
     model: Literal["frequency-l-diversity"] = "frequency-l-diversity"
-    forms: ClassVar[tuple[Form, ...]] = ("set", "value", "node", "group")
     l: int = Field(ge=2, description="No value may make up more than 1/l of a class.")  # noqa: E741
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form == "set":
-            return SetSizeCheck(self, column, self.l, "every record leaves at least {achieved} values possible")
-        return super().check(column, evidence)
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        return SetSizeCheck(self, statement, self.l, "every record leaves at least {achieved} values possible")
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("frequency", self.l)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, l=2)] if statement is not None else []
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.largest(part.mass)
         return part.n / top, top * self.l <= part.n * (1 + TOLERANCE)
 
     def says(self, achieved: float, smallest: int) -> str:
         return f"no value makes up more than 1/{achieved:.4g} of a class"
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        if sets:
+            return Promise(
+                f"For every person at least {self.l} values of {names} remain possible, so that somebody who thinks "
+                f"all values equally likely believes none of them with more than 1/{self.l}.",
+                "It limits what is ruled out, not what is believed: a common value that stands beside rare ones is the "
+                "likely one for somebody who knows how common the values are.",
+            )
+        return Promise(f"{CLASS}, no value of {names} makes up more than 1/{self.l}.", KNOWS_SHARES)

@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.cells import CellBatch, Cells
+from noren.cells import CellBatch, Statement
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Form, Model, PublishedColumn, Verdict
+from noren.models.base import Accumulator, Check, Evidence, Model, Promise, SearchRule
 from noren.models.classes import Classes, worst
+from noren.models.verdict import Verdict
 
 
 class KAnonymity(Model):
@@ -22,17 +23,28 @@ class KAnonymity(Model):
 
     model: Literal["k-anonymity"] = "k-anonymity"
     parameter: ClassVar[str] = "k"
-    forms: ClassVar[tuple[Form, ...]] = ("value", "open", "node", "group")
     about: ClassVar[Literal["columns", "classes", "terms"]] = "classes"
     coarsening_preserves: ClassVar[bool] = True
+    together: ClassVar[bool] = True
     on: tuple[str, ...] = Field(
         default=(), description="The columns that a person can be found by; by default all quasi-identifiers."
     )
     k: int = Field(ge=2, description="Smallest permitted class of records that look alike.")
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
+    @property
+    def least_class_size(self) -> int:
+        return self.k
+
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("k_anonymity", self.k)
+
+    def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
         """The classes by one column alone. `checks` takes all columns together."""
-        return self._by([column], evidence, column.name)
+        return self._by([statement.name], evidence, statement.name)
+
+    def judge_open(self, statement: Statement, evidence: Evidence) -> Check:
+        return self._by([statement.name], evidence, statement.name)
 
     def checks(self, evidence: Evidence) -> list[Check]:
         names = self.on or evidence.quasi_identifiers()
@@ -41,14 +53,24 @@ class KAnonymity(Model):
                 "k-anonymity counts records with equal quasi-identifiers, and the release has none.",
                 hint="Give columns by which a person can be found the role 'quasi-identifier', or remove it.",
             )
-        title = ", ".join(self.on) or "quasi-identifiers"
-        return [self._by([evidence.columns[name] for name in names], evidence, title)]
+        for name in names:
+            self.check(evidence.columns[name], evidence)
+        return [self._by(names, evidence, ", ".join(self.on) or "quasi-identifiers")]
 
-    def _by(self, columns: Sequence[PublishedColumn], evidence: Evidence, title: str) -> Check:
-        for column in columns:
-            if column.form not in self.forms:
-                raise self.refuse_form(column)
-        return ClassSizeCheck(self, title, evidence.classes(None, [column.name for column in columns]))
+    def _by(self, names: Sequence[str], evidence: Evidence, title: str) -> Check:
+        return ClassSizeCheck(self, title, evidence.classes(None, names))
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(k=2)] if statement is None else []
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        by = names or "the columns that people can be found by"
+        return Promise(
+            f"Whoever looks a person up by {by} finds at least {self.k} published records that could be the person's.",
+            "It says nothing about secrets: if all these records share one secret, it is learned without knowing which "
+            "record is whose.",
+        )
 
 
 class ClassSizeCheck(Check):
@@ -59,16 +81,16 @@ class ClassSizeCheck(Check):
         self.model = model
         self.classes = classes
         self.needs = classes.needs
-        self._batches = 0
 
-    def observe(self, cells: Cells) -> None:
-        if len(self.needs) > 1:
-            raise ModelDoesNotApply("k-anonymity is judged on all quasi-identifiers together.")
-        self.observe_batch({self.needs[0]: cells})
+    @property
+    def parts(self) -> Sequence[Accumulator]:
+        return (self.classes,)
 
-    def observe_batch(self, batch: CellBatch) -> None:
-        self.classes.observe(self._batches, batch)
-        self._batches += 1
+    def observe(self, batch: CellBatch) -> None:
+        self.classes.observe(batch)
+
+    def merge(self, other: ClassSizeCheck) -> None:
+        self.classes.merge(other.classes)
 
     def verdict(self) -> Verdict:
         n = self.classes.table().n

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Form, PublishedColumn
+from noren.cells import Statement
+from noren.errors import ModelDoesNotApply, NorenError
+from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.classes import Histograms
-from noren.models.semantic_diversity import separation_check
+from noren.models.semantic_diversity import SeparationCheck
+from noren.models.shuffled import MemberCheck
+from noren.schema.column import Column
 
 
 class LEDiversity(ClassModel):
@@ -24,34 +28,83 @@ class LEDiversity(ClassModel):
     """
 
     model: Literal["le-diversity"] = "le-diversity"
-    forms: ClassVar[tuple[Form, ...]] = ("set", "member", "value", "node", "group")
+    separates: ClassVar[bool] = True
+    figure_ignores: ClassVar[frozenset[str]] = frozenset({"l"})
     l: int = Field(ge=2, description="Number of different subtrees that must stay possible.")  # noqa: E741
     e: int = Field(ge=1, description="Depth of the subtrees below the root (1: the root's children).")
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form not in ("set", "member"):
-            check = super().check(column, evidence)
-            self.subtrees(column)
-            return check
-        groups = self.subtrees(column)
-        apart = groups[:, None] != groups[None, :]
-        means = f"leaves values of {{achieved}} different subtrees at depth {self.e} possible"
-        return separation_check(self, column, evidence, apart, means)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"tree"})
 
-    def subtrees(self, column: PublishedColumn) -> NDArray[np.int64]:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("subtrees", self.l, self.e)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        tree = None if statement is None else statement.column.tree
+        if statement is None or tree is None:
+            return []
+        return [cls(on=statement.name, l=2, e=depth) for depth in range(1, tree.height + 1)]
+
+    def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
+        check = super().judge_classes(statement, evidence)
+        self.subtrees(statement)
+        return check
+
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        return SeparationCheck(self, statement, self._apart(statement), self.l, f"every record {self._means}")
+
+    def judge_members(self, statement: Statement, evidence: Evidence) -> Check:
+        return MemberCheck(self, statement, evidence, self._apart(statement), self.l, f"every class {self._means}")
+
+    @property
+    def _means(self) -> str:
+        return f"leaves values of {{achieved}} different subtrees at depth {self.e} possible"
+
+    def _apart(self, statement: Statement) -> NDArray[np.bool_]:
+        groups = self.subtrees(statement)
+        return np.asarray(groups[:, None] != groups[None, :])
+
+    def separation(self, column: Column) -> tuple[NDArray[np.float64], float]:
+        tree = column.tree
+        if tree is None or self.e > tree.height:
+            levels = 0 if tree is None else tree.height
+            raise NorenError(
+                f"le-diversity with e = {self.e} needs a hierarchy of {self.e} levels below its root; there are "
+                f"{levels}.",
+                hint="Give the column a deeper hierarchy, or choose a smaller e.",
+            )
+        groups = tree.groups(tree.height - self.e)[1]
+        return np.asarray((groups[:, None] != groups[None, :]).astype(float)), 1.0
+
+    def subtrees(self, statement: Statement) -> NDArray[np.int64]:
         """For every base value the number of its subtree at depth e."""
-        tree = column.hierarchy
-        if tree is None or self.e > tree.height or len(tree.leaves) != column.d:
+        tree = statement.column.tree
+        if tree is None or self.e > tree.height or len(tree.leaves) != statement.d:
             raise ModelDoesNotApply(
-                f"le-diversity of {column.name!r} needs a hierarchy of at least {self.e} levels below its root.",
+                f"le-diversity of {statement.name!r} needs a hierarchy of at least {self.e} levels below its root.",
                 hint="Give the column a hierarchy, or choose a smaller e.",
             )
         return tree.groups(tree.height - self.e)[1]
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         trees = part.merged(self.subtrees(column))
         top = trees.largest(trees.mass)
         return part.n / top, top * self.l <= part.n * (1 + TOLERANCE)
 
     def says(self, achieved: float, smallest: int) -> str:
         return f"no subtree at depth {self.e} makes up more than 1/{achieved:.4g} of a class"
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        told = (
+            f"For every person values of {names} from at least {self.l} different branches of its hierarchy remain "
+            "possible"
+            if sets
+            else f"{CLASS}, no branch of the hierarchy of {names} makes up more than 1/{self.l}"
+        )
+        return Promise(
+            f"{told} (branches at depth {self.e}).",
+            "Values of two branches count as different however close in meaning they are. " + KNOWS_SHARES,
+        )

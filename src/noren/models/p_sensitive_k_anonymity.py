@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import PublishedColumn
+from noren.cells import Statement
+from noren.models.base import KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.classes import Histograms
 
@@ -20,15 +22,36 @@ class PSensitiveKAnonymity(ClassModel):
     """
 
     model: Literal["p-sensitive-k-anonymity"] = "p-sensitive-k-anonymity"
+    figure_ignores: ClassVar[frozenset[str]] = frozenset({"k"})
     parameter: ClassVar[str] = "p"
     p: int = Field(ge=2, description="Number of different values that every class must hold.")
     k: int = Field(ge=2, description="Smallest permitted class of records.")
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def least_class_size(self) -> int:
+        return self.k
+
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("p_sensitive", self.p, self.k)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, p=2, k=2)] if statement is not None else []
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         return part.distinct, (part.distinct >= self.p) & (part.n >= self.k)
 
     def says(self, achieved: float, smallest: int) -> str:
         return (
             f"every class holds at least {achieved:g} different values, "
             f"and the smallest class has {smallest} records (k = {self.k})"
+        )
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"At least {self.k} records could be a person's, and they hold at least {self.p} different values of "
+            f"{names}.",
+            "It counts values and not how often they occur: all but a few records may share one secret. "
+            + KNOWS_SHARES,
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from noren.cells import Statement
+from noren.models.base import Model, Promise
 from noren.models.term_check import Beliefs, Judged, TermModel
 
 
@@ -37,3 +40,18 @@ class QSCloseness(TermModel):
         if found.unlinked:
             words += f"; counting linked records alone, the distance is at most {worst:.4g}"
         return words
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None:
+            return []
+        return [cls(on=statement.name, t=1.0), cls(on=statement.name, t=1.0, distance="emd")]
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        single = "no set of labels" if self.distance == "emd" else "no single label"
+        return Promise(
+            f"Whoever finds the records that could be a person's and links their {names} to labels with the knowledge "
+            f"table ends close to what was believed before: {single} becomes likelier by more than {self.t:.4g} of 1.",
+            "A guess may still become a little better than before. Somebody with another knowledge table is not "
+            "limited.",
+        )

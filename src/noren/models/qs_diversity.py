@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from noren.cells import Statement
+from noren.models.base import Model, Promise
 from noren.models.term_check import Beliefs, Judged, TermModel
 
 
@@ -34,4 +37,15 @@ class QSDiversity(TermModel):
         return (
             f"no group believes in a label with more than {found.highest:.4g} (bound {self.c / (self.c + 1):.4g}); "
             f"the top label has at most {achieved:.4g} times the labels from rank {self.l} on"
+        )
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        return [cls(on=statement.name, c=1.0, l=size) for size in (2, 3, 5, 10)] if statement is not None else []
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"Whoever finds the records that could be a person's and links their {names} to labels with the knowledge "
+            f"table believes in no single label with more than {self.c / (self.c + 1):.0%}.",
+            "The belief may rise from nothing up to that bound. Somebody with another knowledge table is not limited.",
         )

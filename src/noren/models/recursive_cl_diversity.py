@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.models.base import PublishedColumn
+from noren.cells import Statement
+from noren.models.base import CLASS, KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.classes import Histograms
 
+MOST_L = 8
+"""Up to which l the figure is measured."""
 MARGIN = 1e-12
 """The inequality is strict: a product c * tail that rounding lifts above f1 must not pass."""
 
@@ -26,12 +30,23 @@ class RecursiveCLDiversity(ClassModel):
     model: Literal["recursive-cl-diversity"] = "recursive-cl-diversity"
     parameter: ClassVar[str] = "c"
     higher_is_safer: ClassVar[bool] = False
+    hopeless: ClassVar[float | None] = float("inf")
     c: float = Field(
         gt=0, allow_inf_nan=False, description="The top value stays below c times the l-th and rarer values together."
     )
     l: int = Field(ge=2, description="Rank from which values count as the rare ones.")  # noqa: E741
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("recursive", self.c, self.l)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None:
+            return []
+        return [cls(on=statement.name, c=1.0, l=size) for size in range(2, min(MOST_L, statement.d) + 1)]
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         top = part.ranked[part.starts[:-1]]
         rank = np.arange(len(part.ranked)) - part.starts[part.owner]
         tail = part.total(np.where(rank >= self.l - 1, part.ranked, 0.0))
@@ -40,3 +55,10 @@ class RecursiveCLDiversity(ClassModel):
 
     def says(self, achieved: float, smallest: int) -> str:
         return f"the top value of a class is at most {achieved:.4g} times its values from rank {self.l} on together"
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"{CLASS}, the commonest value of {names} stays below {self.c:g} times all values from rank {self.l} "
+            f"on together, also for somebody who can rule out {max(0, self.l - 2)} of the values.",
+            KNOWS_SHARES,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import ClassVar, Literal
 
@@ -9,12 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import Cells, SetCells
+from noren.cells import CellBatch, SetCells, Statement
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Form, Model, PublishedColumn, Verdict, checked_sets
+from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
 from noren.models.shuffled import MemberCheck
+from noren.models.verdict import Verdict
+from noren.schema.column import Column
 
 TOLERANCE = 1e-9
+MOST_L = 5
+"""Up to which l the distance is measured."""
+LARGEST_SET = 16
+"""Beyond so many members the subsets of a set are too many to try."""
 
 
 class SemanticDiversity(Model):
@@ -26,52 +33,89 @@ class SemanticDiversity(Model):
     """
 
     model: Literal["semantic-diversity"] = "semantic-diversity"
-    forms: ClassVar[tuple[Form, ...]] = ("set", "member")
     coarsening_preserves: ClassVar[bool] = True
+    separates: ClassVar[bool] = True
     l: int = Field(ge=2, description="Number of values that must stay possible and far apart.")  # noqa: E741
     d: float = Field(gt=0, description="Least distance between any two of them.")
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form not in ("set", "member"):
-            raise self.refuse_form(column)
-        if column.distances is None:
-            raise ModelDoesNotApply(
-                f"semantic-diversity of {column.name!r} needs a distance between its values.",
-                hint='Publish the column with distance = "ordinal", "numeric", "tree" or a matrix.',
-            )
-        means = f"leaves {{achieved}} values possible at mutual distance {self.d:g} or more"
-        compatible = column.distances >= self.d * (1 - TOLERANCE)
-        return separation_check(self, column, evidence, compatible, means)
+    @property
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"distance"})
+
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        compatible = self._compatible(statement)
+        return SeparationCheck(self, statement, compatible, self.l, f"every record {self._means}")
+
+    def judge_members(self, statement: Statement, evidence: Evidence) -> Check:
+        compatible = self._compatible(statement)
+        return MemberCheck(self, statement, evidence, compatible, self.l, f"every class {self._means}")
+
+    @property
+    def _means(self) -> str:
+        return f"leaves {{achieved}} values possible at mutual distance {self.d:g} or more"
+
+    def _compatible(self, statement: Statement) -> NDArray[np.bool_]:
+        return distances_of(statement) >= self.d * (1 - TOLERANCE)
+
+    def separation(self, column: Column) -> tuple[NDArray[np.float64], float]:
+        assert column.distances is not None
+        return column.distances, self.d
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        design = None if statement is None else statement.design
+        if statement is None or design is None or statement.column.distances is None or design.eta > LARGEST_SET:
+            return []
+        return [cls(on=statement.name, l=size, d=1.0) for size in range(2, min(MOST_L, design.eta) + 1)]
+
+    @property
+    def measured(self) -> str:
+        return "d"
+
+    def measuring(self, evidence: Evidence) -> Check:
+        (name,) = self.on
+        if evidence.columns[name].rows_per_record > 1:
+            raise self.refuses(evidence.columns[name])
+        return FrontierCheck(self, evidence.columns[name])
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"For every person at least {self.l} values of {names} remain possible that differ in meaning, any two by "
+            f"a distance of {self.d:g} or more.",
+            "The distance is the one that the policy declares; other relations between values are not considered. "
+            + KNOWS_SHARES,
+        )
 
 
-def separation_check(
-    model: Model, column: PublishedColumn, evidence: Evidence, compatible: NDArray[np.bool_], means: str
-) -> Check:
-    """The check that fits the column's form: set by set, or class by class of shuffled members."""
-    size = model.least_set_size
-    if column.form == "set":
-        return SeparationCheck(model, column, compatible, size, f"every record {means}")
-    return MemberCheck(model, column, evidence.exact_columns(), compatible, size, f"every class {means}")
+def distances_of(statement: Statement) -> NDArray[np.float64]:
+    """The published distances between a column's values."""
+    found = statement.column.distances
+    if found is None:
+        raise ModelDoesNotApply(
+            f"semantic-diversity of {statement.name!r} needs a distance between its values.",
+            hint='Publish the column with distance = "ordinal", "numeric", "tree" or a matrix.',
+        )
+    return found
 
 
 class SeparationCheck(Check):
     """Looks for l members of each set that are pairwise compatible, straight from the definition."""
 
     def __init__(
-        self, model: Model, column: PublishedColumn, compatible: NDArray[np.bool_], size: int, means: str
+        self, model: Model, statement: Statement, compatible: NDArray[np.bool_], size: int, means: str
     ) -> None:
-        super().__init__(column.name)
+        super().__init__(statement.name)
         self.model = model
-        self.d = column.d
+        self.statement = statement
         self.size = size
         self.means = means
         self.compatible = compatible
-        self.worst = column.d
+        self.worst = statement.d
         self.records = 0
         self.breaches = 0
 
-    def observe(self, cells: Cells) -> None:
-        cells = checked_sets(cells, self.column, self.d)
+    def observe(self, batch: CellBatch) -> None:
+        cells: SetCells = self.statement.checked(batch[self.column])
         if not len(cells):
             return
         self.records += len(cells)
@@ -86,6 +130,11 @@ class SeparationCheck(Check):
             found = largest_separated(sets.take(np.flatnonzero(members)).codes(eta), self.compatible, self.size)
             self.worst = min(self.worst, int(found.min()))
             self.breaches += int(times[members][found < self.size].sum())
+
+    def merge(self, other: SeparationCheck) -> None:
+        self.records += other.records
+        self.breaches += other.breaches
+        self.worst = min(self.worst, other.worst)
 
     def verdict(self) -> Verdict:
         achieved = self.worst if self.records else 0
@@ -115,3 +164,57 @@ def largest_separated(codes: NDArray, compatible: NDArray[np.bool_], enough: int
             found |= good
         out[found] = size
     return out
+
+
+class FrontierCheck(Check):
+    """The largest d at which every set still has l values that far apart: what a column achieves."""
+
+    def __init__(self, model: SemanticDiversity, statement: Statement) -> None:
+        super().__init__(statement.name)
+        self.model = model
+        self.statement = statement
+        self.distances = distances_of(statement)
+        self.sets: list[SetCells] = []
+        self.records = 0
+
+    def observe(self, batch: CellBatch) -> None:
+        cells: SetCells = self.statement.checked(batch[self.column])
+        self.records += len(cells)
+        self.sets.append(cells.distinct()[0])
+
+    def merge(self, other: FrontierCheck) -> None:
+        self.records += other.records
+        self.sets += other.sets
+
+    def verdict(self) -> Verdict:
+        design, size = self.statement.design, self.model.l
+        assert design is not None
+        distance = 0.0
+        if self.records:
+            sets = SetCells.concat(self.sets).distinct()[0]
+            distance = frontier(sets.codes(design.eta), self.distances, size)
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            required=0.0,
+            achieved=distance,
+            holds=self.records > 0,
+            basis="the release alone",
+            records=self.records,
+            breaches=0,
+            statement=f"every set has {size} values at mutual distance {distance:g} or more",
+        )
+
+
+def frontier(sets: NDArray, distances: NDArray[np.float64], size: int) -> float:
+    """The largest d at which every set still has `size` values that far apart; 0 if some set has fewer values."""
+    steps = np.unique(distances[distances > 0])
+    low, high = 0, len(steps)
+    while low < high:
+        middle = (low + high) // 2
+        found = largest_separated(sets, distances >= steps[middle] * (1 - 1e-12), size)
+        if len(found) and found.min() >= size:
+            low = middle + 1
+        else:
+            high = middle
+    return float(steps[low - 1]) if low else 0.0

@@ -7,15 +7,14 @@ value comes more often than there are people; and the rows divide into people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Cells, OpenCells, ValueCells
-from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Model, PublishedColumn, Verdict
+from noren.cells import CellBatch, Statement
+from noren.models.base import Check, Evidence, Model
+from noren.models.verdict import Verdict
 
 
 class MemberCheck(Check):
@@ -24,35 +23,32 @@ class MemberCheck(Check):
     def __init__(
         self,
         model: Model,
-        column: PublishedColumn,
-        others: tuple[str, ...],
+        statement: Statement,
+        evidence: Evidence,
         compatible: NDArray[np.bool_],
         size: int,
         means: str,
     ) -> None:
-        super().__init__(column.name)
+        super().__init__(statement.name)
         self.model = model
-        self.needs = (column.name, *others)
+        self.statement = statement
+        self.others = [evidence.columns[name] for name in evidence.exact_columns()]
+        self.needs = (statement.name, *(other.name for other in self.others))
         self.compatible = compatible
         self.size = size
-        self.rows_each = size if column.design is None else column.design.eta
+        self.rows_each = statement.rows_per_record
         self.means = means
         self._parts: list[Any] = []
 
-    def observe(self, cells: Cells) -> None:
-        raise ModelDoesNotApply(f"column {self.column!r} is judged together with the columns beside it.")
-
-    def observe_batch(self, batch: Mapping[str, Cells]) -> None:
+    def observe(self, batch: CellBatch) -> None:
         import polars as pl
 
-        values = batch[self.column]
-        if not isinstance(values, ValueCells) or values.d != len(self.compatible):
-            raise ModelDoesNotApply(f"column {self.column!r} does not hold single members of sets.")
-        keys = {}
-        for number, name in enumerate(self.needs[1:]):
-            cells = batch[name]
-            keys[f"k{number}"] = pl.Series(cells.data.cast("string")) if isinstance(cells, OpenCells) else cells.data
-        self._parts.append(pl.DataFrame({**keys, "v": values.data.astype(np.int64)}))
+        values = self.statement.checked(batch[self.column])
+        keys = {f"k{number}": other.key(batch[other.name]) for number, other in enumerate(self.others)}
+        self._parts.append(pl.DataFrame({**keys, "v": values}))
+
+    def merge(self, other: MemberCheck) -> None:
+        self._parts += other._parts
 
     def verdict(self) -> Verdict:
         import polars as pl

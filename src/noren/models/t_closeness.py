@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import Cells, SetCells
+from noren.cells import CellBatch, SetCells, Statement
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
-from noren.models.base import Check, Evidence, Form, Overall, PublishedColumn, Verdict, checked_sets
+from noren.models.base import Check, Evidence, Model, Need, Overall, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.classes import Histograms
+from noren.models.verdict import Verdict
 from noren.schema.hierarchy import Hierarchy
 
 CHUNK = 1 << 14
@@ -33,7 +35,6 @@ class TCloseness(ClassModel):
 
     model: Literal["t-closeness"] = "t-closeness"
     parameter: ClassVar[str] = "t"
-    forms: ClassVar[tuple[Form, ...]] = ("set", "value", "node", "group")
     higher_is_safer: ClassVar[bool] = False
     relative: ClassVar[bool] = True
     t: float = Field(gt=0, lt=1, description="Largest permitted distance between belief and overall distribution.")
@@ -46,29 +47,54 @@ class TCloseness(ClassModel):
     def least_set_size(self) -> int:
         return 1
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form != "set":
-            check = super().check(column, evidence)
-            if self.distance == "tree":
-                tree_over(column)
-            return check
-        if not isinstance(column.design, DecoyDesign):
-            raise self.refuse_form(column)
+    @property
+    def identity(self) -> str:
+        return f"{self.model}/{self.distance}"
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """On sets the prior too, which classes bring along."""
+        more: dict[str, Need] = {"ordered": "order", "tree": "tree"}
+        return frozenset({"prior", more[self.distance]} if self.distance in more else {"prior"})
+
+    @property
+    def judges_sets(self) -> bool:
+        return self.distance != "tree"
+
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule(f"close_{self.distance}", self.t)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None:
+            return []
+        return [cls(on=statement.name, t=0.5, distance=distance) for distance in ("equal", "ordered", "tree")]
+
+    def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
+        check = super().judge_classes(statement, evidence)
+        if self.distance == "tree":
+            tree_over(statement)
+        return check
+
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        if not isinstance(statement.design, DecoyDesign):
+            raise self.refuses(statement)
         if self.distance == "tree":
             raise ModelDoesNotApply(
-                f"t-closeness by tree distance makes no statement about column {column.name!r}, which is published as "
-                "sets.",
+                f"t-closeness by tree distance makes no statement about column {statement.name!r}, which is published "
+                "as sets.",
                 hint='Set distance = "equal", which bounds the tree distance too.',
             )
-        overall = evidence.overall.get(column.name)
+        overall = evidence.overall.get(statement.name)
         if overall is None:
             raise ModelDoesNotApply(
-                f"t-closeness of {column.name!r} needs the overall distribution or an estimate of it.",
+                f"t-closeness of {statement.name!r} needs the overall distribution or an estimate of it.",
                 hint="Give the original, or verify the release as a recipient.",
             )
-        return ClosenessCheck(self, column, column.design, overall)
+        return ClosenessCheck(self, statement, statement.design, overall)
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         if self.distance == "ordered":
             moved = ordered_distances(part, overall)
         elif self.distance == "tree":
@@ -82,10 +108,24 @@ class TCloseness(ClassModel):
     def says(self, achieved: float, smallest: int) -> str:
         return f"no class lies further than {achieved:.4g} from the whole release ({self.distance} distance)"
 
+    def promise(self, names: str, sets: bool) -> Promise:
+        distance = {
+            "equal": "",
+            "ordered": " (moving belief to a neighbouring value counts for little)",
+            "tree": " (moving belief to a related value counts for less)",
+        }[self.distance]
+        seen = "a person's published set" if sets else "the records that could be a person's"
+        return Promise(
+            f"Whoever knows the overall distribution of {names} and sees {seen} changes this belief by at most "
+            f"{self.t:.4g} of 1{distance}.",
+            "The bound is for one column seen alone: several columns together may tell more. A value that is rare may "
+            "still become many times as likely as before.",
+        )
 
-def tree_over(column: PublishedColumn) -> Hierarchy:
+
+def tree_over(column: Statement) -> Hierarchy:
     """The hierarchy over the column's values."""
-    tree = column.hierarchy
+    tree = column.column.tree
     if tree is None or len(tree.leaves) != column.d:
         raise ModelDoesNotApply(
             f"t-closeness of {column.name!r} by tree distance needs a hierarchy of its values.",
@@ -119,9 +159,10 @@ def ordered_distances(part: Histograms, overall: NDArray[np.float64]) -> NDArray
 class ClosenessCheck(Check):
     """Bayes' theorem and the earth mover's distance, set by set, straight from their definitions."""
 
-    def __init__(self, model: TCloseness, column: PublishedColumn, design: DecoyDesign, overall: Overall) -> None:
+    def __init__(self, model: TCloseness, column: Statement, design: DecoyDesign, overall: Overall) -> None:
         super().__init__(column.name)
         self.model = model
+        self.statement = column
         self.design = design
         self.overall = overall
         self.worst = 0.0
@@ -131,8 +172,8 @@ class ClosenessCheck(Check):
         self.proven = False
         """Whether an excess over t is beyond the error of an estimated distribution."""
 
-    def observe(self, cells: Cells) -> None:
-        cells = checked_sets(cells, self.column, self.design.d)
+    def observe(self, batch: CellBatch) -> None:
+        cells: SetCells = self.statement.checked(batch[self.column])
         if not len(cells):
             return
         self.records += len(cells)
@@ -150,6 +191,13 @@ class ClosenessCheck(Check):
             self.breaches += int(times[start : start + CHUNK][distances > self.model.t + TOLERANCE].sum())
             if self.overall.std_error is not None and distances.max() > self.model.t and not self.proven:
                 self.proven = self._surely_exceeds(part.take(slice(k := int(distances.argmax()), k + 1)))
+
+    def merge(self, other: ClosenessCheck) -> None:
+        self.records += other.records
+        self.breaches += other.breaches
+        self.wrong_size += other.wrong_size
+        self.worst = max(self.worst, other.worst)
+        self.proven = self.proven or other.proven
 
     def _surely_exceeds(self, cell: SetCells) -> bool:
         """Whether one set exceeds t under every distribution near the estimate.

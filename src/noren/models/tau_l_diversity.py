@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from noren.cells import Statement
 from noren.errors import ModelDoesNotApply
-from noren.models.base import PublishedColumn
+from noren.models.base import CLASS, KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.classes import Histograms
 
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+MOST_L = 8
+"""Up to which l the figure is measured."""
 
 
 class TauLDiversity(ClassModel):
@@ -26,6 +31,7 @@ class TauLDiversity(ClassModel):
     model: Literal["tau-l-diversity"] = "tau-l-diversity"
     parameter: ClassVar[str] = "tau"
     higher_is_safer: ClassVar[bool] = False
+    hopeless: ClassVar[float | None] = 1.0
     tau: float = Field(gt=0, lt=1, description="Largest permitted share of one value in a class, from 1/l up.")
     l: int = Field(ge=2, description="Number of values that every class must spread over.")  # noqa: E741
     weights: dict[str, Weight] | None = Field(
@@ -43,8 +49,8 @@ class TauLDiversity(ClassModel):
         """The ceiling of the k most frequent values together."""
         return self.tau + (1 - self.tau) * (k - 1) / (self.l - 1) if k < self.l else 1.0
 
-    def base_weights(self, column: PublishedColumn) -> NDArray[np.float64] | None:
-        if self.weights is None or column.form != "node":
+    def base_weights(self, column: Statement) -> NDArray[np.float64] | None:
+        if self.weights is None or column.nodes is None:
             return None
         labels = base_labels(column)
         known = [label for label in labels if label in self.weights]
@@ -55,7 +61,17 @@ class TauLDiversity(ClassModel):
             )
         return np.array([self.weights.get(label, 1.0) for label in labels])
 
-    def judged(self, part: Histograms, column: PublishedColumn, overall: NDArray[np.float64]) -> Judged:
+    @property
+    def search_rule(self) -> SearchRule:
+        return SearchRule("tau_l", self.tau, self.l)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None:
+            return []
+        return [cls(on=statement.name, tau=0.9, l=size) for size in range(2, min(MOST_L, statement.d) + 1)]
+
+    def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         good = part.distinct >= self.l
         reached = np.where(good, 0.0, 1.0)
         together = np.zeros(len(part))
@@ -71,11 +87,19 @@ class TauLDiversity(ClassModel):
     def says(self, achieved: float, smallest: int) -> str:
         return f"every class is ({achieved:.4g}, {self.l})-diverse: its k top values stay below psi(k) for all k"
 
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(
+            f"{CLASS}, no value of {names} makes up more than {self.tau:.4g}, no few values together make up nearly "
+            f"all, and at least {self.l} values remain possible.",
+            KNOWS_SHARES,
+        )
 
-def base_labels(column: PublishedColumn) -> tuple[str, ...]:
+
+def base_labels(column: Statement) -> tuple[str, ...]:
     """The labels of a generalised column's base values."""
-    if column.hierarchy is not None and len(column.hierarchy.leaves) == column.d:
-        return column.hierarchy.leaves
+    tree = column.column.tree
+    if tree is not None and len(tree.leaves) == column.d:
+        return tree.leaves
     single: dict[int, str] = {}
     if column.nodes is not None:
         alone = np.flatnonzero(column.nodes.sizes == 1)

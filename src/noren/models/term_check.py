@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import CellBatch, Cells, TermCells
+from noren.cells import CellBatch, Cells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
-from noren.models.base import FORM_WORDS, Basis, Check, Evidence, Form, Model, PublishedColumn, Verdict
-from noren.models.classes import key_columns, size_of
+from noren.models.base import Check, Evidence, Model, Need
+from noren.models.classes import class_keys, key_columns
+from noren.models.verdict import Basis, Verdict
 from noren.schema.knowledge import Knowledge
 
 ROUNDING = 1e-9
@@ -97,11 +98,10 @@ class Beliefs:
 class TermModel(Model):
     """A requirement on the labels that groups of records are linked to."""
 
-    forms: ClassVar[tuple[Form, ...]] = ("terms",)
     about: ClassVar[Literal["columns", "classes", "terms"]] = "terms"
     coarsening_preserves: ClassVar[bool] = True
-    relative: ClassVar[bool] = False
-    """Whether beliefs are compared with the prior."""
+    higher_is_safer: ClassVar[bool] = False
+    together: ClassVar[bool] = True
     unlinked: Literal["ignore", "prior"] = Field(
         default="ignore", description="What a record that is linked to no label tells: nothing, or the prior."
     )
@@ -112,8 +112,8 @@ class TermModel(Model):
         return 1
 
     @property
-    def needs_prior(self) -> bool:
-        return self.relative or self.unlinked == "prior"
+    def needs(self) -> frozenset[Need]:
+        return frozenset({"knowledge", "prior"} if self.relative or self.unlinked == "prior" else {"knowledge"})
 
     @abstractmethod
     def judged(self, found: Beliefs) -> Judged:
@@ -123,53 +123,41 @@ class TermModel(Model):
     def says(self, achieved: float, found: Beliefs) -> str:
         """The statement about the whole release."""
 
-    def check(self, column: PublishedColumn, evidence: Evidence) -> Check:
-        if column.form != "terms":
-            raise self.refuse_form(column)
-        if column.knowledge is None:
+    def judge_terms(self, statement: Statement, evidence: Evidence) -> Check:
+        if not isinstance(statement.column.knowledge, Knowledge):
             raise ModelDoesNotApply(
-                f"{self.model} of {column.name!r} needs the knowledge table that links its terms to labels."
+                f"{self.model} of {statement.name!r} needs the knowledge table that links its terms to labels."
             )
-        keys = [evidence.columns[name] for name in evidence.quasi_identifiers()]
-        if not keys:
-            raise self.refuse_form(column, " beside no quasi-identifier")
-        for key in keys:
-            if key.form in ("set", "member", "terms"):
-                raise ModelDoesNotApply(
-                    f"column {key.name!r} is {FORM_WORDS[key.form]}, so nobody can say which records look alike.",
-                    hint="Groups need every quasi-identifier published exactly or generalised.",
-                )
-            if key.form != "open":
-                size_of(key)
-        return TermCheck(self, column, keys, evidence)
+        names = evidence.quasi_identifiers()
+        if not names:
+            raise self.refuses(statement, " beside no quasi-identifier")
+        return TermCheck(self, statement, class_keys(evidence, names), evidence)
 
 
 class TermCheck(Check):
     """Gathers groups and terms, then judges every group."""
 
-    def __init__(
-        self, model: TermModel, column: PublishedColumn, keys: list[PublishedColumn], evidence: Evidence
-    ) -> None:
+    def __init__(self, model: TermModel, column: Statement, keys: list[Statement], evidence: Evidence) -> None:
         super().__init__(column.name)
         self.model = model
         self.keys = keys
-        assert column.knowledge is not None
-        self.knowledge: Knowledge = column.knowledge
-        self.joint = [other for other in evidence.columns.values() if other.knowledge is column.knowledge]
+        self.knowledge: Knowledge = column.column.known
+        self.joint = [other for other in evidence.columns.values() if other.column.knowledge is self.knowledge]
         self.overall = evidence.overall.get(column.name)
         self.needs = tuple(dict.fromkeys(one.name for one in (*keys, *self.joint)))
         self._keys: list[Any] = []
         self._terms: list[TermCells] = []
 
-    def observe(self, cells: Cells) -> None:
-        raise ModelDoesNotApply(f"column {self.column!r} is judged together with the quasi-identifiers beside it.")
-
-    def observe_batch(self, batch: CellBatch) -> None:
+    def observe(self, batch: CellBatch) -> None:
         import polars as pl
 
         found = key_columns(self.keys, batch)
         self._keys.append(pl.DataFrame({f"k{i}": part for i, part in enumerate(found)}))
         self._terms.append(linked_terms([(one, batch[one.name]) for one in self.joint], self.knowledge))
+
+    def merge(self, other: TermCheck) -> None:
+        self._keys += other._keys
+        self._terms += other._terms
 
     def beliefs(self) -> tuple[Beliefs, Basis]:
         """What all groups reveal, and what the prior rests on."""
@@ -205,7 +193,7 @@ class TermCheck(Check):
         statement = model.says(achieved, found)
         breaches = int(found.records[~good].sum())
         holds: bool | None = breaches == 0
-        if not model.needs_prior:
+        if "prior" not in model.needs:
             basis = "the release alone"
         if basis == "an estimate from the release":
             holds = None
@@ -227,32 +215,19 @@ class TermCheck(Check):
         )
 
 
-def linked_terms(parts: list[tuple[PublishedColumn, Cells]], knowledge: Knowledge) -> TermCells:
+def linked_terms(parts: list[tuple[Statement, Cells]], knowledge: Knowledge) -> TermCells:
     """The terms of all columns that are read together, as codes of the knowledge; -1 for terms that it lacks."""
     records, codes = [], []
     n = 0
     for column, cells in parts:
-        checked = checked_terms(column, cells)
-        place = knowledge.encode(column.terms)
+        checked: TermCells = column.checked(cells)
+        place = knowledge.encode(column.domain.values)
         records.append(checked.owner)
         codes.append(place[checked.data])
         n = len(checked)
     d = len(knowledge.terms) + 1
     joined = TermCells.from_entries(d, n, np.concatenate(records), np.concatenate(codes) + 1)
     return TermCells(d, joined.offsets, joined.data - np.int32(1))
-
-
-def checked_terms(column: PublishedColumn, cells: Cells) -> TermCells:
-    """The cells as sets of terms of the column. A check does not take that on trust."""
-    sound = isinstance(cells, TermCells) and cells.d == column.d == len(column.terms)
-    if not sound or not isinstance(cells, TermCells):
-        raise ModelDoesNotApply(f"column {column.name!r} does not hold sets over its {column.d} terms.")
-    ends = cells.offsets[[0, -1]].tolist() if len(cells.offsets) else []
-    if (np.diff(cells.offsets) < 0).any() or ends != [0, len(cells.data)]:
-        raise ModelDoesNotApply(f"column {column.name!r} does not hold whole sets of terms.")
-    if len(cells.data) and not (cells.data.min() >= 0 and cells.data.max() < cells.d):
-        raise ModelDoesNotApply(f"column {column.name!r} holds a term outside its {column.d} terms.")
-    return cells
 
 
 def _groups(keys: list[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

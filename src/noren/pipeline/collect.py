@@ -15,24 +15,36 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import Cells, OpenCells, SetCells, ValueCells, concat
-from noren.designs.any import draw_columns
-from noren.engines.encode import encode_bins, encode_labels, label_counts
-from noren.engines.local import OPEN_LIMIT, ColumnProfile
-from noren.engines.shuffle import Shuffler
+from noren.cells import (
+    Cells,
+    CodeCells,
+    Design,
+    ExactStatement,
+    OpenCells,
+    OpenStatement,
+    SetStatement,
+    Statement,
+    concat,
+)
+from noren.cells.encode import encode_bins, encode_labels, label_counts
+from noren.cells.texts import arrow_type
+from noren.designs import draw_columns
+from noren.engines import engine_for
 from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
-from noren.methods.base import ColumnFacts, Decision, DesignMethod
-from noren.models import TCloseness
-from noren.pipeline.draft import ledger_entries, make_manifest, published_entry
-from noren.pipeline.verify import check_store, demand
+from noren.methods.decoys import Decoys
+from noren.pipeline.draft import ledger_entries, make_manifest
+from noren.pipeline.keys import memoised_stream
+from noren.pipeline.prepare import read_policy
+from noren.pipeline.verify import check, demand
 from noren.policy.policy import Policy
-from noren.policy.resolve import ResolvedColumn, resolve_column
-from noren.release.convert import from_arrow
-from noren.release.manifest import ColumnEntry
+from noren.policy.resolve import Met, resolve_column
+from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import MemoryStore
+from noren.schema.column import Column
 from noren.schema.hierarchy import value_text
-from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
+from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream
+from noren.table.profile import OPEN_LIMIT, ValueCounts
 
 CHUNK = 10_000
 
@@ -44,21 +56,19 @@ class Collector:
     """
 
     def __init__(self, policy: Policy | str | Path, *, secret: str | Path | None = None) -> None:
-        self.policy = policy if isinstance(policy, Policy) else Policy.load(policy)
+        self.policy = read_policy(policy)
         problems = self._problems()
         if problems:
             raise PolicyError(problems, source=self.policy.source)
-        self.columns = self._resolve(self.policy.protected)
+        met = self._resolve(self.policy.protected)
+        self.columns: dict[str, Column] = {name: one.column for name, one in met.items()}
         declared = [n for n in self._plain() if (a := self.policy.attributes[n]).bins or a.values]
-        self._declared = self._resolve(declared)
-        facts = {
-            name: ColumnFacts(name, c.attribute.role, c.domain, c.counts, c.distances, c.hierarchy)
-            for name, c in self.columns.items()
-            if c.domain is not None
-        }
+        self._declared = {name: one.column for name, one in self._resolve(declared).items()}
+        method = self.policy.methods[0]
+        assert isinstance(method, Decoys)
         try:
-            assert isinstance(self.policy.method, DesignMethod)
-            self.decision: Decision = self.policy.method.decide(facts, self.policy.require)
+            counts = {name: one.counts for name, one in met.items()}
+            self.designs: dict[str, Design] = method.decide(self.columns, counts, self.policy.require)[0]
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
         self._key = self.policy.randomness.record_key
@@ -74,7 +84,7 @@ class Collector:
         """What a client that does not know the table cannot do."""
         out = []
         for number, model in enumerate(self.policy.require, 1):
-            if isinstance(model, TCloseness):
+            if "prior" in model.needs:
                 message = "t-closeness needs the overall distribution, which a client does not have."
                 out.append(Problem(f"require[{number}]", message, "Use diversity, or release a collected table."))
         for name in self.policy.protected:
@@ -82,14 +92,15 @@ class Collector:
             if attribute.values is None and attribute.bins is None:
                 message = "a client does not know which values occur."
                 out.append(Problem(f"attributes.{name}", message, "Declare them: values = [...] or bins = [...]."))
-        if self.policy.method.layout != "sets":
+        alone = self.policy.methods[0] if len(self.policy.methods) == 1 else None
+        if not isinstance(alone, Decoys) or alone.form != "sets":
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
         return out
 
-    def _resolve(self, names: Iterable[str]) -> dict[str, ResolvedColumn]:
+    def _resolve(self, names: Iterable[str]) -> dict[str, Met]:
         out, problems = {}, []
         for name in names:
-            column, found = resolve_column(self.policy, name, ColumnProfile(name))
+            column, found = resolve_column(self.policy, name, ValueCounts(name))
             problems += found
             if column is not None:
                 out[name] = column
@@ -111,19 +122,14 @@ class Collector:
                 "the policy asks for memoised decoys, and no secret is given.",
                 hint="Make one with `noren secret FILE` and give it: Collector(policy, secret=FILE).",
             )
-        secret = Secret.load(path)
-        if options.fingerprint not in (None, secret.fingerprint):
-            raise SecretError(
-                f"{path} has the fingerprint {secret.fingerprint}, the policy demands {options.fingerprint}.",
-                hint="Use the secret of the earlier reports: under another one, reports can be intersected.",
-            )
+        stream = memoised_stream(self.policy, Path(path))
         self._ledger = Ledger.open(path)
         self._ledger.check(self._drawn)
-        return RecordStream(secret)
+        return stream
 
     @cached_property
     def _drawn(self) -> dict[str, LedgerEntry]:
-        return ledger_entries(self.columns, self.decision.designs)
+        return ledger_entries(self.columns, self.designs)
 
     # ------------------------------------------------------------------ on the client
 
@@ -149,21 +155,18 @@ class Collector:
             if self._ledger is not None:  # once: a later report that is drawn otherwise could be intersected
                 self._ledger.record(self._drawn)
                 self._ledger = None
-        sets = draw_columns(self.decision.designs, codes, randomness, digests=digests)
+        sets = draw_columns(self.designs, codes, randomness, digests=digests)
         out: dict[str, Any] = {}
         for name in self.policy.published:
             if name in sets:
-                column = self.columns[name]
-                assert column.domain is not None
-                values = column.domain.typed()
-                out[name] = [values[code] for code in sets[name].codes(self.decision.designs[name].eta)[0]]
+                values = self.columns[name].domain.typed()
+                out[name] = [values[code] for code in sets[name].codes(self.designs[name].eta)[0]]
             elif self._text(record[name]) is None:
                 if self.policy.attributes[name].missing != "category":
                     raise DataError(f"the value of {name!r} is missing.")
                 out[name] = None
             elif name in self._declared:
                 column = self._declared[name]
-                assert column.domain is not None
                 out[name] = column.domain.typed()[int(self._code(column, record[name])[0])]
             else:
                 out[name] = record[name]
@@ -175,10 +178,9 @@ class Collector:
         text = None if nothing else value_text(cell)
         return None if text in ("", *self.policy.data.missing_values) else text
 
-    def _code(self, column: ResolvedColumn, cell: Any) -> np.ndarray:
+    def _code(self, column: Column, cell: Any) -> np.ndarray:
         import pyarrow as pa
 
-        assert column.domain is not None
         text = pa.array([self._text(cell)], pa.string())
         if column.domain.edges is not None:
             code, missing, outside = encode_bins(text, column.name, column.domain)
@@ -205,42 +207,41 @@ class Collector:
                 chunks[-1][name].append(cell)
         if not next(iter(chunks[0].values())):
             raise DataError("no reports.", hint="Collect at least one.")
-        entries, parts = [], []
+        parts: list[dict[str, Cells]] = []
         exact = {name: self._exact(name, [c for chunk in chunks for c in chunk[name]]) for name in self._plain()}
-        for name in self.policy.published:
-            design = self.decision.designs.get(name)
-            entries.append(exact[name][0] if name in exact else published_entry(self.columns[name], design))
+        statements: list[Statement] = [
+            exact[name][0] if name in exact else SetStatement(self.columns[name], self.designs[name])
+            for name in self.policy.published
+        ]
         start = 0
         for chunk in chunks:
             size = len(next(iter(chunk.values())))
             cells: dict[str, Cells] = {}
-            for entry in entries:
-                if entry.name in exact:
-                    cells[entry.name] = exact[entry.name][1].take(slice(start, start + size))
+            for statement in statements:
+                name = statement.name
+                if name in exact:
+                    cells[name] = exact[name][1].take(slice(start, start + size))
                     continue
-                kind = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64()}.get(
-                    entry.kind, pa.bool_()
-                )
                 try:
-                    cells[entry.name] = from_arrow(entry, pa.array(chunk[entry.name], pa.list_(kind)))
+                    kind = pa.list_(arrow_type(statement.domain.kind))
+                    cells[name] = statement.from_arrow(pa.array(chunk[name], kind))
                 except (pa.ArrowException, TypeError):
-                    raise ReleaseError(f"a report's {entry.name!r} is not a set of values.") from None
+                    raise ReleaseError(f"a report's {name!r} is not a set of values.") from None
             parts.append(cells)
             start += size
         whole = concat(parts)
-        shuffler = Shuffler(Keystream(), start)
-        shuffler.add(whole)
-        store = MemoryStore(next(iter(shuffler.finish())))
-        verdicts = check_store(store, entries, self.policy.require, {})
+        (shuffled,) = engine_for().scatter([whole], start, Keystream(), None)
+        published = Published(statements, MemoryStore(shuffled), start)
+        verdicts = check(published, self.policy.require)
         demand(verdicts)
-        self._demand_likely(entries, whole)
-        manifest = make_manifest(self.policy, entries, verdicts, start, self._key is not None)
-        return Release(manifest, store)
+        self._demand_likely(published)
+        manifest = make_manifest(self.policy, published, verdicts, self._key is not None)
+        return Release(manifest, published.store)
 
     def _plain(self) -> list[str]:
         return [name for name in self.policy.published if name not in self.policy.protected]
 
-    def _exact(self, name: str, values: list[Any]) -> tuple[ColumnEntry, ValueCells | OpenCells]:
+    def _exact(self, name: str, values: list[Any]) -> tuple[Statement, Cells]:
         """A column reported as it is: unless declared, its domain comes from the reports, rare values and all."""
         import pyarrow as pa
 
@@ -249,26 +250,22 @@ class Collector:
         if missing and self.policy.attributes[name].missing != "category":
             raise ReleaseError(f"a report's {name!r} is missing.", hint="Was it made by report()?")
         known = dict(zip(labels, counts.tolist(), strict=True))
-        profile = ColumnProfile(name, known, missing, is_open=len(labels) > OPEN_LIMIT)
-        column, problems = resolve_column(self.policy, name, profile)
-        if problems or column is None:
+        met, problems = resolve_column(
+            self.policy, name, ValueCounts(name, known, missing, is_open=len(labels) > OPEN_LIMIT)
+        )
+        if problems or met is None:
             raise PolicyError(problems, source=self.policy.source)
-        entry = published_entry(column, self.decision.designs.get(column.name))
-        if column.domain is None:
-            return entry, OpenCells(texts)
-        codes, bad = encode_labels(texts, name, column.domain)
+        if met.column.is_open:
+            return OpenStatement(met.column), OpenCells(texts)
+        codes, bad = encode_labels(texts, name, met.column.domain)
         if bad:
             raise ReleaseError(f"a report's {name!r} is outside its declared domain.")
-        return entry, ValueCells(len(column.domain), codes)
+        return ExactStatement(met.column), CodeCells(met.column.d, codes)
 
-    def _demand_likely(self, entries: list[ColumnEntry], cells: Mapping[str, Cells]) -> None:
+    def _demand_likely(self, published: Published) -> None:
         """A set that no true value could have produced was not drawn by the design."""
-        from noren.designs.semantic.design import SemanticDesign
-
-        for entry in entries:
-            design = entry.design
-            column = cells[entry.name]
-            if isinstance(design, SemanticDesign) and isinstance(column, SetCells):
-                sets = np.unique(column.codes(design.eta).astype(np.int64), axis=0)
-                if (design.set_weights(sets).sum(axis=1) <= 0).any():
-                    raise ReleaseError(f"a report's set of {entry.name!r} cannot come from the design.")
+        for name, design in self.designs.items():
+            sets = published.cells([name])[name].distinct()[0]
+            weights = design.member_weights(sets.codes(design.eta).astype(np.int64))  # type: ignore[attr-defined]
+            if design.floor == 0 and (weights.sum(axis=1) <= 0).any():
+                raise ReleaseError(f"a report's set of {name!r} cannot come from the design.")

@@ -7,31 +7,40 @@ are for the holder.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from noren.cells import concat
 from noren.errors import NorenError, PolicyError, Problem, QueryError
-from noren.methods.base import Method, RecodingMethod
-from noren.methods.candidates import all_candidates, term_candidates, title_of
-from noren.methods.decoys import Decoys
-from noren.methods.scoring import count_query_loss
-from noren.metrics.general import GeneralTable
+from noren.methods import METHODS
+from noren.methods.base import ClassMethod, Method
+from noren.methods.candidates import term_candidates
+from noren.methods.parts import paired
+from noren.methods.scoring import count_query_loss, drawn_columns
+from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
-from noren.models.base import Model, Verdict
-from noren.pipeline.anonymize import Stage, profile_source, quiet
-from noren.pipeline.compare_decoys import DecoyTrial
+from noren.models.base import Model
+from noren.models.verdict import Verdict
+from noren.pipeline.anonymize import decide, drafted
 from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
+from noren.pipeline.comparison import Comparison
+from noren.pipeline.draft import Draft
 from noren.pipeline.losses import losses_of
-from noren.pipeline.recoding import Gathered, RecodedDraft, gather
-from noren.pipeline.verify import check_store
+from noren.pipeline.prepare import prepare, read_policy
+from noren.pipeline.verify import check
 from noren.policy.policy import Policy
-from noren.policy.reading import dropping, open_table
-from noren.policy.resolve import ResolvedColumn, resolve
-from noren.policy.toml import key, value
+from noren.policy.toml import method_lines
+from noren.progress import Stage, quiet
 from noren.release.store import MemoryStore
+from noren.results import WIDTH, one_line
+from noren.schema.column import Column
 from noren.schema.roles import Role
+from noren.table import Engine, Table
+
+Candidates = Sequence[tuple[Method, ...]]
+"""Methods that make a release alone or together."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Candidate:
     """One line of a comparison. `failure` says why a method publishes nothing; the figures are then empty."""
 
     title: str
-    method: Method
+    methods: tuple[Method, ...]
     seconds: float
     failure: str = ""
     verdicts: Sequence[Verdict] = ()
@@ -56,6 +65,10 @@ class Candidate:
     terms: TermFigures | None = None
     """What left-out terms cost and leave to believe, where the policy has quasi-sensitive columns."""
 
+    def __repr__(self) -> str:
+        told = f"query error {self.query_loss:.3f}" if self.holds else f"publishes nothing: {self.failure}"
+        return f"<{one_line(f'Candidate {self.title}: {told}', WIDTH - 2)}>"
+
     @property
     def holds(self) -> bool:
         return not self.failure
@@ -63,10 +76,8 @@ class Candidate:
     @property
     def snippet(self) -> str:
         """What to write into the policy to adopt this candidate."""
-        fields = self.method.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
-        fields["name"] = self.method.name
-        ordered = {"name": fields.pop("name"), **fields}
-        return "\n".join(["[method]", *(f"{key(name)} = {value(item)}" for name, item in ordered.items())])
+        head = "[method]" if len(self.methods) == 1 else "[[method]]"
+        return "\n\n".join("\n".join([head, *method_lines(method, changed=True)]) for method in self.methods)
 
     def figures(self) -> dict[str, Any]:
         """The line as plain data."""
@@ -98,144 +109,144 @@ def compare(
     among: Sequence[str] = (),
     suppression: float | None = None,
     classify: str | None = None,
-    stage: Stage | None = None,
-) -> list[Candidate]:
+    engine: str | Engine | None = None,
+    stage: Stage = quiet,
+) -> Comparison:
     """Try every method that can serve the policy, best count-query error first, failures last.
 
-    With quasi-sensitive columns the candidates are the trade-off between left-out terms and general quasi-identifiers,
-    over the size of groups; least generalisation comes first.
+    Methods that form classes are also tried together with decoys for the secrets ("mondrian + decoys"). With
+    quasi-sensitive columns the candidates are the trade-off between left-out terms and general quasi-identifiers, over
+    the size of groups; least generalisation comes first.
 
     `classify` names a quasi-identifier or sensitive column: how well it can be predicted from a release is then
     measured too, by decision trees (needs scikit-learn) and by rules.
     """
-    policy = policy if isinstance(policy, Policy) else Policy.load(policy)
-    stage = stage or quiet
+    policy = read_policy(policy)
     if suppression is None:
-        suppression = getattr(policy.method, "suppression", 0.0)
-    own = policy.method
-    if isinstance(own, RecodingMethod):
-        own = own.model_copy(update={"suppression": suppression})
-    linked = any(attribute.role is Role.QUASI_SENSITIVE for attribute in policy.attributes.values())
-    everything: list[Method] = [Decoys(), *all_candidates(suppression)]
-    if linked:
-        everything = [*term_candidates(own, policy.require, suppression)]
-    if own not in everything and own.name != "auto":
-        everything.insert(0, own)
-    methods = [method for method in everything if not among or method.name in among]
-    unknown = sorted(set(among) - {method.name for method in methods})
+        suppression = max(getattr(method, "suppression", 0.0) for method in policy.methods)
+    own = tuple(
+        method.model_copy(update={"suppression": suppression}) if isinstance(method, ClassMethod) else method
+        for method in policy.methods
+    )
+    everything = candidates(policy, own, suppression)
+    tried = [methods for methods in everything if not among or title(methods) in among or _plain(methods) in among]
+    unknown = sorted(set(among) - {name for methods in tried for name in (title(methods), _plain(methods))})
     if unknown:
-        known = ", ".join(sorted({method.name for method in everything}))
+        known = ", ".join(sorted({_plain(methods) for methods in everything}))
         raise QueryError(f"no method {unknown[0]!r} to compare.", hint=f"Known: {known}.")
-    served = [(method, made) for method in methods if (made := _with_method(policy, method)) is not None]
+    served = [(methods, rules) for methods in tried if (rules := _with(policy, methods)) is not None]
     if not served:
         raise PolicyError(
             [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
             source=policy.source,
         )
-    source = open_table(data, policy)
-    shape = served[-1][1]
-    drop = dropping(shape, source.columns)
-    profile = profile_source(shape, source, drop, stage)
-    columns = resolve(shape, source.name, source.columns, profile)
-    served = [(method, rules) for method, rules in served if _within(method, own, profile.records)]
-    if classify is not None and not _can_be_learned(columns.get(classify)):
+    table = prepare(data, _widest(served), engine, stage=stage)
+    served = [(methods, rules) for methods, rules in served if methods == own or _within(methods, table.n)]
+    if classify is not None and not _can_be_learned(table.columns.get(classify)):
         raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")
-    with stage("Reading codes", profile.records) as progress:
-        gathered = gather(shape, source, columns, profile.records, drop, progress)
-    measures = TermMeasures(gathered.table, policy.require, own) if linked else None
+    linked = any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values())
+    records = table.records  # what every candidate is measured on: a table without them cannot be compared
+    measures = TermMeasures(records, policy.require, own[0]) if linked else None
     found = []
-    with stage("Comparing methods", len(served)) as progress:
-        for method, rules in served:
-            if isinstance(method, Decoys):
-                found.append(_drawn(method, rules, gathered))
-            else:
-                found.append(_tried(method, rules, source, columns, drop, gathered, classify, measures))
-            progress(1)
+    with stage("Comparing methods", len(served)) as meter:
+        for methods, rules in served:
+            found.append(_tried(methods, rules, table, classify, measures))
+            meter(1)
     if measures is not None:
-        return sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title))
-    return sorted(found, key=lambda candidate: (not candidate.holds, candidate.query_loss, candidate.title))
+        return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
+    return Comparison(sorted(found, key=lambda candidate: (not candidate.holds, candidate.query_loss, candidate.title)))
 
 
-def _with_method(policy: Policy, method: Method) -> Policy | None:
-    """The policy under another method, or None where the method cannot serve it."""
+def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> list[tuple[Method, ...]]:
+    """Everything that is worth a try under a policy: its own methods, each method alone, and pairs."""
+    out: list[tuple[Method, ...]]
+    if any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
+        out = [(method,) for method in term_candidates(own[0], policy.require, suppression)]
+    else:
+        alone = [method for kind in METHODS.values() for method in kind.candidates(suppression)]
+        drawing = [method for method in alone if not method.forms_classes]
+        pairs = [
+            paired(method, other, policy.attributes)
+            for method in alone
+            if isinstance(method, ClassMethod) and method.hides_quasi
+            for other in drawing
+        ]
+        out = [*((method,) for method in alone), *(pair for pair in pairs if pair is not None)]
+    if own not in out and not any(method.chooses for method in own):
+        out.insert(0, own)
+    return out
+
+
+def title(methods: Sequence[Method]) -> str:
+    """How a candidate is called: "mondrian strict=false", "mondrian + decoys"."""
+    return " + ".join(method.title for method in methods)
+
+
+def _plain(methods: Sequence[Method]) -> str:
+    return " + ".join(method.name for method in methods)
+
+
+def _with(policy: Policy, methods: tuple[Method, ...]) -> Policy | None:
+    """The policy under other methods, or None where they cannot serve it."""
     try:
-        return replace(policy, method=method)
+        return policy.with_method(*methods)
     except PolicyError:
         return None
 
 
-def _within(method: Method, own: Method, records: int) -> bool:
+def _widest(served: Sequence[tuple[tuple[Method, ...], Policy]]) -> Policy:
+    """The policy under which the table is read once for all: one that forms classes, where there is one."""
+    return next((rules for _, rules in served if rules.forms_classes), served[0][1])
+
+
+def _within(methods: Sequence[Method], records: int) -> bool:
     """Whether there are enough records for one group. The policy's own method may find out by itself."""
-    return method == own or int(getattr(method, "k", 1)) <= records
+    return all(int(getattr(method, "k", 1)) <= records for method in methods)
 
 
-def _can_be_learned(column: ResolvedColumn | None) -> bool:
-    return column is not None and column.attribute.role not in (Role.PLAIN, Role.QUASI_SENSITIVE)
-
-
-def _drawn(method: Decoys, policy: Policy, gathered: Gathered) -> Candidate:
-    started = perf_counter()
-    try:
-        trial = DecoyTrial(policy, gathered.columns, gathered.table)
-        seconds = perf_counter() - started
-        verdicts = trial.verdicts()
-        if any(verdict.holds is not True for verdict in verdicts):
-            return Candidate(title_of(method), method, seconds, failure="a requirement does not hold.")
-        loss = trial.query_loss()
-    except NorenError as error:
-        return Candidate(title_of(method), method, perf_counter() - started, failure=_reason(error))
-    return Candidate(
-        title_of(method),
-        method,
-        seconds,
-        verdicts=verdicts,
-        records=gathered.table.n,
-        smallest_class=trial.smallest_class(),
-        worst_share=trial.worst_share(),
-        query_loss=loss,
-    )
+def _can_be_learned(column: Column | None) -> bool:
+    return column is not None and column.role not in (Role.PLAIN, Role.QUASI_SENSITIVE)
 
 
 def _tried(
-    method: Method,
-    policy: Policy,
-    source: Any,
-    columns: dict[str, ResolvedColumn],
-    drop: Sequence[str],
-    gathered: Gathered,
-    classify: str | None,
-    measures: TermMeasures | None,
+    methods: tuple[Method, ...], policy: Policy, table: Table, classify: str | None, measures: TermMeasures | None
 ) -> Candidate:
-    started = perf_counter()
-    title = title_of(method)
+    started, name = perf_counter(), title(methods)
     try:
-        draft = RecodedDraft(policy, source, columns, drop, gathered)
+        plan = decide(table, policy)
+        draft = drafted(table, plan, policy)
         seconds = perf_counter() - started
         verdicts, risk = _judged(policy, draft)
+        failed = [verdict for verdict in verdicts if verdict.holds is not True]
+        if failed:
+            why = f"{failed[0].model} on {failed[0].column} does not hold."
+            return Candidate(name, methods, seconds, failure=why)
+        records = plan.records if plan.records is not None and not plan.designs else table.records
+        view = view_of(records, plan)
+        losses, terms = None if plan.records is None else losses_of(view), None
+        if measures is not None:
+            more, terms = measures.of(draft, view, policy.methods[0])
+            losses = (losses or {}) | more
+        loss = (
+            terms.query_loss
+            if terms is not None
+            else count_query_loss(records, view, drawn=drawn_columns(table, records, plan))
+        )
     except NorenError as error:
-        return Candidate(title, method, perf_counter() - started, failure=_reason(error))
-    failed = [verdict for verdict in verdicts if verdict.holds is not True]
-    if failed:
-        return Candidate(title, method, seconds, failure=f"{failed[0].model} on {failed[0].column} does not hold.")
-    view = draft.view()
-    smallest = min((v.achieved for v in risk if v.model == "k-anonymity"), default=0.0)
+        return Candidate(name, methods, perf_counter() - started, failure=_reason(error))
     shares = [1 / v.achieved for v in risk if v.model == "frequency-l-diversity" and v.achieved > 0]
-    losses, terms = losses_of(view), None
-    if measures is not None:
-        more, terms = measures.of(draft, view)
-        losses |= more
     return Candidate(
-        title,
-        method,
+        name,
+        methods,
         seconds,
         verdicts=verdicts,
         records=draft.records,
         suppressed=draft.suppressed,
-        smallest_class=smallest,
+        smallest_class=min((v.achieved for v in risk if v.model == "k-anonymity"), default=0.0),
         worst_share=max(shares, default=0.0),
-        query_loss=count_query_loss(draft.table, view) if terms is None else terms.query_loss,
+        query_loss=loss,
         losses=losses,
-        classification=None if classify is None else _classified(view, classify),
+        classification=None if classify is None or plan.designs else _classified(view, classify),
         terms=terms,
     )
 
@@ -243,6 +254,24 @@ def _tried(
 def _reason(error: NorenError) -> str:
     """One line that says why a candidate publishes nothing."""
     return error.problems[0].message if isinstance(error, PolicyError) else error.message
+
+
+def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]:
+    """The policy's verdicts, and two more that measure the risk, by the independent checks."""
+    table = draft.table
+    made = table.engine.apply(table.source, draft.reading, draft.apply) if draft.reading.columns else draft.held()
+    published = draft.published(MemoryStore(concat(list(made))))
+    draft.demand_heads()
+    verdicts = check(published, policy.require, draft.overall(), engine=table.engine)
+    measured: list[Model] = [
+        FrequencyLDiversity(on=statement.name, l=2)
+        for statement in published.statements
+        if statement.role in (Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER) and statement.rows_per_record == 1
+    ]
+    quasi = [s for s in published.statements if s.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)]
+    if quasi and all(statement.is_key or statement.is_class for statement in quasi):
+        measured.append(KAnonymity(k=2))
+    return verdicts, check(published, measured, engine=table.engine)
 
 
 def _classified(view: GeneralTable, target: str) -> dict[str, float]:
@@ -258,21 +287,6 @@ def _classified(view: GeneralTable, target: str) -> dict[str, float]:
         "rules_original": rules.original,
         "rules_preserved": rules.preserved,
     }
-
-
-def _judged(policy: Policy, draft: RecodedDraft) -> tuple[list[Verdict], list[Verdict]]:
-    """The policy's verdicts, and two more that measure the risk, by the independent checks."""
-    kept = draft.keep.nonzero()[0]
-    store = MemoryStore({name: cells.take(kept) for name, cells in draft.recoded.items()})
-    entries = [entry for entry in draft.entries if entry.name in draft.recoded]
-    measures: list[Model] = [FrequencyLDiversity(on=name, l=2) for name in draft.table.sensitive]
-    if draft.table.quasi:
-        measures.append(KAnonymity(k=2))
-    wanted = len(policy.require)
-    models = [*policy.require, *measures]
-    verdicts = check_store(store, entries, models, draft.priors, tables=draft.tables, knowledge=draft.knowledge)
-    asked = sum(1 if model.about == "classes" else max(1, len(model.on)) for model in models[:wanted])
-    return verdicts[:asked], verdicts[asked:]
 
 
 def chart(candidates: Sequence[Candidate]) -> Any:

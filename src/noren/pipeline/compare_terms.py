@@ -11,14 +11,15 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import QueryError
-from noren.methods.base import CodedTable, Method
+from noren.methods.base import Method
 from noren.methods.suppress import Suppress
 from noren.metrics.general import GeneralTable
 from noren.metrics.queries import WorkloadError, workload_error
-from noren.metrics.terms import TermWorkload, estimated_term_counts, term_workload, true_term_counts
+from noren.metrics.term_losses import TermWorkload, estimated_term_counts, term_workload, true_term_counts
 from noren.models.base import Model
+from noren.pipeline.draft import Draft
 from noren.pipeline.losses import beliefs_before, term_losses
-from noren.pipeline.recoding import RecodedDraft
+from noren.table import Records
 
 if TYPE_CHECKING:
     from noren.pipeline.compare import Candidate
@@ -77,21 +78,19 @@ class TermFigures:
 class TermMeasures:
     """Measures drafts of one table by one set of queries."""
 
-    def __init__(self, table: CodedTable, requirements: Sequence[Model], own: Method) -> None:
+    def __init__(self, table: Records, requirements: Sequence[Model], own: Method) -> None:
         self.requirements = requirements
         self.own = own
         self.had = {name: column.cells for name, column in table.terms.items()}
         self._queries: dict[int, tuple[TermWorkload, Any]] | None = None
         self._before: dict[str, float] | None = None
 
-    def of(self, draft: RecodedDraft, view: GeneralTable) -> tuple[dict[str, float], TermFigures]:
+    def of(self, draft: Draft, view: GeneralTable, method: Method) -> tuple[dict[str, float], TermFigures]:
         """The losses of a draft's terms, and everything else that is shown of them."""
         if self._before is None:
-            self._before = beliefs_before(draft.table.terms, draft.priors, view, self.requirements)
-        losses = term_losses(draft.table.terms, draft.recoding, draft.priors, view, self.requirements)
-        method = draft.policy.method
-        assert method is not None
-        suppressed = draft.recoding.suppressed
+            self._before = beliefs_before(draft.records_seen, draft.overall(), view, self.requirements)
+        losses = term_losses(draft.records_seen, draft.plan, draft.overall(), view, self.requirements)
+        suppressed = draft.plan.searches
         return losses, TermFigures(
             way=_way(method, view),
             own=method == self.own,
@@ -106,8 +105,8 @@ class TermMeasures:
             before=self._before,
         )
 
-    def _errors(self, draft: RecodedDraft, view: GeneralTable) -> dict[int, WorkloadError]:
-        published = {name: draft.recoding.terms.get(name, cells) for name, cells in self.had.items()}
+    def _errors(self, draft: Draft, view: GeneralTable) -> dict[int, WorkloadError]:
+        published = {name: draft.plan.omitted.get(name, cells) for name, cells in self.had.items()}
         out = {}
         for number, (workload, actual) in self._asked(view).items():
             try:

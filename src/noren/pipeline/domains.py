@@ -8,66 +8,46 @@ value that is listed and not published would tell what the records that were lef
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import GroupTable
-from noren.cells.sets import code_dtype
+from noren.cells.set_cells import code_dtype
 from noren.errors import PolicyError, Problem
-from noren.methods.base import GroupColumn, NodeColumn
-from noren.policy.resolve import ResolvedColumn
-from noren.schema.domain import Domain
+from noren.schema.column import Column
 from noren.schema.nodes import Nodes, tree_of
+from noren.table import Group, Recode
+from noren.table.table import subdomain
 
 
 @dataclass(frozen=True)
-class Published:
-    """A column as it is published: its domain, the codes of all records, and what stands instead of them."""
+class Outgoing:
+    """A column on its way out: its domain, the codes of all records, and what stands instead of them."""
 
-    column: ResolvedColumn
+    column: Column
     codes: NDArray
-    change: NodeColumn | GroupColumn | None
+    change: Recode | Group | None
 
 
-def subdomain(column: ResolvedColumn, kept: NDArray[np.bool_]) -> tuple[ResolvedColumn, NDArray]:
-    """The column over some of its values, and the new code of every old one (0 for those that go)."""
-    domain = column.domain
-    assert domain is not None
-    place = np.where(kept, np.cumsum(kept) - 1, 0).astype(code_dtype(int(kept.sum())))
-    if kept.all():
-        return column, place
-    values = tuple(value for value, stays in zip(domain.values, kept, strict=True) if stays)
-    some = np.flatnonzero(kept)
-    return replace(
-        column,
-        domain=Domain(values, domain.kind, domain.source, domain.merged),
-        counts=column.counts[some],
-        hierarchy=None if column.hierarchy is None else column.hierarchy.restricted(values),
-        distances=None if column.distances is None else column.distances[np.ix_(some, some)],
-    ), place
-
-
-def declared(whole: ResolvedColumn, part: Published) -> Published:
+def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoing:
     """A secret that is published exactly or in groups, over the domain it was declared with."""
-    assert whole.domain is not None
-    if (whole.counts > 0).all() or part.column.domain == whole.domain:
+    if (counts > 0).all() or part.column.domain == whole.domain:
         return part
-    if isinstance(part.change, NodeColumn):
+    if isinstance(part.change, Recode):
         if whole.domain.edges is None:
             return part
-        message = f"{int((whole.counts == 0).sum())} bins hold no record, and general values must not count them."
+        message = f"{int((counts == 0).sum())} bins hold no record, and general values must not count them."
         hint = "Join empty bins with their neighbours, or choose a method that leaves secrets as they are."
         raise PolicyError([Problem(f"attributes.{whole.name}.bins", message, hint)])
-    back = np.flatnonzero(whole.counts > 0).astype(code_dtype(len(whole.domain)))
-    return Published(whole, back[part.codes], _moved(part.change, back, len(whole.domain)))
+    back = np.flatnonzero(counts > 0).astype(code_dtype(whole.d))
+    return Outgoing(whole, back[part.codes], _moved(part.change, back, whole.d))
 
 
-def forgotten(part: Published, keep: NDArray[np.bool_]) -> Published:
+def forgotten(part: Outgoing, keep: NDArray[np.bool_]) -> Outgoing:
     """The column without the values that only records have that were left out."""
     domain = part.column.domain
-    assert domain is not None
     if domain.source != "data" or keep.all():
         return part
     occurs = np.bincount(part.codes[keep], minlength=len(domain)) > 0
@@ -77,40 +57,38 @@ def forgotten(part: Published, keep: NDArray[np.bool_]) -> Published:
     if occurs.all():
         return part
     column, place = subdomain(part.column, occurs)
-    if isinstance(part.change, NodeColumn):
-        return Published(column, place[part.codes], _without(part.change, column, occurs, keep))
-    return Published(column, place[part.codes], _moved(part.change, place, int(occurs.sum())))
+    if isinstance(part.change, Recode):
+        return Outgoing(column, place[part.codes], _without(part.change, column, occurs, keep))
+    return Outgoing(column, place[part.codes], _moved(part.change, place, int(occurs.sum())))
 
 
-def _moved(change: NodeColumn | GroupColumn | None, place: NDArray, d: int) -> GroupColumn | None:
+def _moved(change: Recode | Group | None, place: NDArray, d: int) -> Group | None:
     """The same groups over other codes, in the same order."""
-    assert not isinstance(change, NodeColumn)
+    assert not isinstance(change, Recode)
     if change is None:
         return None
     table = change.table
     value = place[table.value].astype(np.int64)
-    return GroupColumn(GroupTable(table.groups, d, table.group, value, table.count), change.data)
+    return Group(GroupTable(table.groups, d, table.group, value, table.count), change.data)
 
 
-def _without(
-    change: NodeColumn, column: ResolvedColumn, occurs: NDArray[np.bool_], keep: NDArray[np.bool_]
-) -> NodeColumn:
+def _without(change: Recode, column: Column, occurs: NDArray[np.bool_], keep: NDArray[np.bool_]) -> Recode:
     """The published nodes over the values that are left; nodes of a hierarchy stay its nodes."""
     place = np.cumsum(occurs) - 1
     used = np.unique(change.data[keep]).tolist()
     members = {node: place[inside[occurs[inside]]] for node in used if len(inside := change.nodes.members(node))}
     number = np.zeros(len(change.nodes), np.int64)
-    if column.hierarchy is not None:
-        tree = tree_of(column.hierarchy).nodes
+    if column.tree is not None:
+        tree = tree_of(column.tree).nodes
         known = {tuple(tree.members(node).tolist()): node for node in range(len(tree))}
         found = [known.get(tuple(codes.tolist()), -1) for codes in members.values()]
         if -1 not in found:
             number[used] = found
-            return NodeColumn(tree, number[change.data])
+            return Recode(tree, number[change.data])
     number[used] = np.arange(len(used))
     labels = [change.nodes.labels[node] for node in used]
     nodes = Nodes.from_members(int(occurs.sum()), labels, [codes.tolist() for codes in members.values()])
-    return NodeColumn(nodes, number[change.data])
+    return Recode(nodes, number[change.data])
 
 
 def same_nodes(one: Nodes, other: Nodes) -> bool:
@@ -118,7 +96,7 @@ def same_nodes(one: Nodes, other: Nodes) -> bool:
     return one.labels == other.labels and all(np.array_equal(getattr(one, p), getattr(other, p)) for p in parts)
 
 
-def listed_nodes(column: NodeColumn, keep: NDArray[np.bool_]) -> tuple[Nodes, NDArray]:
+def listed_nodes(column: Recode, keep: NDArray[np.bool_]) -> tuple[Nodes, NDArray]:
     """The nodes that are published, in the order of the values they cover, and every record's place among them."""
     runs = column.nodes.runs
     used = np.array(sorted(np.unique(column.data[keep]).tolist(), key=lambda node: runs[node]), np.int64)

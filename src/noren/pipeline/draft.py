@@ -1,43 +1,359 @@
-"""What is published, piece by piece: manifest, entries, rows of single members, and the check of what was drawn."""
+"""What would be published of a table under a plan: the statements of all columns, and the cells batch by batch.
+
+Before anything is written, every record's published cell is checked against its truth, by what the statement says it
+leaves possible: code that no method shares.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
+from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noren import __version__
-from noren.cells import CellBatch, Cells, SetCells, ValueCells, take
-from noren.designs.any import Design
-from noren.designs.decoys import DecoyDesign
+from noren.cells import (
+    CellBatch,
+    Cells,
+    CodeCells,
+    Design,
+    ExactStatement,
+    GroupStatement,
+    MemberStatement,
+    NodeStatement,
+    OpenStatement,
+    SetStatement,
+    Statement,
+    TermCells,
+    TermsStatement,
+    take,
+)
+from noren.cells.set_cells import code_dtype
+from noren.designs import draw_columns
 from noren.errors import RequirementNotMet
-from noren.models.base import Form, Verdict
+from noren.models.base import Overall
+from noren.models.term_check import linked_terms
+from noren.models.verdict import Verdict
+from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from noren.policy.policy import Policy
-from noren.policy.resolve import ResolvedColumn
-from noren.release.manifest import ColumnEntry, Manifest, VerdictEntry
-from noren.secret import LedgerEntry
+from noren.progress import Meter, silent
+from noren.release.manifest import Manifest, UsedMethod, VerdictEntry
+from noren.release.published import Published
+from noren.release.store import Store
+from noren.schema.column import Column
+from noren.schema.domain import Domain
+from noren.schema.knowledge import Knowledge
+from noren.schema.nodes import tree_of
+from noren.schema.roles import Role
+from noren.secret import Keystream, LedgerEntry, RecordStream
+from noren.table import CodeBatch, Group, Plan, Reading, Recode, Records, Table
+from noren.table.table import subdomain
+
+ROWS_AT_ONCE = 1 << 18
+DEFECT = "This is a defect of the software, not of the table: please report it."
 
 
-def make_manifest(
-    policy: Policy,
-    entries: Sequence[ColumnEntry],
-    verdicts: Sequence[Verdict],
-    records: int,
-    memoised: bool,
-    suppressed: int = 0,
-) -> Manifest:
+class Draft:
+    """A plan applied to its table. Every run over the batches draws anew (or repeats, when memoised)."""
+
+    def __init__(
+        self, table: Table, plan: Plan, *, stream: RecordStream | None = None, key: str | None = None, most: float = 0.0
+    ) -> None:
+        """`most` is the largest share of records that the policy permits to be left out."""
+        self.table = table
+        self.plan = plan
+        self.stream = stream
+        self.key = key if stream is not None else None
+        self.designs: dict[str, Design] = plan.designs
+        self.keep = np.ones(table.n, bool) if plan.keep is None else plan.keep
+        self.records = int(self.keep.sum())
+        self.suppressed = table.n - self.records
+        self.notes = list(plan.notes)
+        self.seconds = 0.0
+        self._heads = dict.fromkeys(self.designs, 0)
+        self._lock = Lock()
+        self._randomness = Keystream() if stream is None else stream
+        self._demand_share(most)
+        self._cells: dict[str, Cells] = {}
+        """The cells of all records, for columns that a method decided record by record."""
+        self._places: dict[str, NDArray] = {}
+        self._passed = self._passing() if self.suppressed else {}
+        numbers = _knowledge_numbers(table.columns.values())
+        self._groups = 0
+        self.statements: tuple[Statement, ...] = tuple(self._statement(name, numbers) for name in table.columns)
+        self._by_name = {statement.name: statement for statement in self.statements}
+        self._demand_truth()
+        self.exploded = plan.exploded
+
+    # ------------------------------------------------------------------ what is published
+
+    @property
+    def rows(self) -> int:
+        return self.records * max(statement.rows_per_record for statement in self.statements)
+
+    def published(self, store: Store, statements: tuple[Statement, ...] | None = None) -> Published:
+        """The draft as a reader will see it, once its cells are somewhere."""
+        columns = statements or self.statements
+        return Published(columns, store, self.records, suppressed=self.suppressed, title=self.table.name)
+
+    def overall(self) -> dict[str, Overall]:
+        """What closeness is judged against: how drawn columns are distributed in the original, and prior beliefs."""
+        shares = {name: Overall(self.table.shares(name), "the original") for name in self.designs}
+        return shares | (priors(self.plan.records) if self.plan.records is not None else {})
+
+    @property
+    def records_seen(self) -> Records:
+        """What the method of classes saw."""
+        assert self.plan.records is not None
+        return self.plan.records
+
+    def _statement(self, name: str, numbers: Mapping[str, int]) -> Statement:
+        column = self.plan.columns.get(name, self.table.columns[name])
+        if column.is_open:
+            return OpenStatement(column)
+        if name in self.designs:
+            drawn = MemberStatement if self.plan.exploded == name else SetStatement
+            return drawn(column, self.designs[name])
+        if column.role is Role.QUASI_SENSITIVE:
+            return self._terms(column, numbers[name])
+        plain = _without_distance(column)
+        if name not in self.plan.columns:
+            return ExactStatement(_without_distance(self._passed.get(name, column)))
+        return self._decided(plain)
+
+    def _decided(self, column: Column) -> Statement:
+        """A column that a method of classes decided: general values, groups, or as it is."""
+        name, records = column.name, self.records_seen
+        part = Outgoing(column, records.codes[name], self.plan.recoded.get(name))
+        secret = column.role.needs_requirement
+        if secret:
+            part = declared(_without_distance(self.table.columns[name]), self.table.counts[name], part)
+        if not (secret and isinstance(part.change, Recode)):
+            part = forgotten(part, self.keep)
+        column, change = part.column, part.change
+        if isinstance(change, Recode):
+            if column.tree is not None and same_nodes(change.nodes, tree_of(column.tree).nodes):
+                self._cells[name] = _coded(len(change.nodes), change.data)
+                return NodeStatement(column)
+            nodes, data = listed_nodes(change, self.keep)
+            self._cells[name] = _coded(len(nodes), data)
+            return NodeStatement(column.met(name, column.domain, hierarchy=None), nodes)
+        if isinstance(change, Group):
+            self._groups += 1
+            self._cells[name] = _coded(change.table.groups, change.data)
+            return GroupStatement(column, change.table.groups, self._groups, change.table)
+        self._cells[name] = CodeCells(column.d, part.codes)
+        return ExactStatement(column)
+
+    def _terms(self, column: Column, number: int) -> Statement:
+        """The manifest lists the terms of the knowledge, and of the unknown ones only those that are published."""
+        had = self.records_seen.terms[column.name].cells
+        cells, known = self.plan.omitted.get(column.name, had), len(column.known.terms)
+        occurs = np.bincount(cells.data[self.keep[cells.owner]], minlength=cells.d) > 0
+        listed = occurs | (np.arange(cells.d) < known)
+        values = tuple(value for value, stays in zip(column.domain.values, listed, strict=True) if stays)
+        left = cells.keep(self.keep[cells.owner] & listed[cells.data])
+        place = (np.cumsum(listed) - 1).astype(np.int32)
+        self._cells[column.name] = TermCells(len(values), left.offsets, place[left.data])
+        self._places[column.name] = np.flatnonzero(listed)
+        domain = Domain(values, "string", "data" if len(values) > known else "policy")
+        return TermsStatement(column.met(column.name, domain), number)
+
+    def _passing(self) -> dict[str, Column]:
+        """Columns that pass as they are, over the values that published records have: a value that is listed and not
+        published would tell what the records that were left out held."""
+        columns = [c for n, c in self.table.columns.items() if n not in self.plan.columns and not self._is_drawn(c)]
+        columns = [c for c in columns if not c.is_open and c.domain.source == "data"]
+        if not columns:
+            return {}
+        seen = {column.name: np.zeros(column.d, bool) for column in columns}
+        reading = self.table.reading([column.name for column in columns])
+        for batch in self.table.engine.encoded(self.table.source, reading):
+            rows = self.keep[batch.start : batch.start + batch.records]
+            for name, found in seen.items():
+                found[batch.codes[name][rows]] = True
+        out = {}
+        for column in columns:
+            out[column.name], self._places[column.name] = subdomain(column, seen[column.name])
+        return out
+
+    def _is_drawn(self, column: Column) -> bool:
+        return column.name in self.designs or column.role is Role.QUASI_SENSITIVE
+
+    # ------------------------------------------------------------------ cells
+
+    @property
+    def reading(self) -> Reading:
+        """What must be read again to make the cells."""
+        return self.table.reading([name for name in self.table.columns if name not in self._cells], self.key)
+
+    def apply(self, batch: CodeBatch) -> CellBatch:
+        """What is published instead of a run of records."""
+        rows = np.flatnonzero(self.keep[batch.start : batch.start + batch.records])
+        sets = self._drawn(batch, rows)
+        out: dict[str, Cells] = {}
+        for name in self.table.columns:
+            if name in self._cells:
+                out[name] = self._cells[name].take(rows + batch.start)
+            elif name in sets:
+                out[name] = sets[name]
+            elif name in batch.open:
+                out[name] = batch.open[name].take(rows)
+            else:
+                codes, place = batch.codes[name][rows], self._places.get(name)
+                out[name] = CodeCells(self._by_name[name].d, codes if place is None else place[codes])
+        return exploded(out, self.exploded, self.designs) if self.exploded is not None else out
+
+    def held(self, meter: Meter = silent) -> Iterator[CellBatch]:
+        """The cells of a draft that need not be read: all columns were decided record by record."""
+        for start in range(0, self.table.n, ROWS_AT_ONCE):
+            size = min(ROWS_AT_ONCE, self.table.n - start)
+            yield self.apply(CodeBatch({}, {}, {}, None, size, start))
+            meter(size)
+
+    def _drawn(self, batch: CodeBatch, rows: NDArray[np.int64]) -> Mapping[str, Cells]:
+        if not self.designs:
+            return {}
+        started = perf_counter()
+        codes = {name: batch.codes[name] for name in self.designs}
+        digests = None if self.stream is None else self.stream.digests(batch.keys)
+        if len(rows) < batch.records:
+            codes = {name: array[rows] for name, array in codes.items()}
+            digests = None if digests is None else digests[rows]
+        sets = draw_columns(self.designs, codes, self._randomness, digests=digests)
+        inside = {name: int(cells.contains(codes[name]).sum()) for name, cells in sets.items()}
+        with self._lock:
+            self.seconds += perf_counter() - started
+            for name, count in inside.items():
+                self._heads[name] += count
+        return sets
+
+    # ------------------------------------------------------------------ the truth
+
+    def _demand_share(self, most: float) -> None:
+        if not self.records:
+            raise RequirementNotMet(
+                "every record would have to be dropped, so nothing is published.",
+                hint="Lower the requirement, or the permitted suppression.",
+            )
+        if self.suppressed > int(most * self.table.n + 1e-9):
+            message = "more records were dropped than may be, so nothing is published."
+            raise RequirementNotMet(message, hint=DEFECT)
+
+    def _demand_truth(self) -> None:
+        """Every published cell covers its record's truth."""
+        kept = np.flatnonzero(self.keep)
+        for name, cells in self._cells.items():
+            statement = self._by_name[name]
+            if not self._true(statement, cells.take(kept), kept):
+                message = f"the cells of {name!r} do not cover the truth, so nothing is published."
+                raise RequirementNotMet(message, hint=DEFECT)
+
+    def _true(self, statement: Statement, cells: Cells, kept: NDArray[np.int64]) -> bool:
+        name, records = statement.name, self.records_seen
+        if name in records.terms:
+            had = records.terms[name].cells.take(kept)
+            place = np.full(had.d, -1, np.int64)
+            place[self._places[name]] = np.arange(len(self._places[name]))
+            shown = place[had.data] >= 0
+            left = had.keep(shown)
+            truth: object = TermCells(statement.d, left.offsets, place[left.data].astype(np.int32))
+            return bool(statement.covers(cells, truth).all())
+        labels, own = records.columns[name].domain.values, statement.domain.index
+        place = np.array([own.get(label, -1) for label in labels], np.int64)
+        codes = place[records.codes[name][kept]]
+        if (codes < 0).any() or not statement.covers(cells, codes).all():
+            return False
+        return not isinstance(statement, GroupStatement) or statement.holds_truth(cells, codes)
+
+    def demand_heads(self) -> None:
+        """The truth is in its set as often as the design says: always for p = 1, else within eight standard
+        deviations."""
+        for name, design in self.designs.items():
+            if design.p_true == 1.0 or design.eta == design.d:
+                broken = self._heads[name] != self.records
+            else:
+                slack = 8 * np.sqrt(self.records * design.p_true * (1 - design.p_true)) + 1e-6 * self.records + 1
+                broken = abs(self._heads[name] - design.p_true * self.records) > slack
+            if broken:
+                message = f"the sets of {name!r} do not follow their design, so nothing is published."
+                raise RequirementNotMet(message, hint=DEFECT)
+
+    # ------------------------------------------------------------------ what is remembered
+
+    def ledger_entries(self) -> dict[str, LedgerEntry]:
+        """What the ledger remembers of every drawn column."""
+        return ledger_entries({name: self._by_name[name].column for name in self.designs}, self.designs)
+
+
+def _coded(d: int, data: NDArray) -> CodeCells:
+    return CodeCells(d, data.astype(code_dtype(d)))
+
+
+def _without_distance(column: Column) -> Column:
+    """The column as it is published where no requirement on sets needs its distance."""
+    return column if column.distance == "equal" else column.met(column.name, column.domain, distance="equal")
+
+
+def _knowledge_numbers(columns: Iterable[Column]) -> dict[str, int]:
+    """The number of every set-valued column's knowledge table, from 1 on."""
+    numbers: dict[int, int] = {}
+    out = {}
+    for column in columns:
+        if isinstance(column.knowledge, Knowledge):
+            out[column.name] = numbers.setdefault(id(column.knowledge), len(numbers) + 1)
+    return out
+
+
+def exploded(batch: CellBatch, name: str, designs: Mapping[str, Design]) -> dict[str, Cells]:
+    """One row per member of each record's set, without any number that would tie the rows together."""
+    eta, sets = designs[name].eta, batch[name]
+    members = CodeCells(designs[name].d, sets.codes(eta).ravel())  # type: ignore[attr-defined]
+    rows = np.repeat(np.arange(len(sets)), eta)
+    out = take({other: cells for other, cells in batch.items() if other != name}, rows)
+    return {column: members if column == name else out[column] for column in batch}
+
+
+def ledger_entries(columns: Mapping[str, Column], designs: Mapping[str, Design]) -> dict[str, LedgerEntry]:
+    """What the ledger remembers of every drawn column."""
+    return {
+        name: LedgerEntry(columns[name].domain.values, design.title, design.eta, design.p)
+        for name, design in designs.items()
+    }
+
+
+def priors(records: Records) -> dict[str, Overall]:
+    """The mean belief in every label over the original, where the knowledge gives no prior.
+
+    By the code of the checks, so that a verdict does not rest on what the method computed.
+    """
+    from noren.kernels.beliefs import mean_beliefs
+
+    out: dict[str, Overall] = {}
+    for names in records.together():
+        knowledge = records.terms[names[0]].knowledge
+        if knowledge.priors is not None:
+            continue
+        parts = [(TermsStatement(records.terms[name].column), records.terms[name].cells) for name in names]
+        cells = linked_terms([*parts], knowledge)
+        shares = mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights)
+        out |= dict.fromkeys(names, Overall(np.asarray(shares), "the original"))
+    return out
+
+
+def make_manifest(policy: Policy, published: Published, verdicts: list[Verdict], memoised: bool) -> Manifest:
     """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
+    mixed = len(policy.methods) > 1
     return Manifest(
         noren=__version__,
         title=policy.title,
-        records=records,
-        suppressed=suppressed,
-        layout=policy.method.layout,
-        columns=tuple(entries),
+        records=published.records,
+        suppressed=published.suppressed,
+        columns=published.statements,
         requirements=tuple(model.model_dump(mode="json") for model in policy.require),
-        method={"name": policy.method.name},
+        methods=tuple(UsedMethod(name=part.method.name, on=part.columns if mixed else ()) for part in policy.parts),
         randomness="memoised" if memoised else "fresh",
         verdicts=tuple(
             VerdictEntry(
@@ -51,92 +367,3 @@ def make_manifest(
             for v in verdicts
         ),
     )
-
-
-def published_entry(column: ResolvedColumn, design: Design | None, members: bool = False) -> ColumnEntry:
-    """What the manifest says about a column that is published as it is or in sets."""
-    domain = column.domain
-    role = column.attribute.role
-    if domain is None:
-        return ColumnEntry(name=column.name, role=role, form="open", kind="string")
-    form: Form = "value" if design is None else "member" if members else "set"
-    declared = column.attribute.distance
-    distance: Any = None
-    if column.distances is not None and design is not None:
-        distance = declared if isinstance(declared, str) else tuple(map(tuple, column.distances.tolist()))
-    return ColumnEntry(
-        name=column.name,
-        role=role,
-        form=form,
-        kind=domain.kind,
-        values=domain.values,
-        domain_source=domain.source,
-        edges=domain.edges,
-        hierarchy=None if column.hierarchy is None else column.hierarchy.levels,
-        design=design,
-        distance=distance,
-    )
-
-
-def general_entry(column: ResolvedColumn, form: Form, *, nodes: Any = None, groups: int | None = None) -> ColumnEntry:
-    """What the manifest says about a column of general values, of groups, or of values beside them."""
-    plain = published_entry(column, None)
-    if form == "value":
-        return plain
-    hierarchy = None if nodes is not None else plain.hierarchy
-    fields = plain.model_dump() | {"form": form, "nodes": nodes, "groups": groups, "hierarchy": hierarchy}
-    return ColumnEntry.model_validate(fields)
-
-
-def exploded(batch: CellBatch, designs: Mapping[str, Design]) -> dict[str, Cells]:
-    """One row per member of each record's set, without any number that would tie the rows together."""
-    ((name, design),) = designs.items()
-    sets = batch[name]
-    assert isinstance(sets, SetCells)
-    rows = np.repeat(np.arange(len(sets)), design.eta)
-    out = take({other: cells for other, cells in batch.items() if other != name}, rows)
-    members = ValueCells(sets.d, sets.codes(design.eta).ravel())
-    return {column: members if column == name else out[column] for column in batch}
-
-
-def ledger_entries(columns: Mapping[str, ResolvedColumn], designs: Mapping[str, Design]) -> dict[str, LedgerEntry]:
-    """What the ledger remembers of every protected column."""
-    entries = {}
-    for name, design in designs.items():
-        domain = columns[name].domain
-        assert domain is not None
-        entries[name] = LedgerEntry(domain.values, ledger_name(design), design.eta, design.p)
-    return entries
-
-
-def ledger_name(design: Design) -> str:
-    """The design as the ledger knows it: everything that decides what is drawn."""
-    if isinstance(design, DecoyDesign):
-        return design.name
-    digest = hashlib.sha256(design.model_dump_json().encode()).hexdigest()[:12]
-    return f"{design.name}, distance {design.threshold:g} ({digest})"
-
-
-def check_heads(designs: Mapping[str, Design], heads: Mapping[str, int], records: int) -> None:
-    """The truth is in its set as often as the design says: always for p = 1, else within eight standard deviations."""
-    for name, design in designs.items():
-        if not isinstance(design, DecoyDesign) or design.p_true == 1.0 or design.eta == design.d:
-            broken = heads[name] != records
-        else:
-            slack = 8 * np.sqrt(records * design.p_true * (1 - design.p_true)) + 1e-6 * records + 1
-            broken = abs(heads[name] - design.p_true * records) > slack
-        if broken:
-            raise RequirementNotMet(
-                f"the sets of {name!r} do not follow their design, so nothing is published.",
-                hint="This is a defect of the software, not of the table: please report it.",
-            )
-
-
-def truth_holds(batch: CellBatch, codes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, int]:
-    """How many records have their true value in their set, per column."""
-    out = {}
-    for name in names:
-        cells = batch[name]
-        assert isinstance(cells, SetCells)
-        out[name] = int(cells.contains(codes[name]).sum())
-    return out

@@ -8,26 +8,36 @@ hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from noren.cells import Cells, NodeCells, OpenCells, TermCells, ValueCells
-from noren.engines.encode import as_dictionary, encode_labels, label_counts
-from noren.engines.terms import encode_terms
+from noren.cells import (
+    Cells,
+    CodeCells,
+    ExactStatement,
+    NodeStatement,
+    OpenCells,
+    OpenStatement,
+    Statement,
+    TermsStatement,
+)
+from noren.cells.encode import as_dictionary, encode_labels, label_counts
+from noren.cells.encode_terms import encode_terms, term_counts
 from noren.errors import DataError, PolicyError, Problem
 from noren.io.source import Source
-from noren.models import TCloseness
-from noren.models.base import Verdict
-from noren.pipeline.verify import check_store, verify
+from noren.models.verdict import Verdict, Verdicts
+from noren.pipeline.prepare import read_policy
+from noren.pipeline.verify import check as judge
+from noren.pipeline.verify import unwanted, verify
 from noren.policy.policy import Policy
 from noren.policy.reading import open_table
 from noren.policy.resolve import NO_ORDER
-from noren.release.manifest import ColumnEntry
+from noren.release.published import Published
 from noren.release.release import Release, open_release
 from noren.release.store import MemoryStore
+from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, number_text, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
@@ -40,19 +50,6 @@ MOST_LABELS = 1 << 14
 """Up to so many different texts of a quasi-identifier are coded."""
 
 
-@dataclass(frozen=True)
-class Foreign:
-    """A table that Noren did not make, in the form that the checks read."""
-
-    name: str
-    entries: tuple[ColumnEntry, ...]
-    store: MemoryStore
-    records: int
-    suppressed: int
-    """Rows whose quasi-identifiers are all suppressed; they are left out."""
-    knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
-
-
 def read_foreign(
     source: Source,
     roles: Mapping[str, Role],
@@ -61,7 +58,7 @@ def read_foreign(
     values: Mapping[str, Sequence[str]] | None = None,
     knowledge: Mapping[str, Knowledge] | None = None,
     suppressed: str | None = SUPPRESSED,
-) -> Foreign:
+) -> Published:
     """The columns that have a role, as far as the table has them. Identifiers and plain columns are not read."""
     names = [n for n in source.columns if n in roles and roles[n] not in (Role.IDENTIFIER, Role.PLAIN)]
     quasi = [name for name in names if roles[name] in QUASI]
@@ -80,52 +77,49 @@ def read_foreign(
             f"{source.name}: every row has {suppressed!r} in all quasi-identifiers, so every record was dropped.",
             hint="If they are one class of records instead, say so: suppressed = None, or --suppressed ''.",
         )
-    entries: list[ColumnEntry] = []
+    statements: list[Statement] = []
     cells: dict[str, Cells] = {}
     trees, orders, known = hierarchies or {}, values or {}, knowledge or {}
     for name in names:
         if roles[name] is Role.QUASI_IDENTIFIER:
-            entry, found = _key(name, roles[name], columns[name])
+            statement, found = _key(name, roles[name], columns[name])
         elif roles[name] is Role.QUASI_SENSITIVE:
-            entry, found = _terms(name, columns[name], known[name], list(known).index(name) + 1)
+            statement, found = _terms(name, columns[name], known[name], list(known).index(name) + 1)
         else:
             kept = suppressed is None or name in trees
             hidden = columns[name] if kept else _without(columns[name], name, str(suppressed))
-            entry, found = _secret(name, roles[name], hidden, trees.get(name), orders.get(name))
-        entries.append(entry)
+            statement, found = _secret(name, roles[name], hidden, trees.get(name), orders.get(name))
+        statements.append(statement)
         cells[name] = found
     number = int(keep.sum())
-    return Foreign(source.name, tuple(entries), MemoryStore(cells), number, rows - number, dict(known))
+    return Published(statements, MemoryStore(cells), number, suppressed=rows - number, title=source.name)
 
 
-def verify_table(
-    data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED, show: int = 0
-) -> tuple[Foreign, list[Verdict]]:
-    """Check a table that another tool made against the requirements of a policy."""
-    source = open_table(data, policy)
-    roles = {name: attribute.role for name, attribute in policy.attributes.items()}
-    values = {n: a.values for n, a in policy.attributes.items() if a.values is not None}
-    foreign = read_foreign(
-        source,
-        roles,
+def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED) -> Published:
+    """A table that another tool made, read as a policy describes it."""
+    return read_foreign(
+        open_table(data, policy),
+        {name: column.role for name, column in policy.attributes.items()},
         hierarchies=policy.hierarchies,
-        values=values,
+        values={name: column.values for name, column in policy.attributes.items() if column.values is not None},
         knowledge=policy.knowledge,
         suppressed=suppressed,
     )
-    require, entries = policy.require, foreign.entries
-    for entry in entries:
-        ordered = any(isinstance(m, TCloseness) and m.distance == "ordered" and entry.name in m.on for m in require)
-        if ordered and entry.domain_source == "data" and has_no_order(entry.values or ()):
-            raise PolicyError([Problem(f"attributes.{entry.name}.values", *NO_ORDER)], source=policy.source)
-    verdicts = check_store(foreign.store, entries, require, {}, knowledge=foreign.knowledge, show=show)
-    for name in source.columns:
-        role = roles.get(name)
-        if role is None or role is Role.IDENTIFIER:
-            why = "which the policy does not name" if role is None else "which the policy calls an identifier"
-            text, n = f"the table has the column {name!r}, {why}", foreign.records
-            verdicts.append(Verdict("published-columns", name, 0.0, 1.0, False, "the release alone", n, n, text))
-    return foreign, verdicts
+
+
+def verify_table(
+    data: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED, show: int = 0
+) -> tuple[Published, Verdicts[Verdict]]:
+    """Check a table that another tool made against the requirements of a policy."""
+    policy = read_policy(policy)
+    foreign = foreign_table(data, policy, suppressed=suppressed)
+    for statement in foreign.statements:
+        ordered = any("order" in model.needs and statement.name in model.on for model in policy.require)
+        if ordered and statement.domain.source == "data" and has_no_order(statement.domain.values):
+            raise PolicyError([Problem(f"attributes.{statement.name}.values", *NO_ORDER)], source=policy.source)
+    verdicts = judge(foreign, policy.require, show=show)
+    columns = open_table(data, policy).columns
+    return foreign, Verdicts(verdicts + unwanted(columns, policy, foreign.records, "the table has the column"))
 
 
 def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED) -> bool:
@@ -133,7 +127,7 @@ def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = S
 
     Rows of a table whose quasi-identifiers all say `suppressed` belong to no class and are not looked at.
     """
-    rules = policy if isinstance(policy, Policy) else Policy.load(policy)
+    rules = read_policy(policy)
     if not rules.require:
         raise PolicyError([Problem("require", "nothing is required, so nothing can hold.")], source=rules.source)
     if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
@@ -181,7 +175,7 @@ def _kept(columns: Mapping[str, Any], quasi: Sequence[str], suppressed: str | No
     return ~gone
 
 
-def _key(name: str, role: Role, column: Any) -> tuple[ColumnEntry, Cells]:
+def _key(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:
     """A quasi-identifier as its texts, numbers written as a person would.
 
     Few texts are coded, since numbers are grouped faster. A cell that says "(missing)" is not a missing cell, which a
@@ -193,22 +187,21 @@ def _key(name: str, role: Role, column: Any) -> tuple[ColumnEntry, Cells]:
         return _open(name, role, column)
     domain = Domain(listed)
     codes, _ = encode_labels(column, name, domain)
-    entry = ColumnEntry(name=name, role=role, form="value", kind="string", values=listed, domain_source="data")
-    return entry, ValueCells(len(domain), codes)
+    return ExactStatement(Column(role=role).met(name, domain)), CodeCells(len(domain), codes)
 
 
-def _open(name: str, role: Role, column: Any) -> tuple[ColumnEntry, Cells]:
+def _open(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:
     """A quasi-identifier as its texts themselves."""
     texts, positions = as_dictionary(column, name)
     import pyarrow as pa
 
     cells = texts.take(pa.array(positions, mask=positions < 0))
-    return ColumnEntry(name=name, role=role, form="open", kind="string"), OpenCells(cells)
+    return OpenStatement(Column(role=role).met(name, None)), OpenCells(cells)
 
 
 def _secret(
     name: str, role: Role, column: Any, hierarchy: Hierarchy | None, order: Sequence[str] | None
-) -> tuple[ColumnEntry, Cells]:
+) -> tuple[Statement, Cells]:
     """A sensitive column as values; as nodes where some cells are inner nodes of its hierarchy.
 
     What means the same counts once, or a class would look more diverse than it is: spaces around a text, 1 and 1.0.
@@ -230,11 +223,8 @@ def _secret(
     kind = "string" if missing or order is not None else kind
     domain = Domain(tuple(listed), kind, "policy" if order is not None else "data")
     codes, _ = encode_labels(column, name, domain)
-    tree = None if hierarchy is None else hierarchy.restricted(domain.values).levels
-    entry = ColumnEntry(
-        name=name, role=role, form="value", kind=kind, values=domain.values, domain_source=domain.source, hierarchy=tree
-    )
-    return entry, ValueCells(len(domain), codes)
+    tree = None if hierarchy is None else hierarchy.restricted(domain.values)
+    return ExactStatement(Column(role=role).met(name, domain, hierarchy=tree)), CodeCells(len(domain), codes)
 
 
 def _without(column: Any, name: str, suppressed: str) -> Any:
@@ -261,7 +251,7 @@ def _plain_texts(column: Any, name: str, numbers: bool) -> Any:
 
 def _nodes(
     name: str, role: Role, column: Any, hierarchy: Hierarchy, strange: Sequence[str], missing: int
-) -> tuple[ColumnEntry, Cells]:
+) -> tuple[Statement, Cells]:
     nodes = tree_of(hierarchy).nodes
     place = {label: node for node, label in reversed(list(enumerate(nodes.labels)))}
     absent = sorted({label for label in strange if label not in place})
@@ -271,24 +261,12 @@ def _nodes(
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message, "Add a line for each value.")])
     texts, positions = as_dictionary(column, name)
     numbers = np.array([place.get(text, 0) for text in texts.to_pylist()], np.int64)
-    entry = ColumnEntry(
-        name=name,
-        role=role,
-        form="node",
-        kind="string",
-        values=hierarchy.leaves,
-        domain_source="hierarchy",
-        hierarchy=hierarchy.levels,
-    )
-    return entry, NodeCells(len(nodes), numbers[positions])
+    column = Column(role=role).met(name, Domain(hierarchy.leaves, "string", "hierarchy"), hierarchy=hierarchy)
+    return NodeStatement(column), CodeCells(len(nodes), numbers[positions])
 
 
-def _terms(name: str, column: Any, knowledge: Knowledge, number: int) -> tuple[ColumnEntry, TermCells]:
-    from noren.engines.terms import term_counts
-
+def _terms(name: str, column: Any, knowledge: Knowledge, number: int) -> tuple[Statement, Cells]:
     found = [term for term in term_counts(column)[0] if term not in set(knowledge.terms)]
     domain = Domain((*knowledge.terms, *found))
-    entry = ColumnEntry(
-        name=name, role=Role.QUASI_SENSITIVE, form="terms", kind="string", values=domain.values, knowledge=number
-    )
-    return entry, encode_terms(column, domain)
+    meant = Column(role=Role.QUASI_SENSITIVE, knowledge=knowledge)
+    return TermsStatement(meant.met(name, domain), number), encode_terms(column, domain)

@@ -1,4 +1,6 @@
-"""Record keys must be unique: two people under one key would share their decoys.
+"""Secret files and record keys of memoised releases.
+
+Keys must be unique: two people under one key would share their decoys.
 
 Only keyed digests are kept, eight bytes a record, in a temporary file that is checked range by range, so that memory
 does not grow with the table.
@@ -7,12 +9,14 @@ does not grow with the table.
 from __future__ import annotations
 
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from noren.errors import DataError
-from noren.secret import RecordStream
+from noren.errors import DataError, PolicyError, Problem, SecretError
+from noren.policy.policy import Policy
+from noren.secret import RecordStream, Secret
 
 RANGE_RECORDS = 1 << 24
 
@@ -61,3 +65,33 @@ class UniqueKeys:
                 part = np.concatenate(chunks)
             repeated += len(part) - len(np.unique(part))
         return repeated
+
+
+def secret_file(policy: Policy, given: str | Path | None) -> Path | None:
+    """The secret file that a policy or a caller names; None for fresh randomness."""
+    options = policy.randomness
+    if given is not None:
+        if options.record_key is None:
+            where, hint = "randomness.record_key", "Name the column that identifies a person, unique in the table."
+            raise PolicyError([Problem(where, "a secret needs a record key.", hint)], source=policy.source)
+        return Path(given)
+    if options.secret is None and (options.record_key is not None or options.fingerprint is not None):
+        raise SecretError(
+            "the policy asks for memoised decoys, and no secret is given.",
+            hint="Make one with `noren secret FILE` and give it with --secret FILE or randomness.secret.",
+        )
+    return None if options.secret is None else policy.base / options.secret
+
+
+def memoised_stream(policy: Policy, path: Path | None) -> RecordStream | None:
+    """The randomness of a secret file, if it is the secret that the policy demands."""
+    if path is None:
+        return None
+    secret = Secret.load(path)
+    wanted = policy.randomness.fingerprint
+    if wanted is not None and wanted != secret.fingerprint:
+        raise SecretError(
+            f"{path} has the fingerprint {secret.fingerprint}, the policy demands {wanted}.",
+            hint="Use the secret of the earlier releases: under another one, releases can be intersected.",
+        )
+    return RecordStream(secret)

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from noren.cells import TermCells
 from noren.errors import QueryError
-from noren.methods.base import Recoding, TermColumn
 from noren.metrics.general import GeneralTable
 from noren.metrics.losses import GENERAL_METRICS
-from noren.metrics.terms import BeliefChange, belief_change, joint_terms, term_loss
+from noren.metrics.term_losses import BeliefChange, belief_change, joint_terms, term_loss
 from noren.models.base import Model, Overall
 from noren.models.term_check import TermModel
-from noren.pipeline.terms import together
+from noren.ragged import row_numbers
 from noren.schema.knowledge import Knowledge
+from noren.table import Plan, Records
 
 
 def losses_of(view: GeneralTable) -> dict[str, float]:
@@ -32,8 +32,8 @@ def losses_of(view: GeneralTable) -> dict[str, float]:
 
 
 def term_losses(
-    terms: Mapping[str, TermColumn],
-    recoding: Recoding,
+    records: Records,
+    plan: Plan,
     priors: Mapping[str, Overall],
     view: GeneralTable,
     requirements: Sequence[Model] = (),
@@ -42,18 +42,19 @@ def term_losses(
 
     The figures are taken from the sets before and after, not from what a search says of itself.
     """
+    terms = records.terms
     if not terms:
         return {}
     group = published_groups(view)
     costs, shares, beliefs = [], [], []
-    for names in together(terms):
+    for names in records.together():
         known = len(terms[names[0]].knowledge.terms)
         had = joint_terms([terms[name].cells for name in names], known)
-        left = joint_terms([recoding.terms.get(name, terms[name].cells) for name in names], known)
+        left = joint_terms([plan.omitted.get(name, terms[name].cells) for name in names], known)
         loss = term_loss(had, left, group)
         costs.append((loss.mean_over_groups, loss.mean_over_records))
         shares.append((loss.removed, loss.entries))
-        beliefs.append(_believed(names, terms, left, group, priors, requirements))
+        beliefs.append(_believed(names, records, left, group, priors, requirements))
     removed, entries = np.sum(shares, axis=0)
     by_group, by_record = np.mean(costs, axis=0)
     return {
@@ -65,19 +66,20 @@ def term_losses(
 
 
 def beliefs_before(
-    terms: Mapping[str, TermColumn],
+    records: Records,
     priors: Mapping[str, Overall],
     view: GeneralTable,
     requirements: Sequence[Model] = (),
 ) -> dict[str, float]:
     """How far beliefs would rise if the table were published as it is: raw quasi-identifiers, all terms."""
+    terms = records.terms
     if not terms:
         return {}
     group = original_groups(view)
     found = []
-    for names in together(terms):
+    for names in records.together():
         had = joint_terms([terms[name].cells for name in names], len(terms[names[0]].knowledge.terms))
-        found.append(_believed(names, terms, had, group, priors, requirements))
+        found.append(_believed(names, records, had, group, priors, requirements))
     return rises(found)
 
 
@@ -99,21 +101,19 @@ def published_groups(view: GeneralTable) -> NDArray[np.int64]:
 
 def original_groups(view: GeneralTable) -> NDArray[np.int64]:
     """The records that share all quasi-identifiers in the original."""
-    from noren.metrics.general import row_numbers
-
     columns = view.quasi_columns()
     return row_numbers([column.truth for column in columns], [len(column.domain) for column in columns], view.n)
 
 
 def _believed(
     names: Sequence[str],
-    terms: Mapping[str, TermColumn],
+    records: Records,
     cells: TermCells,
     group: NDArray[np.int64],
     priors: Mapping[str, Overall],
     requirements: Sequence[Model],
 ) -> BeliefChange:
-    knowledge = terms[names[0]].knowledge
+    knowledge = records.terms[names[0]].knowledge
     asked = [m for m in requirements if isinstance(m, TermModel) and set(m.on) & set(names)]
     unlinked = asked[0].unlinked if asked else "ignore"
     return belief_change(cells, group, knowledge, _alpha(names, knowledge, priors), unlinked)

@@ -7,43 +7,28 @@ what the table achieves. The classes are gathered once for all of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from noren.engines import engine_for
 from noren.errors import ModelDoesNotApply, QueryError
 from noren.io.source import open_source
-from noren.models import (
-    AlphaKAnonymity,
-    BetaLikeness,
-    DeltaDisclosure,
-    DistinctLDiversity,
-    EntropyLDiversity,
-    ExpandedK,
-    FrequencyLDiversity,
-    KAnonymity,
-    LEDiversity,
-    PSensitiveKAnonymity,
-    QSCloseness,
-    QSDiversity,
-    RecursiveCLDiversity,
-    TauLDiversity,
-    TCloseness,
-)
-from noren.models.base import Evidence, Model, Overall
-from noren.pipeline.foreign import SUPPRESSED, read_foreign
-from noren.pipeline.measure_semantic import semantic_distances
-from noren.pipeline.verify import check_store, overall_distributions
+from noren.models import MODELS
+from noren.models.base import Check, Evidence, Model
+from noren.models.judgement import Judgement
+from noren.pipeline.foreign import SUPPRESSED, foreign_table, read_foreign
+from noren.pipeline.prepare import read_policy
+from noren.pipeline.verify import overall_distributions
 from noren.policy.policy import Policy
-from noren.policy.reading import open_table
-from noren.release.manifest import ColumnEntry
+from noren.release.published import Published
 from noren.release.release import Release, open_release
-from noren.release.store import Store
-from noren.schema.knowledge import Knowledge
+from noren.results import Results, make_frame, one_line, plain
 from noren.schema.roles import Role
+from noren.table import Engine
 
-MOST_L = 8
-"""Up to which l the (tau, l) frontier and the recursive c are measured."""
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -61,30 +46,60 @@ class Measure:
     basis: str
     statement: str
 
+    def __repr__(self) -> str:
+        model = one_line(f"{self.model} ({self.others})" if self.given else self.model, 50)
+        return f"<Measure: {model} on {one_line(self.column, 24)}: {self.parameter} = {self.achieved:.4g}>"
+
+    @property
+    def others(self) -> str:
+        """The model's other parameters in words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.given.items())
+
     def to_dict(self) -> dict[str, Any]:
-        return vars(self) | {"given": dict(self.given)}
+        """The figure as plain data, for JSON."""
+        return plain(vars(self))
 
 
-@dataclass(frozen=True)
-class Measures:
+COLUMNS: dict[str, type] = {
+    "column": str,
+    "model": str,
+    "given": str,
+    "parameter": str,
+    "achieved": float,
+    "higher_is_safer": bool,
+    "basis": str,
+    "statement": str,
+}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Measures(Results[Measure]):
     """All figures of a table, and what they rest on."""
 
-    name: str
-    records: int
-    suppressed: int
-    quasi: tuple[str, ...]
-    sensitive: tuple[str, ...]
-    found: tuple[Measure, ...]
-    skipped: Mapping[str, str]
+    name: str = ""
+    records: int = 0
+    suppressed: int = 0
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
     """Models that make no statement about the table, and why."""
+
+    @property
+    def found(self) -> tuple[Measure, ...]:
+        """The figures themselves."""
+        return tuple(self)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        return make_frame(COLUMNS, (vars(one) | {"given": one.others} for one in self))
 
     def value(self, model: str, column: str | None = None, **given: Any) -> float:
         """One figure: the first with this model, column and other parameters."""
-        for one in self.found:
+        for one in self:
             same = all(one.given.get(name) == value for name, value in given.items())
             if one.model == model and column in (None, one.column) and same:
                 return one.achieved
-        raise QueryError(f"no figure for {model}.", hint=f"There are {', '.join({m.model: 0 for m in self.found})}.")
+        raise QueryError(f"no figure for {model}.", hint=f"There are {', '.join({m.model: 0 for m in self})}.")
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -93,9 +108,16 @@ class Measures:
             "suppressed": self.suppressed,
             "quasi_identifiers": list(self.quasi),
             "sensitive": list(self.sensitive),
-            "measures": [one.to_dict() for one in self.found],
+            "measures": [one.to_dict() for one in self],
             "skipped": dict(self.skipped),
         }
+
+    def _subject(self) -> str:
+        return self.name
+
+    def _headline(self) -> str:
+        left_out = f", {self.suppressed:,} suppressed" if self.suppressed else ""
+        return f"{len(self)} figure{'' if len(self) == 1 else 's'}, {self.records:,} records{left_out}"
 
 
 def measure(
@@ -105,34 +127,41 @@ def measure(
     quasi: Sequence[str] = (),
     sensitive: Sequence[str] = (),
     suppressed: str | None = SUPPRESSED,
+    engine: str | Engine | None = None,
 ) -> Measures:
     """Measure a release, or any table with a policy or with the names of its columns.
 
     `suppressed` is what another tool wrote into all quasi-identifiers of a record that it dropped; such rows belong
     to no class.
     """
-    policy = Policy.load(policy) if isinstance(policy, str | Path) else policy
+    policy = None if policy is None else read_policy(policy)
     if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
         release = table if isinstance(table, Release) else open_release(table)
-        return _measured_release(release, policy, quasi, sensitive)
+        roles = _named(release.columns, quasi, sensitive)
+        if not roles and policy is not None:
+            roles = {name: column.role for name, column in policy.attributes.items()}
+        return _measured(_in_roles(release, roles), engine)
     if policy is None and not (quasi or sensitive):
         raise QueryError(
             "which columns find people and which are secret is not known.",
             hint="Give a policy, or name quasi-identifiers and sensitive columns.",
         )
-    source = open_source(table) if policy is None else open_table(table, policy)
+    if policy is not None and not (quasi or sensitive):
+        return _measured(foreign_table(table, policy, suppressed=suppressed), engine)
+    source = open_source(table)
     named = _named(source.columns, quasi, sensitive)
-    roles = named or {name: attribute.role for name, attribute in policy.attributes.items()}  # type: ignore[union-attr]
-    known = {} if policy is None else dict(policy.knowledge)
-    foreign = read_foreign(
-        source,
-        roles,
-        hierarchies={} if policy is None else policy.hierarchies,
-        values={} if policy is None else {n: a.values for n, a in policy.attributes.items() if a.values is not None},
-        knowledge=known,
-        suppressed=suppressed,
-    )
-    return _measured(foreign.name, foreign.entries, foreign.store, foreign.records, foreign.suppressed, known)
+    return _measured(read_foreign(source, named, suppressed=suppressed), engine)
+
+
+def _in_roles(published: Published, roles: Mapping[str, Role]) -> Published:
+    """The same cells, with other roles of some columns."""
+    changed = {}
+    for statement in published.statements:
+        if statement.name in roles:
+            column = statement.column
+            domain = None if column.is_open else column.domain
+            changed[statement.name] = statement.over(column.met(column.name, domain, role=roles[column.name]))
+    return published.over(changed)
 
 
 def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str]) -> dict[str, Role]:
@@ -145,71 +174,48 @@ def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str
     return roles
 
 
-def _measured_release(
-    release: Release, policy: Policy | None, quasi: Sequence[str], sensitive: Sequence[str]
-) -> Measures:
-    roles = _named(release.columns, quasi, sensitive)
-    if not roles and policy is not None:
-        roles = {name: attribute.role for name, attribute in policy.attributes.items()}
-    entries = tuple(
-        entry.model_copy(update={"role": roles[entry.name]}) if entry.name in roles else entry
-        for entry in release.manifest.columns
-    )
-    models = [TCloseness(on=tuple(release.designs), t=0.5)] if release.designs else []
-    overall = overall_distributions(release, models, policy, None)
-    return _measured(
-        str(release.path or "release"),
-        entries,
-        release._store,
-        release.records,
-        release.manifest.suppressed,
-        release.knowledge,
-        overall,
-        release.tables,
-    )
-
-
-def _measured(
-    name: str,
-    entries: Sequence[ColumnEntry],
-    store: Store,
-    records: int,
-    suppressed: int,
-    knowledge: Mapping[str, Knowledge],
-    overall: Mapping[str, Overall] | None = None,
-    tables: Mapping[str, Any] | None = None,
-) -> Measures:
-    published = {entry.name: entry.published for entry in entries}
+def _measured(published: Published, engine: str | Engine | None) -> Measures:
+    """Every model that says something about the table, with parameters that do not matter."""
+    asked = [model for model in candidates(published) if "prior" in model.needs]
+    overall = overall_distributions(published, asked)
     skipped: dict[str, str] = {}
-    published |= {name: replace(published[name], groups=one) for name, one in (tables or {}).items()}
-    published |= {name: replace(published[name], knowledge=one) for name, one in knowledge.items()}
-    evidence = Evidence(published, overall or {})
-    models = [model for model in candidates(evidence) if _speaks(model, evidence, skipped)]
-    verdicts = check_store(store, entries, models, overall or {}, tables=tables, knowledge=knowledge)
+
+    def checks(noted: dict[str, str]) -> list[tuple[Model, Check]]:
+        evidence = Evidence(published.by_name, overall)
+        found = [(model, _check(model, evidence, noted)) for model in candidates(published)]
+        return [(model, check) for model, check in found if check is not None]
+
+    def make() -> Judgement:
+        return Judgement([check for _, check in checks({})])
+
+    speaking = [model for model, _ in checks(skipped)]
+    verdicts = engine_for(published, engine).judge(published, make)
     found = []
-    for model, verdict in zip(models, verdicts, strict=True):
-        given = {n: v for n, v in model.parameters().items() if n != model.parameter and v is not None}
-        given = {n: v for n, v in given.items() if (model.model, n) not in MEANINGLESS}
-        safer = bool(getattr(model, "higher_is_safer", model.parameter in ("k", "l", "p")))
+    for model, verdict in zip(speaking, verdicts, strict=True):
+        ignored = {model.measured, *model.figure_ignores}
+        given = {n: v for n, v in model.parameters().items() if n not in ignored and v is not None}
         found.append(
             Measure(
                 verdict.column,
                 model.model,
-                model.parameter,
+                model.measured,
                 given,
                 verdict.achieved,
-                safer,
+                model.higher_is_safer,
                 verdict.basis,
                 verdict.statement,
             )
         )
-    found = _reachable(found)
-    found += [
-        Measure(column, "semantic-diversity", "d", {"l": size}, distance, True, "the release alone", words)
-        for column, size, distance, words in semantic_distances(store, entries)
-    ]
-    sensitive = [e.name for e in entries if e.role.needs_requirement]
-    return Measures(name, records, suppressed, evidence.quasi_identifiers(), tuple(sensitive), tuple(found), skipped)
+    evidence = Evidence(published.by_name, overall)
+    return Measures(
+        _reachable(found),
+        name=published.title,
+        records=published.records,
+        suppressed=published.suppressed,
+        quasi=evidence.quasi_identifiers(),
+        sensitive=tuple(statement.name for statement in evidence.secrets()),
+        skipped=skipped,
+    )
 
 
 def _reachable(found: Sequence[Measure]) -> list[Measure]:
@@ -220,58 +226,35 @@ def _reachable(found: Sequence[Measure]) -> list[Measure]:
         key = (one.column, one.model)
         if key in ended:
             continue
-        nothing = {"recursive-cl-diversity": float("inf"), "tau-l-diversity": 1.0}.get(one.model)
+        nothing = MODELS[one.model].hopeless
         if nothing is not None and one.achieved >= nothing:
             ended.add(key)
         out.append(one)
     return out
 
 
-MEANINGLESS = {("alpha-k-anonymity", "k"), ("p-sensitive-k-anonymity", "k"), ("le-diversity", "l")}
-"""Parameters that do not change the figure."""
-
-
-def candidates(evidence: Evidence) -> list[Model]:
-    """All models that may say something about the columns, each with parameters that do not matter."""
-    out: list[Model] = [KAnonymity(k=2)] if evidence.quasi_identifiers() else []
-    for name, column in evidence.columns.items():
-        if column.role is None or not column.role.needs_requirement:
-            continue
-        if column.form == "terms":
-            out += [QSDiversity(on=name, c=1.0, l=size) for size in (2, 3, 5, 10)]
-            out += [QSCloseness(on=name, t=1.0), QSCloseness(on=name, t=1.0, distance="emd")]
-            continue
-        height = 0 if column.hierarchy is None else column.hierarchy.height
-        out += [
-            AlphaKAnonymity(on=name, alpha=0.5, k=1),
-            DistinctLDiversity(on=name, l=2),
-            FrequencyLDiversity(on=name, l=2),
-            EntropyLDiversity(on=name, l=2),
-            *(RecursiveCLDiversity(on=name, c=1.0, l=size) for size in range(2, min(MOST_L, column.d) + 1)),
-            *(TauLDiversity(on=name, tau=0.9, l=size) for size in range(2, min(MOST_L, column.d) + 1)),
-            PSensitiveKAnonymity(on=name, p=2, k=2),
-            TCloseness(on=name, t=0.5),
-            TCloseness(on=name, t=0.5, distance="ordered"),
-            TCloseness(on=name, t=0.5, distance="tree"),
-            BetaLikeness(on=name, beta=1.0, form="basic"),
-            BetaLikeness(on=name, beta=1.0),
-            DeltaDisclosure(on=name, delta=1.0),
-            ExpandedK(on=name, k=2),
-            *(LEDiversity(on=name, l=2, e=depth) for depth in range(1, height + 1)),
-        ]
+def candidates(published: Published) -> list[Model]:
+    """All models that may say something about the table and its secrets, each with parameters that do not matter."""
+    evidence = Evidence(published.by_name, {})
+    out: list[Model] = []
+    for statement in (None, *evidence.secrets()):
+        for kind in MODELS.values():
+            terms = statement is not None and statement.role is Role.QUASI_SENSITIVE
+            if statement is None or (kind.about == "terms") == terms:
+                out += kind.probes(statement)
     return out
 
 
-def _speaks(model: Model, evidence: Evidence, skipped: dict[str, str]) -> bool:
-    """Whether the model applies to its column; otherwise the reason is noted."""
-    way = model.distance if isinstance(model, TCloseness) else "equal"
-    called = " on ".join([model.model if way == "equal" else f"{model.model} ({way})", *model.on])
-    if way == "ordered" and not evidence.columns[model.on[0]].ordered:
+def _check(model: Model, evidence: Evidence, skipped: dict[str, str]) -> Check | None:
+    """The check whose figure is what a column achieves; None, and the reason noted, where the model does not apply."""
+    name, _, way = model.identity.partition("/")
+    called = " on ".join([name if way in ("", "equal") else f"{name} ({way})", *model.on])
+    if "order" in model.needs and not evidence.columns[model.on[0]].column.is_ordered:
         skipped.setdefault(called, "the values have no declared order.")
-        return False
+        return None
     try:
-        model.checks(evidence)
+        return model.measuring(evidence)
     except ModelDoesNotApply as error:
-        skipped.setdefault(called, error.message)
-        return False
-    return True
+        if model.on or evidence.quasi_identifiers():
+            skipped.setdefault(called, error.message)
+        return None

@@ -2,72 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from noren.cells import GroupTable, OpenCells, SetCells, TermCells, batch_length
+from noren.cells import Statement
 from noren.designs.decoys import DecoyDesign
-from noren.engines.local import LocalEngine
+from noren.engines import engine_for
 from noren.errors import DataError, ReleaseError, RequirementNotMet
-from noren.methods.base import TermColumn
-from noren.models import MODELS, LEDiversity, SemanticDiversity
-from noren.models.base import Evidence, Model, Overall, PublishedColumn, Verdict
-from noren.models.t_closeness import TCloseness
-from noren.pipeline.terms import priors, true_terms
+from noren.io.source import open_source
+from noren.models import MODELS
+from noren.models.base import Model, Overall
+from noren.models.judgement import Judgement
+from noren.models.verdict import Verdict, Verdicts
+from noren.pipeline.draft import priors
+from noren.pipeline.prepare import read_policy
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
-from noren.policy.resolve import declared_meaning
-from noren.release.manifest import ColumnEntry
-from noren.release.release import Release
-from noren.release.store import Store
+from noren.policy.resolve import declared_column
+from noren.progress import Meter, silent
+from noren.release.published import Published
+from noren.release.release import Release, open_release
 from noren.schema.domain import MISSING, OTHER, Domain
-from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.table import Engine, Reading, Records, TermRecords
+from noren.table.engine import Counting
 
-Progress = Callable[[int], None]
 
-
-def check_store(
-    store: Store,
-    columns: Sequence[ColumnEntry],
+def check(
+    published: Published,
     requirements: Sequence[Model],
-    overall: Mapping[str, Overall],
-    progress: Progress | None = None,
-    meanings: Mapping[str, PublishedColumn] | None = None,
-    tables: Mapping[str, GroupTable] | None = None,
-    knowledge: Mapping[str, Knowledge] | None = None,
+    overall: Mapping[str, Overall] | None = None,
+    *,
     show: int = 0,
+    engine: str | Engine | None = None,
+    meter: Meter = silent,
 ) -> list[Verdict]:
-    """One pass over the cells that the requirements name. `meanings` replaces what the manifest says of a column."""
-    published = {entry.name: entry.published for entry in columns}
-    for name, known in (knowledge or {}).items():
-        published[name] = replace(published[name], knowledge=known)
-    published |= dict(meanings or {})
-    for name, table in (tables or {}).items():
-        published[name] = replace(published[name], groups=table)
-    evidence = Evidence(published, overall)
-    absent = sorted({name for model in requirements for name in model.on} - evidence.columns.keys())
-    if absent:
-        raise ReleaseError(
-            f"the requirements name columns that the release does not have: {', '.join(map(repr, absent))}.",
-            hint=f"It has {', '.join(evidence.columns)}.",
-        )
-    checks = [check for model in requirements for check in model.checks(evidence)]
-    for check in checks:
-        check.show = show
-    names = {name for check in checks for name in check.needs}
-    wanted = [entry for entry in columns if entry.name in names]
-    if wanted:
-        for batch in store.batches(wanted):
-            for check in checks:
-                check.observe_batch(batch)
-            if progress is not None:
-                progress(batch_length(batch))
-    return [check.verdict() for check in checks]
+    """Judge a published table in one pass over the cells that the requirements name.
+
+    `show` names up to so many classes that fall short, per requirement.
+    """
+
+    def make() -> Judgement:
+        return Judgement.of(published.by_name, requirements, overall, show)
+
+    return engine_for(published, engine).judge(published, make, meter=meter)
 
 
 def demand(verdicts: Sequence[Verdict]) -> None:
@@ -83,108 +66,84 @@ def demand(verdicts: Sequence[Verdict]) -> None:
 
 
 def verify(
-    release: Release,
-    policy: Policy | None = None,
+    release: Release | str | Path,
+    policy: Policy | str | Path | None = None,
     *,
     original: Any = None,
-    progress: Progress | None = None,
     show: int = 0,
-) -> list[Verdict]:
+    engine: str | Engine | None = None,
+    meter: Meter = silent,
+) -> Verdicts[Verdict]:
     """Check a release against a policy, or against the requirements it claims itself.
 
     Without the original, closeness is judged from the published design where that suffices, else from an estimate of
     the overall distribution; the verdict says which. With the original, its exact distribution is used, and every
     value must be possible often enough. `show` names up to so many classes that fall short, per requirement.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> attributes = {"town": nr.quasi_identifier(), "job": nr.sensitive()}
+    >>> policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="job", l=2)])
+    >>> release = nr.anonymize(people, policy)
+    >>> nr.verify(release, original=people)
+    <Verdicts: 2 of 2 hold>
+    >>> stricter = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="job", l=3)])
+    >>> nr.verify(release, stricter).failed[0]
+    <Verdict: frequency-l-diversity on job: asked 3, found 2, FAILS>
     """
+    release = open_release(release)
+    policy = None if policy is None else read_policy(policy)
     requirements = list(policy.require if policy is not None else claimed(release))
-    overall = overall_distributions(release, requirements, policy, original)
-    truth = {} if original is None else true_terms(release, policy, original)
-    overall |= priors(truth)
-    meanings = {} if policy is None else _declared(release, requirements, policy)
+    truth = None if original is None else Truth(release, policy, original, engine)
+    overall = overall_distributions(release, requirements, truth)
+    published = release if policy is None else release.over(_declared(release, requirements, policy))
     seen = 0
 
-    def count(rows: int) -> None:
+    def count(done: int, *, note: str = "", total: int | None = None) -> None:
         nonlocal seen
-        seen += rows
-        if progress is not None:
-            progress(rows)
+        seen += done
+        meter(done, note=note, total=total)
 
-    store, columns = release._store, release.manifest.columns
-    tables, knowledge = release.tables, release.knowledge
-    verdicts = check_store(store, columns, requirements, overall, count, meanings, tables, knowledge, show)
+    verdicts = check(published, requirements, overall, show=show, engine=engine, meter=count)
     if policy is not None:
-        verdicts += _unwanted(release, policy)
+        verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
             f"the data hold {seen} rows, the manifest says {release.rows}.",
             hint="Do not use it; ask the holder for it again.",
         )
-    if original is not None:
-        verdicts += _truth_verdicts(release, policy, original)
-        verdicts += [_term_verdict(release, column) for column in truth.values()]
-    return verdicts
+    if truth is not None:
+        verdicts += truth.verdicts()
+    return Verdicts(verdicts)
 
 
-def _term_verdict(release: Release, column: TermColumn) -> Verdict:
-    """No term is published more often than it is true. Which record had which is not known any more."""
-    entry = release.manifest.column(column.name)
-    shown = np.zeros(entry.d, np.int64)
-    for batch in release.batches([entry.name]):
-        cells = batch[entry.name]
-        assert isinstance(cells, TermCells)
-        shown += cells.counts()
-    place = [column.domain.index[value] for value in entry.values or ()]
-    over = np.maximum(shown - column.cells.counts()[place], 0)
-    records, people = len(column.cells), release.records + release.manifest.suppressed
-    text = "no term is published more often than it is true"
-    if over.any():
-        text = "some terms are published more often than they are true"
-    if records != people:
-        text = f"the original has {records} records, the release speaks of {people}"
-    return Verdict(
-        model="terms-are-true",
-        column=entry.name,
-        required=1.0,
-        achieved=float(1 - over.sum() / max(1, int(shown.sum()))),
-        holds=not over.any() and records == people,
-        basis="the original",
-        records=records,
-        breaches=int(over.sum()),
-        statement=text,
-    )
-
-
-def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, PublishedColumn]:
-    """Columns with the roles of the policy that is checked; those of semantic requirements with its distances too."""
-    semantic = {name for m in requirements if isinstance(m, SemanticDiversity) for name in m.on}
-    trees = {name for m in requirements if isinstance(m, LEDiversity) for name in m.on}
-    trees |= {name for m in requirements if isinstance(m, TCloseness) and m.distance == "tree" for name in m.on}
-    out = {}
-    for entry in release.manifest.columns:
-        if entry.name in policy.attributes:
-            known = policy.knowledge.get(entry.name, release.knowledge.get(entry.name))
-            out[entry.name] = replace(entry.published, role=policy.attributes[entry.name].role, knowledge=known)
-        sets = entry.form in ("set", "member")
-        if (entry.name in semantic and sets) or (entry.name in trees and entry.form != "open"):
-            distances, tree = declared_meaning(policy, entry.name, entry.domain, entry.meaning.hierarchy)
-            out[entry.name] = replace(out[entry.name], distances=distances, hierarchy=tree)
+def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, Statement]:
+    """Columns with the roles of the policy that is checked; with its trees and distances where those matter."""
+    needed = {name for m in requirements if m.needs & {"tree", "distance"} for name in m.on}
+    out: dict[str, Statement] = {}
+    for statement in release.statements:
+        name, column = statement.name, statement.column
+        if name not in policy.attributes:
+            continue
+        if name in needed and not column.is_open:
+            out[name] = statement.over(declared_column(policy, column))
+            continue
+        known = {"knowledge": policy.knowledge[name]} if name in policy.knowledge else {}
+        domain = None if column.is_open else column.domain
+        out[name] = statement.over(column.met(name, domain, role=policy.attributes[name].role, **known))
     return out
 
 
-def _unwanted(release: Release, policy: Policy) -> list[Verdict]:
-    """A failing verdict for every published column that the policy drops or does not know."""
+def unwanted(columns: Sequence[str], policy: Policy, records: int, what: str) -> list[Verdict]:
+    """A failing verdict for every column that the policy drops or does not know."""
     out = []
-    for entry in release.manifest.columns:
-        known = policy.attributes.get(entry.name)
+    for name in columns:
+        known = policy.attributes.get(name)
         if known is None or known.role is Role.IDENTIFIER:
             why = "which the policy does not name" if known is None else "which the policy calls an identifier"
-            text = f"the release publishes {entry.name!r}, {why}"
-            ground = "the release alone"
-            out.append(
-                Verdict(
-                    "published-columns", entry.name, 0.0, 1.0, False, ground, release.records, release.records, text
-                )
-            )
+            text, ground = f"{what} {name!r}, {why}", "the release alone"
+            out.append(Verdict("published-columns", name, 0.0, 1.0, False, ground, records, records, text))
     return out
 
 
@@ -204,7 +163,7 @@ def claimed(release: Release) -> list[Model]:
             hint="Do not use it; ask the holder for it again.",
         ) from None
     named = {name for model in models for name in model.on}
-    bare = [c.name for c in release.manifest.columns if c.role.needs_requirement and c.name not in named]
+    bare = [c.name for c in release.statements if c.role.needs_requirement and c.name not in named]
     if bare:
         raise ReleaseError(
             f"the release claims nothing about sensitive columns: {', '.join(map(repr, bare))}.",
@@ -214,32 +173,30 @@ def claimed(release: Release) -> list[Model]:
 
 
 def overall_distributions(
-    release: Release, requirements: Sequence[Model], policy: Policy | None, original: Any
+    published: Published, requirements: Sequence[Model], truth: Truth | None = None
 ) -> dict[str, Overall]:
-    """What closeness of decoy columns is judged against: the original's shares, or an estimate from the release."""
-    plain = {name for name, design in release.designs.items() if isinstance(design, DecoyDesign)}
-    names = [n for m in requirements if isinstance(m, TCloseness) for n in m.on if n in plain]
-    names = list(dict.fromkeys(names))
+    """What closeness is judged against: the original's shares and beliefs, or an estimate from the release."""
+    drawn = {name: design for name, design in published.designs.items() if isinstance(design, DecoyDesign)}
+    names = list(dict.fromkeys(n for m in requirements if "prior" in m.needs for n in m.on if n in drawn))
+    if truth is not None:
+        counts = truth.counts(names) if names else {}
+        return {name: Overall(c / c.sum(), "the original") for name, c in counts.items()} | truth.priors()
     if not names:
         return {}
-    if original is not None:
-        counts = original_counts(release, names, policy, original)
-        return {name: Overall(c / c.sum(), "the original") for name, c in counts.items()}
-    inclusions: dict[str, np.ndarray] = {}
-    for batch in release.batches(names):
+    inclusions = tallied(published, names)
+    return {name: _estimated(drawn[name], inclusions[name], published.records) for name in names}
+
+
+def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """What all cells of some columns add up to, as their statements count."""
+    out: dict[str, Any] = {}
+    for batch in published.batches(names):
         for name in names:
-            cells = batch[name]
-            assert isinstance(cells, SetCells)
-            inclusions[name] = inclusions.get(name, 0) + cells.inclusions()
-    out = {}
-    for name in names:
-        design = release.designs[name]
-        if isinstance(design, DecoyDesign):
-            out[name] = _estimated(design, inclusions[name], release.records)
+            out[name] = out.get(name, 0) + published.column(name).tally(batch[name])
     return out
 
 
-def _estimated(design: DecoyDesign, inclusions: np.ndarray, records: int) -> Overall:
+def _estimated(design: DecoyDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
     """The overall distribution by linear inversion, with its standard errors."""
     if design.p_gap == 0:
         return Overall(np.full(design.d, 1 / design.d), "an estimate from the release")
@@ -252,33 +209,152 @@ def _estimated(design: DecoyDesign, inclusions: np.ndarray, records: int) -> Ove
     return Overall(shares, "an estimate from the release", np.sqrt(np.maximum(variance, 0) / records))
 
 
-def original_counts(
-    release: Release, names: Sequence[str], policy: Policy | None, original: Any, strangers: bool = False
-) -> dict[str, np.ndarray]:
-    """How often each value of the published domains occurs in the original.
+class Truth:
+    """The original beside a release, coded as the release is. Nothing of it may leave the holder."""
 
-    With `strangers`, one entry more counts cells outside a domain taken from the data: only records have them that
-    were left out.
-    """
-    from noren.io.source import open_source
+    def __init__(
+        self, release: Release, policy: Policy | None, original: Any, engine: str | Engine | None = None
+    ) -> None:
+        self.release = release
+        self.policy = policy
+        self.source = open_source(original) if policy is None else open_table(original, policy)
+        self.engine = engine_for(self.source, engine)
+        self.drop = [] if policy is None else dropping(policy, self.source.columns)
+        self._terms: dict[str, TermRecords] | None = None
 
-    source = open_source(original) if policy is None else open_table(original, policy)
-    domains = {name: release.manifest.column(name).domain for name in names}
-    if strangers:
-        domains = {name: _with_rest(domain) for name, domain in domains.items()}
-    absent = [name for name in names if name not in source.columns]
-    if absent:
-        raise DataError(
-            f"{source.name}: no column {', '.join(map(repr, absent))}, which the release has.",
-            hint="Give the table that the release was made from.",
-        )
-    drop = dropping(policy, source.columns) if policy is not None else []
-    loose = [name for name in drop if name not in names]
-    counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
-    for batch in LocalEngine().encode(source, domains, open_columns=loose, drop_missing=drop):
+    def counts(self, names: Sequence[str], strangers: bool = False) -> dict[str, NDArray[np.int64]]:
+        """How often each value of the published domains occurs in the original.
+
+        With `strangers`, one entry more counts cells outside a domain taken from the data: only records have them that
+        were left out.
+        """
+        domains = {name: self.release.column(name).domain for name in names}
+        if strangers:
+            domains = {name: _with_rest(domain) for name, domain in domains.items()}
+        self._demand(names)
+        counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
+        for batch in self.engine.encoded(self.source, Reading(domains, drop=self.drop)):
+            for name in names:
+                counts[name] += np.bincount(batch.codes[name], minlength=len(domains[name]))
+        return counts
+
+    def _demand(self, names: Sequence[str]) -> None:
+        absent = [name for name in names if name not in self.source.columns]
+        if absent:
+            raise DataError(
+                f"{self.source.name}: no column {', '.join(map(repr, absent))}, which the release has.",
+                hint="Give the table that the release was made from.",
+            )
+
+    def terms(self) -> dict[str, TermRecords]:
+        """The terms of the original as they were linked: over the policy's knowledge and the terms the release adds.
+
+        Unknown terms count only where they were to be published, as when the release was made.
+        """
+        if self._terms is None:
+            self._terms = self._read_terms([s for s in self.release.statements if s.role is Role.QUASI_SENSITIVE])
+        return self._terms
+
+    def _read_terms(self, statements: Sequence[Statement]) -> dict[str, TermRecords]:
+        if not statements:
+            return {}
+        policy, names = self.policy, [statement.name for statement in statements]
+        if policy is None or any(name not in policy.knowledge for name in names):
+            raise DataError(
+                "how the original writes its sets of terms is not known.",
+                hint="Give the policy that the release was made with.",
+            )
+        self._demand(names)
+        loose = [name for name in self.drop if name not in names]
+        profile = self.engine.profile(self.source, Counting([*names, *loose], terms=names, drop=self.drop))
+        profile.demand(self.source.name, names)
+        columns = {}
+        for statement in statements:
+            name = statement.name
+            known = dict.fromkeys([*policy.knowledge[name].terms, *statement.domain.values])
+            keeps = policy.attributes[name].unknown == "keep"
+            domain = Domain(tuple(known | dict.fromkeys(profile.columns[name].counts if keeps else ())))
+            columns[name] = statement.column.met(name, domain, knowledge=policy.knowledge[name])
+        parts: dict[str, list[Any]] = {name: [] for name in columns}
+        reading = Reading(terms={name: column.domain for name, column in columns.items()}, drop=self.drop)
+        for batch in self.engine.encoded(self.source, reading):
+            for name, cells in batch.terms.items():
+                parts[name].append(cells)
+        return {n: TermRecords(column, type(parts[n][0]).concat(parts[n])) for n, column in columns.items()}
+
+    def priors(self) -> dict[str, Overall]:
+        """Beliefs in labels before the release."""
+        return priors(Records(0, {}, {}, self.terms()))
+
+    # ------------------------------------------------------------------ what must be true
+
+    def verdicts(self) -> list[Verdict]:
+        """Every true value is possible as often as it is true; no term is published that is not."""
+        return [*self._possible(), *(self._no_term_more(column) for column in self.terms().values())]
+
+    def _possible(self) -> list[Verdict]:
+        """Every true value must be possible at least as often as it is true, less the records that were left out."""
+        release = self.release
+        names = [s.name for s in release.statements if s.hides and (s.design is None or s.design.p == 1.0)]
+        if not names:
+            return []
+        missing = release.suppressed
+        truth, seen = self.counts(names, strangers=missing > 0), tallied(release, names)
+        out = []
         for name in names:
-            counts[name] += np.bincount(batch.codes[name], minlength=len(domains[name]))
-    return counts
+            statement = release.column(name)
+            possible = statement.possible_counts(seen.get(name, np.zeros(statement.d, np.int64)))
+            strange = int(truth[name][statement.d :].sum())
+            short = np.append(np.maximum(truth[name][: statement.d] - possible, 0), strange)
+            records = int(truth[name].sum())
+            holds = int(short.sum()) <= missing and records == release.records + missing
+            text = "every value is possible at least as often as it is true"
+            if missing:
+                text += f", apart from the {missing} records left out"
+            if not holds:
+                text = "some true values are not possible"
+            if records != release.records + missing:
+                text = f"the original has {records} records, the release {release.records} and {missing} left out"
+            out.append(
+                Verdict(
+                    model="truth-in-set",
+                    column=name,
+                    required=1.0,
+                    achieved=float(1 - max(0, short.sum() - missing) / max(1, records)),
+                    holds=holds,
+                    basis="the original",
+                    records=records,
+                    breaches=max(0, int(short.sum()) - missing),
+                    statement=text,
+                )
+            )
+        return out
+
+    def _no_term_more(self, column: TermRecords) -> Verdict:
+        """No term is published more often than it is true. Which record had which is not known any more."""
+        release, statement = self.release, self.release.column(column.name)
+        shown = np.zeros(statement.d, np.int64)
+        for batch in release.batches([statement.name]):
+            shown += statement.checked(batch[statement.name]).counts()
+        place = [column.domain.index[value] for value in statement.domain.values]
+        over = np.maximum(shown - column.cells.counts()[place], 0)
+        records, people = len(column.cells), release.records + release.suppressed
+        text = "no term is published more often than it is true"
+        if over.any():
+            text = "some terms are published more often than they are true"
+        if records != people:
+            text = f"the original has {records} records, the release speaks of {people}"
+        return Verdict(
+            model="terms-are-true",
+            column=statement.name,
+            required=1.0,
+            achieved=float(1 - over.sum() / max(1, int(shown.sum()))),
+            holds=not over.any() and records == people,
+            basis="the original",
+            records=records,
+            breaches=int(over.sum()),
+            statement=text,
+        )
 
 
 def _with_rest(domain: Domain) -> Domain:
@@ -287,66 +363,3 @@ def _with_rest(domain: Domain) -> Domain:
         return domain
     added = tuple(label for label in (OTHER, MISSING) if label not in domain.index)
     return Domain((*domain.values, *added), "string", "data")
-
-
-def _truth_verdicts(release: Release, policy: Policy | None, original: Any) -> list[Verdict]:
-    """Every true value must be possible at least as often as it is true, less the records that were left out."""
-    names = [name for name, design in release.designs.items() if design.p == 1.0]
-    names += [entry.name for entry in release.manifest.columns if entry.form in ("node", "group")]
-    if not names:
-        return []
-    missing = release.manifest.suppressed
-    truth = original_counts(release, names, policy, original, strangers=missing > 0)
-    possible = _possible(release, names)
-    out = []
-    for name in names:
-        d = len(possible[name])
-        strange = int(truth[name][d:].sum())
-        short = np.maximum(truth[name][:d] - possible[name], 0)
-        short = np.append(short, strange)
-        records = int(truth[name].sum())
-        holds = int(short.sum()) <= missing and records == release.records + missing
-        text = "every value is possible at least as often as it is true"
-        if missing:
-            text += f", apart from the {missing} records left out"
-        if not holds:
-            text = "some true values are not possible"
-        if records != release.records + missing:
-            text = f"the original has {records} records, the release {release.records} and {missing} left out"
-        out.append(
-            Verdict(
-                model="truth-in-set",
-                column=name,
-                required=1.0,
-                achieved=float(1 - max(0, short.sum() - missing) / max(1, records)),
-                holds=holds,
-                basis="the original",
-                records=records,
-                breaches=max(0, int(short.sum()) - missing),
-                statement=text,
-            )
-        )
-    return out
-
-
-def _possible(release: Release, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """How many records leave each base value of a column possible."""
-    entries = {name: release.manifest.column(name) for name in names}
-    seen: dict[str, Any] = {
-        name: np.zeros(len(e.catalogue) if e.form == "node" else e.groups or e.d, np.int64)
-        for name, e in entries.items()
-    }
-    for batch in release.batches(names):
-        for name in names:
-            cells = batch[name]
-            assert not isinstance(cells, OpenCells)
-            once = cells.inclusions() if isinstance(cells, SetCells) else np.bincount(cells.data, minlength=cells.d)
-            seen[name] = seen[name] + once
-    for name, entry in entries.items():
-        if entry.form == "node":
-            members, bounds = entry.catalogue.flat_members()
-            weights = np.repeat(seen[name], np.diff(bounds))
-            seen[name] = np.bincount(members, weights, minlength=entry.d).astype(np.int64)
-        elif entry.form == "group":
-            seen[name] = release.tables[name].totals
-    return seen

@@ -5,20 +5,31 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializeAsAny,
+    ValidationError,
+    model_validator,
+)
 
 from noren.errors import NorenError, PolicyError, Problem
 from noren.methods import METHODS
 from noren.methods.base import Method
 from noren.methods.decoys import Decoys
+from noren.methods.parts import Part, shared
 from noren.models import MODELS
 from noren.models.base import Model, columns_of
-from noren.policy.problems import closest, from_validation, knowledge_problems, member_problems
-from noren.schema.attribute import Attribute, HierarchySpec, KnowledgeSpec
+from noren.policy.problems import closest, from_validation, knowledge_problems, member_problems, sharing_problems
+from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, read_priors
 from noren.schema.roles import Role
@@ -55,51 +66,124 @@ class RandomnessOptions(BaseModel):
     )
 
 
-@dataclass(frozen=True)
-class Policy:
-    """Attributes, requirements and a method, checked against each other.
+def _several(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list | tuple) else (given,)
+
+
+class Policy(BaseModel):
+    """Columns, requirements and a method, checked against each other.
 
     Raises PolicyError with every problem that can be found without the data.
+
+    >>> import noren as nr
+    >>> policy = nr.Policy(
+    ...     attributes={
+    ...         "name": nr.identifier(),
+    ...         "age": nr.quasi_identifier(bins=[0, 30, 60, 120]),
+    ...         "disease": nr.sensitive(),
+    ...     },
+    ...     require=[nr.models.KAnonymity(k=5), nr.models.TCloseness(on="disease", t=0.3)],
+    ...     method=nr.methods.Mondrian(),
+    ... )
+    >>> policy.published
+    ('age', 'disease')
+    >>> nr.Policy.parse(policy.to_toml()).require == policy.require
+    True
     """
 
-    attributes: Mapping[str, Attribute]
-    require: Sequence[Model]
-    method: Method = field(default_factory=Decoys)
-    data: DataOptions = field(default_factory=DataOptions)
-    randomness: RandomnessOptions = field(default_factory=RandomnessOptions)
-    title: str = ""
-    source: str = "policy"
-    base: Path = field(default_factory=Path)
-    hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, init=False)
-    """Hierarchies that are known without the data: files and trees."""
-    knowledge: Mapping[str, Knowledge] = field(default_factory=dict, init=False)
-    """What links the terms of every quasi-sensitive column; one object for columns that name the same file."""
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    def __post_init__(self) -> None:
-        reader = _Reader(self.source, self.base)
-        attributes = reader.attributes(self.attributes)
-        require = reader.requirements(self.require)
-        method = reader.method(self.method)
-        data = reader.part("data", DataOptions, self.data)
-        randomness = reader.part("randomness", RandomnessOptions, self.randomness)
+    title: str = Field(default="", description="What the release is called.")
+    attributes: dict[str, InstanceOf[Column]] = Field(description="Role and meaning of every column.")
+    require: tuple[SerializeAsAny[InstanceOf[Model]], ...] = Field(default=(), description="What must hold.")
+    method: Annotated[tuple[SerializeAsAny[InstanceOf[Method]], ...], BeforeValidator(_several)] = Field(
+        default_factory=lambda: (Decoys(),), description="How it is reached; several, if each names its columns."
+    )
+    data: DataOptions = Field(default_factory=DataOptions, description="How the input is written.")
+    randomness: RandomnessOptions = Field(default_factory=RandomnessOptions, description="Memoised decoys.")
+    source: str = Field(default="policy", exclude=True, description="How messages call the policy.")
+    base: Path = Field(default_factory=Path, exclude=True, description="The folder that paths are relative to.")
+
+    _hierarchies: dict[str, Hierarchy] = PrivateAttr(default_factory=dict)
+    _knowledge: dict[str, Knowledge] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, given: Any, handler: ModelWrapValidatorHandler[Policy]) -> Policy:
+        """Turn raw parts into checked ones, and say everything that is wrong with them at once."""
+        if isinstance(given, cls):
+            return given
+        raw = dict(given)
+        source, base = str(raw.get("source", "policy")), Path(raw.get("base", Path()))
+        reader = _Reader(source, base)
+        attributes = reader.attributes(raw.get("attributes", {}))
+        require = reader.requirements(raw.get("require", []))
+        methods = reader.methods(raw.get("method", Decoys()))
+        data = reader.part("data", DataOptions, raw.get("data", DataOptions()))
+        randomness = reader.part("randomness", RandomnessOptions, raw.get("randomness", RandomnessOptions()))
         hierarchies = reader.hierarchies(attributes)
         knowledge = reader.knowledge(attributes)
-        reader.cross_check(attributes, require, method, randomness, hierarchies)
-        reader.problems += knowledge_problems(knowledge, require, method) + member_problems(attributes)
-        reader.sizes(require, method)
+        reader.cross_check(attributes, require, methods, randomness, hierarchies)
+        reader.problems += knowledge_problems(knowledge, require, methods) + member_problems(attributes)
+        reader.sizes(require, methods)
         reader.markers(attributes, data)
+        known = set(cls.model_fields)
+        reader.problems += [
+            Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known
+        ]
         if reader.problems:
-            raise PolicyError(reader.problems, source=self.source)
-        for name, value in (
-            ("attributes", attributes),
-            ("require", tuple(require.values())),
-            ("method", method),
-            ("data", data),
-            ("randomness", randomness),
-            ("hierarchies", hierarchies),
-            ("knowledge", knowledge),
-        ):
-            object.__setattr__(self, name, value)
+            raise PolicyError(reader.problems, source=source)
+        made = handler(
+            {
+                "title": str(raw.get("title", "")),
+                "attributes": attributes,
+                "require": tuple(require.values()),
+                "method": methods,
+                "data": data,
+                "randomness": randomness,
+                "source": source,
+                "base": base,
+            }
+        )
+        made._hierarchies = hierarchies
+        made._knowledge = knowledge
+        return made
+
+    def with_method(self, *methods: Method) -> Policy:
+        """The same policy under other methods. Raises PolicyError where they cannot serve it."""
+        parts = {name: getattr(self, name) for name in type(self).model_fields}
+        return Policy(**(parts | {"method": methods}))
+
+    @property
+    def hierarchies(self) -> Mapping[str, Hierarchy]:
+        """Hierarchies that are known without the data: files and trees."""
+        return self._hierarchies
+
+    @property
+    def knowledge(self) -> Mapping[str, Knowledge]:
+        """What links the terms of every quasi-sensitive column; one object for columns that name the same file."""
+        return self._knowledge
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        return self.method
+
+    @property
+    def parts(self) -> list[Part]:
+        """What each method has to do."""
+        return shared(self.attributes, self.require, self.method)
+
+    @property
+    def forms_classes(self) -> bool:
+        """Whether quasi-identifiers are made to look alike."""
+        return any(method.forms_classes for method in self.method)
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """Protected columns that are drawn."""
+        return tuple(
+            name for part in self.parts if not part.method.forms_classes for name in columns_of(part.requirements)
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -134,21 +218,13 @@ class Policy:
             raw = None
         if raw is None or _too_deep(raw):
             raise PolicyError(deep, source=source)
-        known = {"title", "attributes", "require", "method", "data", "randomness"}
+        known = set(cls.model_fields) - {"source", "base"}
         strange = [Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known]
         if "attributes" not in raw:
             strange.append(Problem("attributes", "missing.", "Give every column a role under [attributes]."))
         try:
-            policy = cls(
-                attributes=raw.get("attributes", {}),
-                require=raw.get("require", []),
-                method=raw.get("method", {"name": "decoys"}),
-                data=raw.get("data", {}),
-                randomness=raw.get("randomness", {}),
-                title=str(raw.get("title", "")),
-                source=source,
-                base=base or Path(),
-            )
+            given = {key: value for key, value in raw.items() if key in known}
+            policy = cls(**(given | {"source": source, "base": base or Path()}))
         except PolicyError as error:
             raise PolicyError([*strange, *error.problems], source=source) from None
         if strange:
@@ -182,22 +258,22 @@ class _Reader:
         self.broken: set[str] = set()
         self.method_read = True
 
-    def attributes(self, raw: Any) -> dict[str, Attribute]:
+    def attributes(self, raw: Any) -> dict[str, Column]:
         if not isinstance(raw, Mapping):
             hint = 'For example: age = { role = "quasi-identifier" }'
             self.problems.append(Problem("attributes", "must be a table of columns.", hint))
             return {}
-        out: dict[str, Attribute] = {}
+        out: dict[str, Column] = {}
         for name, given in raw.items():
             value = {"role": given} if isinstance(given, str) else given
-            if isinstance(value, Attribute):
+            if isinstance(value, Column):
                 out[name] = value
                 continue
             try:
-                out[name] = Attribute.model_validate(value)
+                out[name] = Column.model_validate(value)
             except ValidationError as error:
                 self.broken.add(name)
-                self.problems += from_validation(f"attributes.{name}", error, Attribute)
+                self.problems += from_validation(f"attributes.{name}", error, Column)
             except NorenError as error:
                 self.broken.add(name)
                 self.problems.append(Problem(f"attributes.{name}", error.message, error.hint or ""))
@@ -234,19 +310,30 @@ class _Reader:
             self.broken.update(column for column in columns if isinstance(column, str))
         return out
 
-    def method(self, raw: Any) -> Method:
+    def methods(self, raw: Any) -> tuple[Method, ...]:
+        if isinstance(raw, list | tuple):
+            several = [self.method(one, f"method[{number}]") for number, one in enumerate(raw, 1)]
+            if len(several) == 1:
+                self.problems = [_alone(problem) for problem in self.problems]
+            if not several:
+                self.problems.append(Problem("method", "no method is given.", "Leave it out, or name one."))
+                return (Decoys(),)
+            return tuple(several)
+        return (self.method(raw, "method"),)
+
+    def method(self, raw: Any, where: str) -> Method:
         if isinstance(raw, Method):
             return raw
         name = raw.get("name") if isinstance(raw, Mapping) else raw
         if not isinstance(name, str) or name not in METHODS:
             message = "missing." if name is None else f"unknown method {name!r}."
-            self.problems.append(Problem("method.name", message, closest(str(name), METHODS)))
+            self.problems.append(Problem(f"{where}.name", message, closest(str(name), METHODS)))
             self.method_read = False
             return Decoys()
         try:
             return METHODS[name].model_validate(raw if isinstance(raw, Mapping) else {"name": raw})
         except ValidationError as error:
-            self.problems += from_validation("method", error, METHODS[name])
+            self.problems += from_validation(where, error, METHODS[name])
             self.method_read = False
             return Decoys()
 
@@ -259,7 +346,7 @@ class _Reader:
             self.problems += from_validation(name, error, kind)
             return kind()
 
-    def hierarchies(self, attributes: Mapping[str, Attribute]) -> dict[str, Hierarchy]:
+    def hierarchies(self, attributes: Mapping[str, Column]) -> dict[str, Hierarchy]:
         out: dict[str, Hierarchy] = {}
         for name, attribute in attributes.items():
             spec = attribute.hierarchy
@@ -274,7 +361,7 @@ class _Reader:
                 self.problems.append(Problem(f"attributes.{name}.hierarchy", error.message, error.hint or ""))
         return out
 
-    def knowledge(self, attributes: Mapping[str, Attribute]) -> dict[str, Knowledge]:
+    def knowledge(self, attributes: Mapping[str, Column]) -> dict[str, Knowledge]:
         out: dict[str, Knowledge] = {}
         read: dict[tuple[Path, str | None], Knowledge] = {}
         for name, attribute in attributes.items():
@@ -292,7 +379,7 @@ class _Reader:
                 self.problems.append(Problem(f"attributes.{name}.knowledge", error.message, error.hint or ""))
         return out
 
-    def markers(self, attributes: Mapping[str, Attribute], data: DataOptions) -> None:
+    def markers(self, attributes: Mapping[str, Column], data: DataOptions) -> None:
         """A text that means "missing" is never read as a value: as a decoy it would hide nothing."""
         for name, attribute in attributes.items():
             both = [value for value in attribute.values or () if value in data.missing_values]
@@ -301,10 +388,10 @@ class _Reader:
                 hint = "Remove it from one of them: a value that is never true hides nothing."
                 self.problems.append(Problem(f"attributes.{name}.values", message, hint))
 
-    def sizes(self, require: Mapping[int, Model], method: Method) -> None:
+    def sizes(self, require: Mapping[int, Model], methods: Sequence[Method]) -> None:
         """Whole numbers that no table can mean, and that arithmetic on counts cannot hold."""
         parts: list[tuple[str, BaseModel]] = [(f"require[{number}]", model) for number, model in require.items()]
-        for where, part in [*parts, ("method", method)]:
+        for where, part in [*parts, *(("method", method) for method in methods)]:
             for key, value in part.model_dump().items():
                 if any(isinstance(one, int) and abs(one) > LARGEST for one in _leaves(value)):
                     message = f"a whole number beyond {LARGEST:,}."
@@ -312,17 +399,22 @@ class _Reader:
 
     def cross_check(
         self,
-        attributes: Mapping[str, Attribute],
+        attributes: Mapping[str, Column],
         require: Mapping[int, Model],
-        method: Method,
+        methods: Sequence[Method],
         randomness: RandomnessOptions,
         hierarchies: Mapping[str, Hierarchy],
     ) -> None:
         from noren.policy.problems import cross_problems
 
-        found = cross_problems(attributes, require, method, self.broken)
+        parts = [Part(methods[0], tuple(attributes), tuple(require.values()))]
+        if len(methods) > 1:
+            found = sharing_problems(attributes, require, methods)
+            self.problems += found
+            parts = [] if found else shared(attributes, list(require.values()), methods)
+        found = cross_problems(attributes, require, parts, self.broken)
         if not self.method_read:  # what a method that was not asked for would say is of no use
-            found = [p for p in found if f"the method {method.name!r}" not in p.message]
+            found = [p for p in found if f"the method {methods[0].name!r}" not in p.message]
         self.problems += found
         for name, hierarchy in hierarchies.items():
             values = attributes[name].values
@@ -333,8 +425,8 @@ class _Reader:
                 hint = "Add a line for each of them, or remove them from values."
                 self.problems.append(Problem(f"attributes.{name}.hierarchy", f"misses the values {listed}.", hint))
         key = randomness.record_key
-        if method.layout == "general" and randomness != RandomnessOptions():
-            message = f"memoised randomness is for decoys, and the method is {method.name!r}."
+        if all(method.forms_classes for method in methods) and randomness != RandomnessOptions():
+            message = f"memoised randomness is for decoys, and the method is {methods[0].name!r}."
             self.problems.append(Problem("randomness", message, "Remove the section."))
         if key is not None and key not in attributes and key not in self.broken:
             message = f"no column {key!r} in [attributes]."
@@ -342,6 +434,11 @@ class _Reader:
         if randomness.secret is not None and key is None:
             hint = "A secret needs a record key: the column that names a person."
             self.problems.append(Problem("randomness.record_key", "missing.", hint))
+
+
+def _alone(problem: Problem) -> Problem:
+    """The problem of the only method, as if it were written without a number."""
+    return Problem(problem.where.replace("method[1]", "method", 1), problem.message, problem.hint)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

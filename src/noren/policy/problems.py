@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,10 +12,10 @@ from pydantic import BaseModel, ValidationError
 
 from noren.errors import Problem
 from noren.methods.base import Method
-from noren.models import LEDiversity, SemanticDiversity, TCloseness
+from noren.methods.parts import idle_problems
 from noren.models.base import Model
 from noren.models.term_check import TermModel
-from noren.schema.attribute import Attribute, HierarchySpec, KnowledgeSpec, MatrixSpec, SemilatticeSpec
+from noren.schema.column import Column, HierarchySpec, KnowledgeSpec, MatrixSpec, SemilatticeSpec
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
@@ -41,7 +43,7 @@ def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -
     for item in error.errors():
         path = [str(part) for part in item["loc"]]
         owner = kind
-        if kind is Attribute and path and path[0] in INNER:
+        if kind is Column and path and path[0] in INNER:
             form = path.pop(1) if len(path) > 1 else ""
             owner = next((spec for spec in INNER[path[0]] if spec.__name__ == form and len(path) > 1), kind)
         place = ".".join([where, *path])
@@ -72,7 +74,7 @@ def _shown(value: Any) -> str:
 
 
 def cross_problems(
-    attributes: Mapping[str, Attribute], require: Mapping[int, Model], method: Method, broken: set[str]
+    attributes: Mapping[str, Column], require: Mapping[int, Model], parts: Sequence[Any], broken: set[str]
 ) -> list[Problem]:
     """Contradictions between the parts of a policy. Requirements come with their numbers in the file."""
     out: list[Problem] = []
@@ -83,13 +85,13 @@ def cross_problems(
             where = f"require[{number}].on"
             if model.about != "classes":
                 protected.add(name)
-            kind = f"{model.model}/{model.distance}" if isinstance(model, TCloseness) else model.model
+            kind = model.identity
             if (kind, name) in seen:
                 message = f"{model.model} on {name!r} stands already in require[{seen[kind, name]}]."
                 out.append(Problem(where, message, "Keep the stricter one."))
             seen.setdefault((kind, name), number)
             if name in attributes:
-                out += _role_problem(where, name, attributes[name], model, method)
+                out += _role_problem(where, name, attributes[name], model, parts)
             elif name not in broken:
                 out.append(Problem(where, f"no column {name!r} in [attributes].", closest(name, attributes)))
     for name, attribute in attributes.items():
@@ -103,14 +105,84 @@ def cross_problems(
             )
     if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
         out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
-    roles = {name: a.role for name, a in attributes.items()}
+    out += idle_problems(parts) + _drawn_keys(attributes, parts)
     unsure = {f"method.{part}.{name}" for part in ("parameters", "designs") for name in broken}
     unsure |= {"method.form", "method.name", "attributes"} if broken else set()
-    out += [p for p in method.problems(roles, list(require.values())) if p.where not in unsure]
+    for part in parts:
+        roles = {name: attributes[name].role for name in part.columns}
+        if len(parts) == 1:
+            roles = {name: column.role for name, column in attributes.items()}
+        found = [p for p in part.method.problems(roles, list(part.requirements)) if p.where not in unsure]
+        out += [renumbered(p, part.requirements, list(require.values())) for p in found]
     return out
 
 
-def _role_problem(where: str, name: str, attribute: Attribute, model: Model, method: Method) -> list[Problem]:
+def _drawn_keys(attributes: Mapping[str, Column], parts: Sequence[Any]) -> list[Problem]:
+    """Columns by which people are found and that are published as sets, beside requirements on classes."""
+    both = Role.SENSITIVE_QUASI_IDENTIFIER
+    grouping = [model for part in parts if part.method.forms_classes for model in part.requirements]
+    if len(parts) < 2 or all(model.about == "classes" and model.on for model in grouping):
+        return []
+    drawn = [name for part in parts if not part.method.forms_classes for name in part.columns]
+    hint = "Give it the role 'sensitive', or leave it to the method that forms classes."
+    return [
+        Problem("method", f"{name!r} finds people and is drawn, so nobody could say which records look alike.", hint)
+        for name in drawn
+        if attributes[name].role is both
+    ]
+
+
+def renumbered(problem: Problem, some: Sequence[Model], requirements: Sequence[Model]) -> Problem:
+    """A problem with the requirement of some number among some, with its number among all of them."""
+    at = re.match(r"require\[(\d+)\]", problem.where)
+    if at is None or int(at[1]) > len(some):
+        return problem
+    model = some[int(at[1]) - 1]
+    number = next((i for i, other in enumerate(requirements, 1) if other is model or _cut(other, model)), None)
+    if number is None:
+        return problem
+    return replace(problem, where=f"require[{number}]{problem.where[at.end() :]}")
+
+
+def _cut(whole: Model, part: Model) -> bool:
+    """Whether one requirement is the other on some of its columns."""
+    same = whole.model == part.model and whole.parameters() == part.parameters()
+    return same and set(part.on) <= set(whole.on)
+
+
+def sharing_problems(
+    attributes: Mapping[str, Column], require: Mapping[int, Model], methods: Sequence[Method]
+) -> list[Problem]:
+    """How several methods may share a release: each has columns of its own, and one at most forms classes."""
+    out: list[Problem] = []
+    owner: dict[str, int] = {}
+    for number, method in enumerate(methods, 1):
+        for name in method.on:
+            where = f"method[{number}].on"
+            if name not in attributes:
+                out.append(Problem(where, f"no column {name!r} in [attributes].", closest(name, attributes)))
+            elif name in owner:
+                message = f"{name!r} belongs to method[{owner[name]}] already."
+                out.append(Problem(where, message, "A column is treated by one method."))
+            owner.setdefault(name, number)
+    if sum(not method.on for method in methods) > 1:
+        hint = "Give each of them on = [...]; one may do without."
+        out.append(Problem("method", "several methods name no columns.", hint))
+    for what, classes in (("form classes", True), ("draw", False)):
+        if sum(method.forms_classes is classes for method in methods) > 1:
+            message = f"several methods {what}, and one release has one of them."
+            out.append(Problem("method", message, "Keep one that generalises or groups, and one that draws."))
+    for number, model in require.items():
+        whose = {owner.get(name, 0) for name in model.on}
+        if model.together and len(whose) > 1:
+            message = f"{model.model} takes columns together that different methods treat."
+            out.append(Problem(f"require[{number}].on", message, "Name columns of one method."))
+    if any(getattr(method, "form", "sets") == "records" for method in methods):
+        out.append(Problem("method", "shuffled records cannot share a release.", 'Use form = "sets".'))
+    return out
+
+
+def _role_problem(where: str, name: str, attribute: Column, model: Model, parts: Sequence[Any]) -> list[Problem]:
     role = attribute.role
     if model.about == "classes":
         return _class_problem(where, name, role, model)
@@ -126,20 +198,19 @@ def _role_problem(where: str, name: str, attribute: Attribute, model: Model, met
     size = None if attribute.values is None else len(attribute.values)
     if attribute.bins is not None:
         size = len(attribute.bins) - 1
-    sets = method.layout != "general"
+    sets = any(not part.method.forms_classes and name in part.columns for part in parts)
     if sets and size is not None and model.least_set_size > size + (attribute.missing == "category"):
         message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."
         remedy = f"Lower it to at most {size - 1}, or declare more values." if size > 2 else "Declare more values."
         out.append(Problem(where, message, remedy))
-    if isinstance(model, SemanticDiversity) and attribute.distance == "equal":
+    if "distance" in model.needs and attribute.distance == "equal":
         hint = f'Give {name!r} distance = "ordinal", "numeric", "tree", a matrix or a semilattice.'
         out.append(Problem(where, f"semantic diversity needs a distance between the values of {name!r}.", hint))
-    if isinstance(model, LEDiversity) and attribute.hierarchy is None:
-        out.append(Problem(where, f"le-diversity needs a hierarchy of {name!r}.", 'Add hierarchy = "file.csv".'))
-    if isinstance(model, TCloseness) and model.distance == "tree" and attribute.hierarchy is None:
-        message = f"closeness over a tree needs a hierarchy of {name!r}."
-        out.append(Problem(where, message, 'Add hierarchy = "file.csv", or use distance = "equal".'))
-    if isinstance(model, TCloseness) and model.distance == "ordered" and not _ordered(attribute):
+    if "tree" in model.needs and attribute.hierarchy is None:
+        what = model.model if model.identity == model.model else "closeness over a tree"
+        remedy = 'Add hierarchy = "file.csv"' + (', or use distance = "equal".' if what != model.model else ".")
+        out.append(Problem(where, f"{what} needs a hierarchy of {name!r}.", remedy))
+    if "order" in model.needs and not _ordered(attribute):
         hint = f'Set distance = "ordinal" (and values, in order) for {name!r}, or distance = "equal" here.'
         out.append(Problem(where, f"ordered closeness needs an order, and {name!r} is not declared to have one.", hint))
     return out
@@ -154,7 +225,7 @@ def _term_problem(where: str, name: str, role: Role, model: Model) -> Problem:
     return Problem(where, message, 'Use model = "qs-diversity" or "qs-closeness".')
 
 
-def member_problems(attributes: Mapping[str, Attribute]) -> list[Problem]:
+def member_problems(attributes: Mapping[str, Column]) -> list[Problem]:
     """A yes/no column belongs to one set of terms, and stands under its name alone."""
     out = []
     owner: dict[str, str] = {}
@@ -173,13 +244,13 @@ def member_problems(attributes: Mapping[str, Attribute]) -> list[Problem]:
 
 
 def knowledge_problems(
-    knowledge: Mapping[str, Knowledge], require: Mapping[int, Model], method: Method
+    knowledge: Mapping[str, Knowledge], require: Mapping[int, Model], methods: Sequence[Method]
 ) -> list[Problem]:
     """What an adversary could put together, and requirements that the labels are too few for."""
     out = []
     asked: dict[int, tuple[str, Any]] = {}
     for number, model in require.items():
-        for name in model.on if isinstance(model, TermModel) and method.name == "suppress" else ():
+        for name in model.on if model.about == "terms" and methods[0].name == "suppress" else ():
             if name in knowledge:
                 first, wanted = asked.setdefault(id(knowledge[name]), (name, model.parameters()))
                 if first != name and wanted != model.parameters():
@@ -210,5 +281,5 @@ def _class_problem(where: str, name: str, role: Role, model: Model) -> list[Prob
     return [Problem(where, f"{model.model} is about quasi-identifiers, and {name!r} has the role {role}.", hint)]
 
 
-def _ordered(attribute: Attribute) -> bool:
+def _ordered(attribute: Column) -> bool:
     return attribute.distance in ("ordinal", "numeric") or attribute.bins is not None

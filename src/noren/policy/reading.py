@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from noren.io.source import Source, open_source
-from noren.io.terms import TermSpec, with_terms
+from noren.io.term_columns import TermSpec, with_terms
 from noren.policy.policy import Policy
 from noren.schema.roles import Role
 

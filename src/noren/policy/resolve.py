@@ -7,22 +7,21 @@ cell is a person's data too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.local import OPEN_LIMIT, ColumnProfile, TableProfile
 from noren.errors import NAMED_FROM, NorenError, PolicyError, Problem
-from noren.models import LEDiversity, SemanticDiversity, TCloseness
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
-from noren.schema.attribute import Attribute, HierarchySpec, MatrixSpec, SemilatticeSpec
+from noren.schema.column import Column, DistanceTable, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
 from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, has_no_order, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.table.profile import OPEN_LIMIT, Profile, ValueCounts
 
 NO_ORDER = (
     "some values are numbers and others are not, so their order is not known.",
@@ -32,23 +31,11 @@ LONGEST_RANGE = 10_000
 """Whole numbers that a published range lists at most."""
 
 
-@dataclass(frozen=True)
-class ResolvedColumn:
-    """A published column: what the policy says, and what the table made of it. An open column has no domain."""
+class Met(NamedTuple):
+    """A column that has met its table: what it means now, and how often its values occur."""
 
-    name: str
-    attribute: Attribute
-    domain: Domain | None
+    column: Column
     counts: NDArray[np.int64]
-    hierarchy: Hierarchy | None = None
-    distances: NDArray[np.float64] | None = None
-    """Distances between the values, where a requirement needs them."""
-    rare: int = 0
-    """How many listed values fewer than five records share."""
-    knowledge: Knowledge | None = None
-    """What links the terms of a set-valued column; its domain begins with the terms of the knowledge."""
-    left_out: int = 0
-    """Unknown terms that are not published, counted once a record."""
 
 
 def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list[Problem]:
@@ -70,10 +57,10 @@ def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list
     return unnamed + absent
 
 
-def resolve(policy: Policy, source: str, columns: Sequence[str], profile: TableProfile) -> dict[str, ResolvedColumn]:
+def resolve(policy: Policy, source: str, columns: Sequence[str], profile: Profile) -> dict[str, Met]:
     """All published columns in the table's order. Raises PolicyError with every problem of every column."""
     problems = column_problems(policy, source, columns)
-    out: dict[str, ResolvedColumn] = {}
+    out: dict[str, Met] = {}
     for name in columns:
         if name not in policy.attributes or policy.attributes[name].role is Role.IDENTIFIER:
             continue
@@ -86,7 +73,7 @@ def resolve(policy: Policy, source: str, columns: Sequence[str], profile: TableP
     return out
 
 
-def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[ResolvedColumn | None, list[Problem]]:
+def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met | None, list[Problem]]:
     """One column's domain, hierarchy and distances, and what is wrong with them."""
     attribute = policy.attributes[name]
     where = f"attributes.{name}"
@@ -97,7 +84,7 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
         if name in policy.protected:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to hide one among the others."
             problems.append(Problem(where, message, "Give bins, or leave the column out."))
-        elif policy.method.layout == "general" and attribute.role is Role.QUASI_IDENTIFIER:
+        elif policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to generalise."
             problems.append(Problem(where, message, "Give bins, or leave the column out."))
         if attribute.hierarchy is not None or attribute.values is not None:
@@ -106,19 +93,18 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
         if attribute.min_count > 1:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to count, so min_count cannot be kept."
             problems.append(Problem(f"{where}.min_count", message, "Give bins, leave the column out, or remove it."))
-        return ResolvedColumn(name, attribute, None, np.zeros(0, np.int64)), problems
+        return Met(attribute.met(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
     domain, counts, found = _domain(where, attribute, profile)
     problems += found
-    if policy.method.layout == "general" and attribute.role is Role.QUASI_IDENTIFIER:
+    if policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
         domain, counts = _widened(domain, counts, policy.hierarchies.get(name))
-    rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
     if attribute.distance == "ordinal" and domain.source == "data" and has_no_order(domain.values):
         problems.append(Problem(f"{where}.values", *NO_ORDER))
     hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
     problems += found
-    distances, found = _distances(policy, attribute, domain, hierarchy, profile)
+    distance, found = _distance(policy, attribute, domain, hierarchy, profile)
     problems += found
-    if any(isinstance(m, TCloseness) and m.distance == "ordered" and name in m.on for m in policy.require):
+    if any("order" in model.needs and name in model.on for model in policy.require):
         if domain.has_missing:
             message = f"{name!r} has missing cells, which have no place in the order that closeness uses."
             hint = 'Set missing = "drop" or "reject", or use distance = "equal" in the requirement.'
@@ -127,12 +113,12 @@ def resolve_column(policy: Policy, name: str, profile: ColumnProfile) -> tuple[R
             message = f"{name!r} has merged values, and {OTHER!r} has no place in the order that closeness uses."
             hint = 'Use bins or rare = "refuse", or distance = "equal" in the requirement.'
             problems.append(Problem(f"{where}.rare", message, hint))
-    return ResolvedColumn(name, attribute, domain, counts, hierarchy, distances, rare), problems
+    return Met(attribute.met(name, domain, hierarchy=hierarchy, distance=distance), counts), problems
 
 
 def resolve_terms(
-    knowledge: Knowledge, attribute: Attribute, profile: ColumnProfile, problems: list[Problem]
-) -> tuple[ResolvedColumn, list[Problem]]:
+    knowledge: Knowledge, attribute: Column, profile: ValueCounts, problems: list[Problem]
+) -> tuple[Met, list[Problem]]:
     """A set-valued column: the terms of the knowledge, and behind them the unknown ones that are to be published."""
     known = set(knowledge.terms)
     unknown = {term: count for term, count in profile.counts.items() if term not in known}
@@ -144,13 +130,10 @@ def resolve_terms(
     values = (*knowledge.terms, *kept)
     domain = Domain(values, "string", "data" if kept else "policy")
     counts = np.array([profile.counts.get(term, 0) for term in values], np.int64)
-    lost = 0 if kept else sum(unknown.values())
-    name = profile.name
-    rare = sum(unknown[term] < NAMED_FROM for term in kept)
-    return ResolvedColumn(name, attribute, domain, counts, rare=rare, knowledge=knowledge, left_out=lost), problems
+    return Met(attribute.met(profile.name, domain, knowledge=knowledge), counts), problems
 
 
-def _cell_problems(where: str, name: str, attribute: Attribute, profile: ColumnProfile) -> list[Problem]:
+def _cell_problems(where: str, name: str, attribute: Column, profile: ValueCounts) -> list[Problem]:
     out = []
     if profile.missing and attribute.missing == "reject":
         message = f"{profile.missing} cells are missing, and the policy rejects them."
@@ -166,9 +149,7 @@ def _cell_problems(where: str, name: str, attribute: Attribute, profile: ColumnP
     return out
 
 
-def _domain(
-    where: str, attribute: Attribute, profile: ColumnProfile
-) -> tuple[Domain, NDArray[np.int64], list[Problem]]:
+def _domain(where: str, attribute: Column, profile: ValueCounts) -> tuple[Domain, NDArray[np.int64], list[Problem]]:
     problems: list[Problem] = []
     known = dict(profile.counts)
     missing = profile.missing if attribute.missing == "category" else 0
@@ -253,7 +234,7 @@ def named(counts: Mapping[str, int]) -> str:
 
 
 def _hierarchy(
-    policy: Policy, where: str, name: str, attribute: Attribute, domain: Domain, profile: ColumnProfile
+    policy: Policy, where: str, name: str, attribute: Column, domain: Domain, profile: ValueCounts
 ) -> tuple[Hierarchy | None, list[Problem]]:
     spec = attribute.hierarchy
     known = policy.hierarchies.get(name)
@@ -285,36 +266,35 @@ def _grown(spec: HierarchySpec, domain: Domain) -> Hierarchy:
     return Hierarchy.from_edges(domain.values, spec.intervals)
 
 
-def _distances(
-    policy: Policy, attribute: Attribute, domain: Domain, hierarchy: Hierarchy | None, profile: ColumnProfile
-) -> tuple[NDArray[np.float64] | None, list[Problem]]:
-    """A declared distance must be defined on the column's values, also where no requirement uses it yet."""
+def _distance(
+    policy: Policy, attribute: Column, domain: Domain, hierarchy: Hierarchy | None, profile: ValueCounts
+) -> tuple[Any, list[Problem]]:
+    """The distance of a column that some requirement needs: a name, or a table over its values; else "equal".
+
+    A declared distance must be defined on the column's values also where no requirement uses it yet.
+    """
     where = f"attributes.{profile.name}.distance"
-    needed = any(isinstance(m, SemanticDiversity) and profile.name in m.on for m in policy.require)
+    asked = [model for model in policy.require if profile.name in model.on]
+    needed = any("distance" in model.needs for model in asked)
     if needed and domain.has_missing and attribute.distance in ("ordinal", "numeric"):
         message = f"{profile.name!r} has missing cells, which have no place in this distance."
-        return None, [Problem(where, message, 'Set missing = "drop" or "reject", or give a tree or matrix.')]
+        return "equal", [Problem(where, message, 'Set missing = "drop" or "reject", or give a tree or matrix.')]
     if needed and _has_rest(domain) and attribute.distance in ("ordinal", "numeric"):
         message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in this distance."
-        return None, [Problem(where, message, 'Use bins or rare = "refuse", or give a tree or matrix.')]
-    branches = any(isinstance(m, LEDiversity) and profile.name in m.on for m in policy.require)
+        return "equal", [Problem(where, message, 'Use bins or rare = "refuse", or give a tree or matrix.')]
+    branches = any(model.separates and "tree" in model.needs for model in asked)
     if (branches or (needed and attribute.distance == "tree")) and _has_rest(domain):
         known = policy.hierarchies.get(profile.name)
         if known is None or OTHER not in known.leaves:
             message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in the hierarchy."
             hint = f'Use rare = "refuse", or write {OTHER!r} next to the values that it may stand for.'
-            return None, [Problem(f"attributes.{profile.name}.hierarchy", message, hint)]
+            return "equal", [Problem(f"attributes.{profile.name}.hierarchy", message, hint)]
     try:
-        if isinstance(attribute.distance, MatrixSpec):
-            table = read_matrix(policy.base / attribute.distance.matrix, domain)
-            return table if needed else None, []
-        if isinstance(attribute.distance, SemilatticeSpec):
-            table = read_semilattice(policy.base / attribute.distance.semilattice, domain)
-            return table if needed else None, []
+        table = _distance_table(policy, attribute, domain)
         if attribute.distance == "numeric":
             DISTANCES["numeric"](_without_missing(domain), hierarchy)
         if needed and (attribute.distance != "tree" or hierarchy is not None):
-            return DISTANCES[attribute.distance](domain, hierarchy), []
+            return table or attribute.distance, []
     except DistanceError as error:
         message = error.message
         if error.absent and domain.source == "data":
@@ -322,8 +302,22 @@ def _distances(
             lattice = isinstance(attribute.distance, SemilatticeSpec)
             what = "semilattice has no line" if lattice else "distance table has no line or column"
             message = f"the {what} for {named(missed)}."
-        return None, [Problem(where, message, error.hint or "Every value of the domain needs an entry.")]
-    return None, []
+        return "equal", [Problem(where, message, error.hint or "Every value of the domain needs an entry.")]
+    return "equal", []
+
+
+def _distance_table(policy: Policy, attribute: Column, domain: Domain) -> DistanceTable | None:
+    """A distance that a file gives, over the values of the domain."""
+    spec = attribute.distance
+    if isinstance(spec, MatrixSpec):
+        return _rows(read_matrix(policy.base / spec.matrix, domain))
+    if isinstance(spec, SemilatticeSpec):
+        return _rows(read_semilattice(policy.base / spec.semilattice, domain))
+    return spec if isinstance(spec, tuple) else None
+
+
+def _rows(matrix: NDArray[np.float64]) -> DistanceTable:
+    return tuple(map(tuple, matrix.tolist()))
 
 
 def _has_rest(domain: Domain) -> bool:
@@ -335,35 +329,31 @@ def _without_missing(domain: Domain) -> Domain:
     return Domain(tuple(v for v in domain.values if v != MISSING), domain.kind, domain.source, edges=domain.edges)
 
 
-def declared_meaning(
-    policy: Policy, name: str, domain: Domain, hierarchy: Hierarchy | None
-) -> tuple[NDArray[np.float64] | None, Hierarchy | None]:
-    """Distances and hierarchy of a published domain as the policy declares them, whatever the release says."""
+def declared_column(policy: Policy, published: Column) -> Column:
+    """A published column as the policy declares it: role, hierarchy, distance, whatever the release says."""
+    name = published.name
     attribute = policy.attributes.get(name)
-    if attribute is None:
-        return None, hierarchy
+    if attribute is None or published.is_open:
+        return published if attribute is None else published.met(name, None, role=attribute.role)
+    domain = published.domain
     known = policy.hierarchies.get(name)
     if known is not None and (absent := known.missing(domain.values)):
         message = f"the release names {len(absent)} values that the policy's hierarchy does not have."
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message)], source=policy.source)
-    tree = known.restricted(domain.values) if known is not None else hierarchy
+    tree = known.restricted(domain.values) if known is not None else published.tree
     if known is None and isinstance(attribute.hierarchy, HierarchySpec):
         tree = _grown(attribute.hierarchy, domain)
-    spec = attribute.distance
-    if isinstance(spec, MatrixSpec):
-        return read_matrix(policy.base / spec.matrix, domain), tree
-    if isinstance(spec, SemilatticeSpec):
-        return read_semilattice(policy.base / spec.semilattice, domain), tree
+    distance: Any = _distance_table(policy, attribute, domain) or attribute.distance
     declared = attribute.values if attribute.bins is None else bin_labels(attribute.bins)
-    if spec in ("ordinal", "numeric") and declared is not None:
+    if distance in ("ordinal", "numeric") and declared is not None:
         strange = [value for value in domain.values if value not in declared]
         if strange:
             what = "values" if attribute.bins is None else "bins"
             message = f"the release names {len(strange)} values that the policy does not declare."
             raise PolicyError([Problem(f"attributes.{name}.{what}", message)], source=policy.source)
-    if spec == "ordinal" and declared is not None:
+    if distance == "ordinal" and declared is not None:
         ranks = np.array([declared.index(value) for value in domain.values], float)
-        return np.abs(ranks[:, None] - ranks[None, :]), tree
-    if spec == "tree" and tree is None:
-        return None, None
-    return DISTANCES[spec](domain, tree), tree
+        distance = _rows(np.abs(ranks[:, None] - ranks[None, :]))
+    if distance == "tree" and tree is None:
+        distance = "equal"
+    return published.met(name, domain, role=attribute.role, hierarchy=tree, distance=distance)

@@ -7,11 +7,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import PolicyError, Problem
-from noren.schema.attribute import Attribute
+from noren.schema.column import Column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 
 if TYPE_CHECKING:
+    from noren.methods.base import Method
     from noren.policy.policy import Policy
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -54,7 +55,7 @@ def tree_of(hierarchy: Hierarchy) -> dict[str, Any]:
     return root
 
 
-def attribute_text(attribute: Attribute) -> str:
+def attribute_text(attribute: Column) -> str:
     fields = attribute.model_dump(mode="json", exclude_defaults=True, exclude={"hierarchy", "knowledge"})
     if isinstance(attribute.knowledge, Knowledge):
         raise PolicyError([Problem("attributes", "a knowledge table given as an object has no place in a file.",
@@ -84,9 +85,18 @@ def policy_text(policy: Policy) -> str:
         if on:
             lines.append(f"on = {value(on[0] if len(on) == 1 else on)}")
         lines += [f"{key(name)} = {value(item)}" for name, item in fields.items() if item is not None]
-    for section, part in (("method", policy.method), ("data", policy.data), ("randomness", policy.randomness)):
-        fields = part.model_dump(mode="json", exclude_none=True, exclude_defaults=section != "method")
+    for method in policy.methods:
+        lines += ["", "[method]" if len(policy.methods) == 1 else "[[method]]", *method_lines(method)]
+    for section, part in (("data", policy.data), ("randomness", policy.randomness)):
+        fields = part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         fields = {name: item for name, item in fields.items() if item not in ({}, [])}
         if fields:
             lines += ["", f"[{section}]", *(f"{key(name)} = {value(item)}" for name, item in fields.items())]
     return "\n".join(lines) + "\n"
+
+
+def method_lines(method: Method, changed: bool = False) -> list[str]:
+    """The options of a method, or with `changed` only those that differ from the default."""
+    fields = method.model_dump(mode="json", exclude_none=True, exclude_defaults=changed)
+    fields = {"name": method.name, **{n: item for n, item in fields.items() if n != "name" and item not in ({}, [])}}
+    return [f"{key(name)} = {value(item)}" for name, item in fields.items()]

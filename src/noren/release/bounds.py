@@ -36,8 +36,7 @@ def check_size(path: Path, manifest: Manifest) -> None:
     except UnicodeError:
         raise _refused(path, "the names of its columns are no text") from None
     if path.name.startswith("data."):
-        sizes = [entry.design.eta for entry in manifest.columns if entry.form == "member" and entry.design is not None]
-        most = manifest.records * (sizes[0] if sizes else 1)
+        most = manifest.records * manifest.rows_per_record
         if any(group.num_rows > MOST_ROWS_AT_ONCE for group in groups):
             raise _refused(path, f"a row group claims more than {MOST_ROWS_AT_ONCE:,} rows")
     else:

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
@@ -20,16 +20,14 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from noren.cells import CellBatch, GroupTable
-from noren.errors import ReleaseError
+from noren.cells import CellBatch, Statement
+from noren.cells.texts import ESCAPE, FORMULA, guarded_text
+from noren.errors import DataError, ReleaseError
 from noren.io.csv import contains_byte
 from noren.release.bounds import check_size
-from noren.release.convert import ESCAPE, FORMULA, guarded_text
-from noren.release.groups import COLUMNS, read_groups, write_groups
-from noren.release.knowledge import knowledge_numbers, knowledge_path, numbered, read_knowledge, write_knowledge
-from noren.release.manifest import ColumnEntry, Manifest
-from noren.release.store import CsvStore, ParquetStore, Store, write_data
-from noren.schema.knowledge import Knowledge
+from noren.release.manifest import Manifest
+from noren.release.store import Store, read_side, store_for, write_data, write_side
+from noren.release.upgrades import known_format, upgraded
 
 DESCRIPTOR = "datapackage.json"
 MOST_BYTES = 1 << 28
@@ -87,70 +85,61 @@ def manifest_digest(block: dict[str, Any]) -> str:
 
 
 def write_cells(
-    directory: Path, columns: Iterable[ColumnEntry], batches: Iterable[CellBatch], file_format: FileFormat
+    directory: Path, columns: Sequence[Statement], batches: Iterable[CellBatch], file_format: FileFormat
 ) -> tuple[Path, int]:
-    """Write the data file. Returns its path and the number of records."""
+    """Write the data file. Returns its path and the number of rows."""
     if file_format not in MEDIA:
         raise ReleaseError(f"unknown format {file_format!r}.", hint=f"Known: {', '.join(MEDIA)}.")
     path = directory / f"data.{file_format}"
-    rows = write_data(path, list(columns), batches)
-    return path, rows
+    return path, write_data(path, columns, batches)
 
 
-def store_for(path: Path, escaped: bool = True) -> Store:
-    return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path, escaped)
+def sides(columns: Iterable[Statement]) -> dict[str, list[Statement]]:
+    """The side tables that columns need, by name, each with the columns that share it."""
+    out: dict[str, list[Statement]] = {}
+    for column in columns:
+        if column.side is not None:
+            out.setdefault(column.side, []).append(column)
+    return dict(sorted(out.items(), key=lambda item: (item[0].rsplit("-", 1)[0], int(item[0].rsplit("-", 1)[1]))))
 
 
-def write_tables(
-    directory: Path,
-    columns: Sequence[ColumnEntry],
-    tables: Mapping[str, GroupTable],
-    knowledge: Mapping[str, Knowledge],
-    file_format: str,
-) -> None:
-    """Write the group table of every column that has one, and all knowledge tables."""
-    for number, entry in grouped(columns):
-        write_groups(directory / f"groups-{number}.{file_format}", entry, tables[entry.name])
-    write_knowledge(directory, columns, knowledge, f".{file_format}")
+def write_sides(directory: Path, columns: Iterable[Statement], suffix: str) -> None:
+    """Write every side table once."""
+    for name, sharing in sides(columns).items():
+        write_side(directory / f"{name}{suffix}", sharing[0].side_columns())
 
 
-def read_tables(
-    directory: Path, columns: Iterable[ColumnEntry], suffix: str, escaped: bool = True
-) -> dict[str, GroupTable]:
-    """The group tables that stand in the directory."""
-    return {entry.name: read_groups(directory / f"groups-{n}{suffix}", entry, escaped) for n, entry in grouped(columns)}
+def with_sides(directory: Path, columns: Sequence[Statement], suffix: str, escaped: bool = True) -> list[Statement]:
+    """The columns with what the side tables in the directory say; columns that share a table share what it says."""
+    import pyarrow as pa
 
-
-def grouped(columns: Iterable[ColumnEntry]) -> list[tuple[int, ColumnEntry]]:
-    """The columns that publish group ids, numbered as their files are."""
-    return list(enumerate((entry for entry in columns if entry.form == "group"), 1))
+    found: dict[str, Any] = {}
+    for name, sharing in sides(columns).items():
+        path = directory / f"{name}{suffix}"
+        try:
+            found[name] = sharing[0].read_side(read_side(path, escaped))
+        except (pa.ArrowException, DataError, KeyError, ValueError, TypeError, OSError):
+            titles = ", ".join(repr(column.name) for column in sharing)
+            message = f"{path}: not the table that {titles} needs."
+            raise ReleaseError(message, hint="Ask for the release again.") from None
+    return [column if column.side is None else column.with_side(found[column.side]) for column in columns]
 
 
 def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
-    """Write datapackage.json for the data file and the group tables that stand in the directory."""
+    """Write datapackage.json for the data file and the side tables that stand in the directory."""
     block = _standard(manifest.model_dump(mode="json"))
     title = guarded_text if data.suffix == ".csv" else str
-    schema: dict[str, Any] = {"fields": [_field(entry) | {"name": title(entry.name)} for entry in manifest.columns]}
-    tables = grouped(manifest.columns)
-    if tables:
-        schema["foreignKeys"] = [
-            {"fields": [title(entry.name)], "reference": {"resource": f"groups-{number}", "fields": ["group"]}}
-            for number, entry in tables
-        ]
-    resources = [_resource("data", data, schema)]
-    for number, entry in tables:
-        kinds = ("integer", "any" if entry.kind == "string" else entry.kind, "integer")
-        fields = [{"name": name, "type": kind} for name, kind in zip(COLUMNS, kinds, strict=True)]
-        path = directory / f"groups-{number}{data.suffix}"
-        described = {"title": f"Which values of {entry.name} each group holds"}
-        resources.append(_resource(path.stem, path, {"fields": fields}) | described)
-    for number, entries in numbered(manifest.columns).items():
-        path = knowledge_path(directory, number, data.suffix)
-        numbers = knowledge_numbers(path)
-        fields = [{"name": "label", "type": "string"}, {"name": "term", "type": "string"}]
-        fields += [{"name": name, "type": "number"} for name in numbers]
-        described = {"title": f"What links the terms of {', '.join(entry.name for entry in entries)} to labels"}
-        resources.append(_resource(path.stem, path, {"fields": fields}) | described)
+    schema: dict[str, Any] = {"fields": [c.field() | {"name": title(c.name)} for c in manifest.columns]}
+    keys = [
+        {"fields": [title(column.name)], "reference": {"resource": column.side, "fields": [column.side_key]}}
+        for column in manifest.columns
+        if column.side is not None and column.side_key is not None
+    ]
+    resources = [_resource("data", data, schema | ({"foreignKeys": keys} if keys else {}))]
+    for name, sharing in sides(manifest.columns).items():
+        path = directory / f"{name}{data.suffix}"
+        described = {"title": sharing[0].side_title([column.name for column in sharing])}
+        resources.append(_resource(name, path, {"fields": sharing[0].side_fields()}) | described)
     package = {
         "profile": "data-package",
         "name": "noren-release",
@@ -187,31 +176,8 @@ def _resource(name: str, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _field(entry: ColumnEntry) -> dict[str, Any]:
-    field: dict[str, Any] = {"name": entry.name}
-    if entry.form == "set":
-        assert entry.design is not None
-        field["type"] = "array"
-        field["constraints"] = {"minLength": entry.design.eta, "maxLength": entry.design.eta, "required": True}
-        field["description"] = f"A set of {entry.design.eta} possible values, in domain order."
-        field["arrayItem"] = {"type": entry.kind}
-    elif entry.form == "node":
-        field["type"] = "string"
-        field["description"] = "A general value; the manifest tells which values lie under it."
-    elif entry.form == "group":
-        field["type"] = "integer"
-        field["description"] = "A group; its own table tells which values it holds."
-    elif entry.form == "terms":
-        field["type"] = "array"
-        field["description"] = "A set of terms; terms may have been left out to protect people."
-        field["arrayItem"] = {"type": "string"}
-    else:
-        field["type"] = "any" if entry.form == "open" else entry.kind
-    return field
-
-
-def read_package(directory: Path) -> tuple[Manifest, Store, dict[str, GroupTable], dict[str, Knowledge]]:
-    """The manifest, cells, group and knowledge tables of a release directory, after all checks."""
+def read_package(directory: Path) -> tuple[Manifest, Store]:
+    """The manifest (with side tables read) and the cells of a release directory, after all checks."""
     descriptor = directory / DESCRIPTOR
     if not directory.is_dir() or descriptor.is_symlink() or not descriptor.is_file():
         raise ReleaseError(
@@ -231,27 +197,28 @@ def read_package(directory: Path) -> tuple[Manifest, Store, dict[str, GroupTable
         raise _tampered(descriptor, "its manifest does not match its checksum")
     if name not in ("data.parquet", "data.csv"):
         raise _tampered(descriptor, "it names a data file that no release has")
+    manifest = _manifest(descriptor, block)
     data = directory / name
+    if [path for path, _, _ in files] != [name, *(f"{side}{data.suffix}" for side in sides(manifest.columns))]:
+        raise _tampered(descriptor, "it names a data file that no release has")
+    for path, size, stated in files:
+        _check_file(directory, path, size, stated)
+        check_size(directory / path, manifest)
+    columns = with_sides(directory, manifest.columns, data.suffix, escaped)
+    return manifest.model_copy(update={"columns": tuple(columns)}), store_for(data, escaped)
+
+
+def _manifest(descriptor: Path, block: dict[str, Any]) -> Manifest:
+    if not known_format(block):
+        raise ReleaseError(
+            f"{descriptor}: written in format {str(block.get('format'))[:20]}, which this version cannot read.",
+            hint="Install the version of noren that wrote it, or a newer one.",
+        )
     try:
-        manifest = Manifest.model_validate(block)
-        names = [name, *(f"groups-{number}{data.suffix}" for number, _ in grouped(manifest.columns))]
-        names += [knowledge_path(directory, n, data.suffix).name for n in numbered(manifest.columns)]
-        if [path for path, _, _ in files] != names:
-            raise _tampered(descriptor, "it names a data file that no release has")
-        for path, size, stated in files:
-            _check_file(directory, path, size, stated)
-            check_size(directory / path, manifest)
-        tables = read_tables(directory, manifest.columns, data.suffix, escaped)
-        knowledge = read_knowledge(directory, manifest.columns, data.suffix, escaped)
-        return manifest, store_for(data, escaped), tables, knowledge
+        return Manifest.model_validate(upgraded(block))
     except ValidationError as error:
-        if block.get("format") != 1:
-            raise ReleaseError(
-                f"{descriptor}: written in format {str(block.get('format'))[:20]}, which this version cannot read.",
-                hint="Install the version of noren that wrote it, or a newer one.",
-            ) from None
         raise _tampered(descriptor, f"{error.error_count()} of its fields are not valid") from None
-    except RecursionError:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
 
 

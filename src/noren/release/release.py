@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noren.analysis.estimate import Count, Estimate
-from noren.cells import CellBatch, Cells, GroupTable, batch_length, concat
-from noren.designs.any import Design
 from noren.errors import QueryError, ReleaseError
+from noren.models.verdict import Verdicts
 from noren.release.answers import answer
-from noren.release.convert import to_arrow
 from noren.release.manifest import Manifest, VerdictEntry
-from noren.release.package import (
-    FileFormat,
-    aside,
-    read_package,
-    write_cells,
-    write_descriptor,
-    write_tables,
-)
+from noren.release.package import FileFormat, aside, read_package, write_cells, write_descriptor, write_sides
+from noren.release.published import Published
 from noren.release.store import Store
-from noren.schema.knowledge import Knowledge
-from noren.schema.meaning import Meaning
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,77 +25,29 @@ ANSWER = ("count", "std_error", "low", "high")
 """Columns that an estimate adds to those asked for."""
 
 
-class Release:
+class Release(Published):
     """What is published: the cells and the manifest, and nothing that came before them."""
 
-    def __init__(
-        self,
-        manifest: Manifest,
-        store: Store,
-        path: Path | None = None,
-        tables: Mapping[str, GroupTable] | None = None,
-        knowledge: Mapping[str, Knowledge] | None = None,
-    ) -> None:
+    def __init__(self, manifest: Manifest, store: Store, path: Path | None = None) -> None:
+        title = str(path or manifest.title or "release")
+        super().__init__(manifest.columns, store, manifest.records, suppressed=manifest.suppressed, title=title)
         self.manifest = manifest
         self.path = path
-        self.tables = dict(tables or {})
-        """What the groups of every taken-apart column hold."""
-        self.knowledge = dict(knowledge or {})
-        """What links the terms of every set-valued column to labels."""
-        self._store = store
 
     def __repr__(self) -> str:
-        kinds = {"set": "sets", "node": "general", "group": "groups", "terms": "terms"}
-        held = {word: [c.name for c in self.manifest.columns if c.form == form] for form, word in kinds.items()}
-        hidden = [f"{word}: {', '.join(names)}" for word, names in held.items() if names] or ["sets: none"]
+        words: dict[str, list[str]] = {}
+        for column in self.statements:
+            if not column.is_exact:
+                words.setdefault(column.words.removeprefix("published as "), []).append(column.name)
+        hidden = [f"{word}: {', '.join(names)}" for word, names in words.items()] or ["all published exactly"]
         return f"<Release of {self.records:,} records: {', '.join(self.columns)}; {'; '.join(hidden)}>"
 
     # ------------------------------------------------------------------ what is there
 
     @property
-    def records(self) -> int:
-        return self.manifest.records
-
-    @property
-    def rows(self) -> int:
-        """Rows of the published table: one per person, or one per member of each person's set."""
-        if self.manifest.layout != "records":
-            return self.records
-        return self.records * next(iter(self.designs.values())).eta
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(entry.name for entry in self.manifest.columns)
-
-    @property
-    def verdicts(self) -> tuple[VerdictEntry, ...]:
+    def verdicts(self) -> Verdicts[VerdictEntry]:
         """Every requirement on every column: asked, achieved, holds, and on which ground."""
-        return self.manifest.verdicts
-
-    @property
-    def designs(self) -> dict[str, Design]:
-        """The decoy design of every column that is published as sets."""
-        return {entry.name: entry.design for entry in self.manifest.columns if entry.design is not None}
-
-    def meanings(self) -> dict[str, Meaning]:
-        return {entry.name: entry.meaning for entry in self.manifest.columns}
-
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[CellBatch]:
-        """The cells of some columns, batch by batch."""
-        names = self.columns if columns is None else columns
-        return self._store.batches([self.manifest.column(name) for name in names])
-
-    def cells(self, columns: Sequence[str]) -> dict[str, Cells]:
-        """The cells of some columns, all rows at once."""
-        batches = list(self.batches(columns))
-        cells = concat(batches) if batches else {}
-        found = batch_length(cells) if batches else 0
-        if found != self.rows or not batches:
-            raise ReleaseError(
-                f"the data hold {found} rows, the manifest says {self.rows}.",
-                hint="Do not use it; ask the holder for it again.",
-            )
-        return cells
+        return Verdicts(self.manifest.verdicts)
 
     def frame(self) -> pl.DataFrame:
         """The published table; a decoy cell and a set of terms are lists in domain order."""
@@ -113,7 +55,7 @@ class Release:
         import pyarrow as pa
 
         cells = self.cells(self.columns)
-        arrays = {entry.name: to_arrow(entry, cells[entry.name]) for entry in self.manifest.columns}
+        arrays = {column.name: column.to_arrow(cells[column.name]) for column in self.statements}
         plain = {
             name: array.cast(pa.list_(array.type.value_type.value_type))
             if pa.types.is_list(array.type) and pa.types.is_dictionary(array.type.value_type)
@@ -130,17 +72,18 @@ class Release:
         `record` numbers the published records, so that rows of one record can be told apart (`record_` where a
         published column has that name).
         """
-        if self.manifest.layout == "records":
+        if self.rows_per_record > 1:
             raise QueryError("this release has one row per possible value already.", hint="Use frame().")
-        if terms := [entry.name for entry in self.manifest.columns if entry.form == "terms"]:
+        if terms := [column.name for column in self.statements if column.terms is not None]:
             raise QueryError(
                 "this release has sets of terms, all of which a record has, and no sets of possible values to expand.",
                 hint=f"frame().explode({terms[0]!r}) has one row per record and term.",
             )
-        if self.manifest.layout == "general":
+        drawn = self.designs
+        if not drawn and any(column.hides for column in self.statements):
             raise QueryError("this release has general values and no sets to expand.", hint="Use frame().")
         rows = self.records
-        for design in self.designs.values():
+        for design in drawn.values():
             rows *= design.eta
         if rows > limit:
             raise QueryError(
@@ -148,7 +91,7 @@ class Release:
                 hint="Raise limit, or analyse the release as it is: estimate() never expands it.",
             )
         frame = self.frame().with_row_index(_free("record", self.columns))
-        for name in self.designs:
+        for name in drawn:
             frame = frame.explode(name)
         return frame
 
@@ -161,7 +104,7 @@ class Release:
             data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
             if rows != self.rows:
                 raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
-            write_tables(work, self.manifest.columns, self.tables, self.knowledge, file_format)
+            write_sides(work, self.manifest.columns, data.suffix)
             write_descriptor(work, data, self.manifest)
         return target
 
@@ -189,6 +132,17 @@ class Release:
         (`{"signs": {"all": ["cough", "fever"]}}`). Terms may have been left out of any record, so the count is of the
         records that publish what is asked, low bounds those alone, and high counts every record that the other
         conditions leave. `by="signs"` gives one row per term; a record counts in the row of each of its terms.
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+        >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
+        >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
+        >>> estimate = release.estimate(["town", "job"])
+        >>> estimate
+        <Estimate of town x job: 8 cells, 40 records, likelihood, 95% intervals>
+        >>> estimate.frame.columns
+        ['town', 'job', 'count', 'std_error', 'low', 'high']
         """
         import polars as pl
 
@@ -237,6 +191,14 @@ class Release:
         """How many records meet all conditions, with an interval.
 
         Conditions are as in `estimate`: values, hierarchy nodes, terms (`{"signs": {"all": ["cough", "fever"]}}`).
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+        >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
+        >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
+        >>> release.count({"town": "Ulm"}).count
+        20.0
         """
         if not where:
             raise QueryError("count needs a condition.", hint='For example count({"job": ["Lawyer"]}).')
@@ -261,7 +223,18 @@ def _free(name: str, taken: Container[str]) -> str:
     return name
 
 
-def open_release(path: str | Path) -> Release:
-    """Open a release directory: checksums are compared, and a damaged or incomplete one is refused."""
-    manifest, store, tables, knowledge = read_package(Path(path))
-    return Release(manifest, store, Path(path), tables, knowledge)
+def open_release(path: str | Path | Release) -> Release:
+    """Open a release directory: checksums are compared, and a damaged or incomplete one is refused.
+
+    A release that is open already is given back, so that every verb takes either.
+
+    >>> import noren as nr
+    >>> nr.open_release("nowhere")
+    Traceback (most recent call last):
+    noren.errors.ReleaseError: nowhere: no release here (datapackage.json is missing).
+      Hint: Name the directory of a release.
+    """
+    if isinstance(path, Release):
+        return path
+    manifest, store = read_package(Path(path))
+    return Release(manifest, store, Path(path))

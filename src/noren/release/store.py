@@ -1,4 +1,4 @@
-"""Where the cells of a release are: in memory, or in a file that is read column by column."""
+"""Where the cells of a published table are: in memory, or in a file that is read column by column."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from noren.cells import CellBatch, Cells, SetCells, TermCells, concat, take
-from noren.errors import ReleaseError
-from noren.release.convert import from_arrow, guarded, guarded_text, to_arrow, to_json_text, unguarded
-from noren.release.manifest import ColumnEntry
+from noren.cells import CellBatch, Cells, Statement, concat, take
+from noren.cells.texts import guarded, guarded_text, unguarded
+from noren.errors import DataError, ReleaseError
 
 MOST_ROWS = 1 << 16
 VALUES_AT_ONCE = 1 << 23
-TERMS = 32
-"""Terms of a record that a batch has room for."""
 
 
-def rows_at_once(columns: Sequence[ColumnEntry]) -> int:
+def rows_at_once(columns: Sequence[Statement]) -> int:
     """Rows of a batch, fewer for wide tables, so that memory depends neither on length nor on width."""
-    values = sum(TERMS if e.form == "terms" else e.design.eta if e.design is not None else 1 for e in columns)
+    values = sum(column.values_per_record for column in columns)
     return max(1024, min(MOST_ROWS, VALUES_AT_ONCE // values))
 
 
 class Store(Protocol):
     """Cells by column, in batches."""
 
-    def batches(self, columns: Sequence[ColumnEntry]) -> Iterator[CellBatch]: ...
+    def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]: ...
 
 
 class MemoryStore:
@@ -35,8 +32,8 @@ class MemoryStore:
     def __init__(self, cells: CellBatch) -> None:
         self._cells = dict(cells)
 
-    def batches(self, columns: Sequence[ColumnEntry]) -> Iterator[CellBatch]:
-        wanted: dict[str, Cells] = {entry.name: self._cells[entry.name] for entry in columns}
+    def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
+        wanted: dict[str, Cells] = {column.name: self._cells[column.name] for column in columns}
         rows = len(next(iter(wanted.values())))
         for start in range(0, rows, MOST_ROWS * 4):
             yield take(wanted, slice(start, start + MOST_ROWS * 4))
@@ -48,22 +45,17 @@ class ParquetStore:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def batches(self, columns: Sequence[ColumnEntry]) -> Iterator[CellBatch]:
+    def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        lists = [
-            f"{entry.name}.list.element"
-            for entry in columns
-            if entry.form in ("set", "terms") and entry.kind == "string"
-        ]
-        texts = [e.name for e in columns if e.form == "node" or (e.form in ("value", "member") and e.kind == "string")]
-        names = [entry.name for entry in columns]
+        texts = [path for column in columns if (path := column.texts_path) is not None]
+        names = [column.name for column in columns]
         try:
-            with pq.ParquetFile(self.path, read_dictionary=[*lists, *texts], pre_buffer=False) as file:
+            with pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
                 for group in range(file.num_row_groups):  # a batch of lists of texts must not span two of them
                     for batch in file.iter_batches(rows_at_once(columns), row_groups=[group], columns=names):
-                        yield {entry.name: from_arrow(entry, batch.column(entry.name)) for entry in columns}
+                        yield {column.name: column.from_arrow(batch.column(column.name)) for column in columns}
         except (pa.ArrowException, KeyError, OSError, UnicodeError):
             raise ReleaseError(
                 f"{self.path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
@@ -78,45 +70,60 @@ class CsvStore:
         self.escaped = escaped
         """Whether the file was written with apostrophes; releases of early versions were not."""
 
-    def batches(self, columns: Sequence[ColumnEntry]) -> Iterator[CellBatch]:
-        from noren.errors import DataError
+    def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
         from noren.io.csv import CsvSource
 
         try:
             source = CsvSource(self.path, separator=",", encoding="utf-8")
-            titles = {entry.name: guarded_text(entry.name) if self.escaped else entry.name for entry in columns}
+            titles = {column.name: guarded_text(column.name) if self.escaped else column.name for column in columns}
             if any(title not in source.columns for title in titles.values()):
                 raise DataError(f"{self.path}: a column that the manifest describes is missing.")
             for batch in source.batches(list(titles.values())):
                 yield {
-                    entry.name: from_arrow(entry, self._column(entry, batch.column(titles[entry.name])))
-                    for entry in columns
+                    column.name: column.from_csv(self._texts(batch.column(titles[column.name]))) for column in columns
                 }
         except DataError as error:
             raise ReleaseError(error.message, hint="Ask for the release again.") from None
 
-    def _column(self, entry: ColumnEntry, column: Any) -> Any:
-        if entry.form not in ("set", "terms"):
-            return unguarded(column) if self.escaped else column
-        import polars as pl
-
-        kinds: dict[str, Any] = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean}
-        try:
-            decoded = pl.from_arrow(column.dictionary_decode()).str.json_decode(dtype=pl.List(kinds[entry.kind]))  # type: ignore[union-attr]
-        except pl.exceptions.PolarsError:
-            raise ReleaseError(
-                f"column {entry.name!r} has a cell that is not a JSON array.", hint="Ask for the release again."
-            ) from None
-        import pyarrow as pa
-
-        return decoded.to_arrow().cast(pa.list_(decoded.to_arrow().type.value_type))
+    def _texts(self, column: Any) -> Any:
+        return unguarded(column) if self.escaped else column
 
 
-def write_data(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[CellBatch]) -> int:
-    """Write the cells to a Parquet or CSV file, batch by batch. Returns the number of records."""
-    if path.suffix == ".parquet":
-        return _write_parquet(path, columns, batches)
-    return _write_csv(path, columns, batches)
+def store_for(path: Path, escaped: bool = True) -> Store:
+    return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path, escaped)
+
+
+def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellBatch]) -> int:
+    """Write the cells to a Parquet or CSV file, batch by batch. Returns the number of rows."""
+    import pyarrow as pa
+
+    plain = path.suffix == ".csv"
+    writer = None
+    rows = 0
+    try:
+        for batch in _slices(batches, rows_at_once(columns)):
+            if plain:
+                named = {guarded_text(c.name): guarded(c.to_csv(batch[c.name])) for c in columns}
+            else:
+                named = {c.name: c.to_arrow(batch[c.name]) for c in columns}
+            table = pa.table(named)
+            writer = writer if writer is not None else _writer(path, table.schema)
+            writer.write_table(table)
+            rows += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def _writer(path: Path, schema: Any) -> Any:
+    if path.suffix == ".csv":
+        import pyarrow.csv as pv
+
+        return pv.CSVWriter(path, schema, write_options=pv.WriteOptions(quoting_style="needed"))
+    import pyarrow.parquet as pq
+
+    return pq.ParquetWriter(path, schema, compression="zstd", store_schema=False)
 
 
 def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
@@ -137,44 +144,44 @@ def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
         yield concat(waiting)
 
 
-def _write_parquet(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[CellBatch]) -> int:
+# ---------------------------------------------------------------------- side tables
+
+
+def write_side(path: Path, columns: dict[str, Any]) -> None:
+    """Write a table that stands beside the data."""
     import pyarrow as pa
+
+    if path.suffix == ".csv":
+        import pyarrow.csv as pv
+
+        guards = pa.table({name: guarded(column) for name, column in columns.items()})
+        pv.write_csv(guards, path, pv.WriteOptions(quoting_style="needed"))
+        return
     import pyarrow.parquet as pq
 
-    writer = None
-    rows = 0
-    try:
-        for batch in _slices(batches, rows_at_once(columns)):
-            table = pa.table({entry.name: to_arrow(entry, batch[entry.name]) for entry in columns})
-            if writer is None:
-                writer = pq.ParquetWriter(path, table.schema, compression="zstd", store_schema=False)
-            writer.write_table(table, row_group_size=MOST_ROWS)
-            rows += table.num_rows
-    finally:
-        if writer is not None:
-            writer.close()
-    return rows
+    pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
 
 
-def _write_csv(path: Path, columns: Sequence[ColumnEntry], batches: Iterable[CellBatch]) -> int:
+def read_side(path: Path, escaped: bool = True) -> dict[str, Any]:
+    """The columns of a side table. In CSV, `escaped` texts stand behind apostrophes."""
     import pyarrow as pa
-    import pyarrow.csv as pv
 
-    writer = None
-    rows = 0
-    try:
-        for batch in _slices(batches, rows_at_once(columns)):
-            arrays = {}
-            for entry in columns:
-                cells = batch[entry.name]
-                convert = to_json_text if isinstance(cells, SetCells | TermCells) else to_arrow
-                arrays[guarded_text(entry.name)] = guarded(convert(entry, cells))  # type: ignore[arg-type]
-            table = pa.table(arrays)
-            if writer is None:
-                writer = pv.CSVWriter(path, table.schema, write_options=pv.WriteOptions(quoting_style="needed"))
-            writer.write_table(table)
-            rows += table.num_rows
-    finally:
-        if writer is not None:
-            writer.close()
-    return rows
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        read = pq.read_table(path)
+        return {name: _joined(read.column(name)) for name in read.column_names}
+    from noren.io.csv import CsvSource
+
+    source = CsvSource(path, separator=",", encoding="utf-8")
+    batches = list(source.batches(list(source.columns)))
+    found = {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in source.columns}
+    return {name: unguarded(column) for name, column in found.items()} if escaped else found
+
+
+def _joined(column: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.combine_chunks()

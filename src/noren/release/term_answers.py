@@ -2,7 +2,7 @@
 
 A record publishes some of its terms, never one that it has not. So a condition that more terms cannot unmeet is surely
 met by the records whose published terms meet it, and may be met by any other: nothing says how many terms a record
-lost. The estimate counts the sure records alone, `least` bounds those, `most` counts everybody the other conditions
+lost. The estimate counts the sure records alone, `low` bounds those, `high` counts everybody the other conditions
 leave.
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.coarse import CoarseAxis, CoarseTable, tabulate_coarse
+from noren.analysis.axes import Axis
+from noren.analysis.tabulate import HARD, Tabulation, tabulate_bounded
 from noren.cells import TermCells
 
 LEFT_OUT = "a term that a record does not publish is one it does not have"
 OVERLAP = "a record counts for each of its terms, so the rows overlap"
-BOUNDS = "low and high are hard bounds"
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class AskedTerms:
 
 
 def tabulate_terms(
-    axes: Sequence[CoarseAxis],
+    axes: Sequence[Axis],
     asked: AskedTerms,
     estimator: str,
     *,
     suppressed: int = 0,
     progress: Callable[[int, float], None] | None = None,
-) -> CoarseTable:
+) -> Tabulation:
     """Count the records that surely meet the conditions on terms, one dimension per axis.
 
     A column asked for term by term adds a dimension in front. Each of its rows is what a condition on that term alone
@@ -51,31 +51,35 @@ def tabulate_terms(
     everybody = _tabulated(axes, np.arange(len(asked.sure)), "spread", None)
     if asked.listed is None:
         found = _tabulated(axes, np.flatnonzero(asked.sure), estimator, progress)
-        made = replace(found, most=everybody.most + suppressed)
+        made = replace(found, high=everybody.high + suppressed)
     elif axes and asked.listed.d:
         made = _stacked([_tabulated(axes, rows, estimator, progress) for rows in _rows_by_term(asked)], len(axes))
-        made = replace(made, most=np.broadcast_to(everybody.most + suppressed, made.counts.shape))
+        made = replace(made, high=np.broadcast_to(everybody.high + suppressed, made.counts.shape))
     else:
         counts = asked.listed.keep(asked.sure[asked.listed.owner]).counts().astype(np.float64)
-        made = replace(
-            everybody, counts=counts, least=counts, most=np.full_like(counts, everybody.most[0] + suppressed)
-        )
+        made = _sure(counts, np.full_like(counts, everybody.high.ravel()[0] + suppressed))
     facts = made.diagnostics | {"records": len(asked.sure)} | ({"overlap": True} if asked.listed is not None else {})
     return replace(made, assumes=_assumes(made.assumes, asked), diagnostics=facts)
 
 
 def _tabulated(
-    axes: Sequence[CoarseAxis],
+    axes: Sequence[Axis],
     rows: NDArray[np.int64],
     estimator: str,
     progress: Callable[[int, float], None] | None,
-) -> CoarseTable:
+) -> Tabulation:
     """The table of some records; without axes their number, which is known."""
     if not axes:
         number = np.full(1, float(len(rows)))
-        return CoarseTable(number, number, number, "published terms", 0, "", {})
-    taken = [replace(axis, data=axis.data[rows]) for axis in axes]
-    return tabulate_coarse(taken, estimator, progress=progress)
+        return _sure(number, number)
+    taken = [replace(axis, cells=axis.cells.take(rows)) for axis in axes]
+    return tabulate_bounded(taken, estimator, progress=progress)
+
+
+def _sure(counts: NDArray[np.float64], high: NDArray[np.float64]) -> Tabulation:
+    """Records counted by what they publish."""
+    unknown, source = np.full_like(counts, np.nan), np.full(counts.shape, "hard")
+    return Tabulation(counts, unknown, counts, high, "published terms", source, 0, "", {"bounds": "hard"})
 
 
 def _rows_by_term(asked: AskedTerms) -> Iterator[NDArray[np.int64]]:
@@ -89,25 +93,26 @@ def _rows_by_term(asked: AskedTerms) -> Iterator[NDArray[np.int64]]:
     return (rows[start:stop] for start, stop in pairwise(edges))
 
 
-def _stacked(tables: Sequence[CoarseTable], axes: int) -> CoarseTable:
+def _stacked(tables: Sequence[Tabulation], axes: int) -> Tabulation:
     """Tables of single terms on top of each other."""
     arrays: dict[str, Any] = {
         name: np.array([getattr(table, name) for table in tables]).reshape(len(tables), *[1] * axes)
-        for name in ("counts", "least")
+        for name in ("counts", "std_error", "low", "interval")
     }
     facts = [table.diagnostics for table in tables]
     diagnostics = {
+        "bounds": "hard",
         "converged": all(fact.get("converged", True) for fact in facts),
         "moved_into_bounds": max(fact["moved_into_bounds"] for fact in facts),
     }
     longest = max(tables, key=lambda table: len(table.assumes))
-    iterations = max(table.iterations for table in tables)
+    iterations = max(table.iterations or 0 for table in tables)
     return replace(longest, iterations=iterations, diagnostics=diagnostics, **arrays)
 
 
 def _assumes(coarse: str, asked: AskedTerms) -> str:
     """What the counts rest on: what general values rest on, and that nothing was left out."""
-    given = coarse.removesuffix(BOUNDS).rstrip("; ")
+    given = coarse.removesuffix(HARD).rstrip("; ")
     parts = [LEFT_OUT, *([OVERLAP] if asked.listed is not None else [])]
     parts += [given] if given and not given.startswith("nothing") else []
-    return "; ".join([*parts, BOUNDS])
+    return "; ".join([*parts, HARD])

@@ -7,7 +7,7 @@ from typing import Any
 
 from noren.report.charts import Bar, Group, Kind, bars
 from noren.report.gains import final, headline, is_rival, is_share, shown_scenarios
-from noren.report.html import HOLDER, element, figure, listing, number, paragraph, percent, table
+from noren.report.render import Figure, Part, Table, number, percent
 
 Result = Mapping[str, Any]
 MOST_GROUPS = 8
@@ -15,22 +15,12 @@ MOST_GROUPS = 8
 WORDS = "Bars for every figure and table; the same figures stand in the table that follows."
 
 
-def attack_parts(content: Mapping[str, Any]) -> list[object]:
-    """Everything about attacks that the section on the adversary holds."""
-    run, missing = content["attacks"]["run"], content["attacks"]["not_run"]
+def each_attack(run: Sequence[Result]) -> list[Part]:
+    """Every attack that was run, with what its adversary knows and all its figures."""
     kinds: dict[str, list[Result]] = {}
     for result in run:
         kinds.setdefault(result["attack"], []).append(result)
-    parts: list[object] = _overview(run) if len(run) > 1 else []
-    for place, (name, results) in enumerate(kinds.items(), 1):
-        parts += _attack(name, results, f"attack{place}")
-    if missing:
-        rows = [[one["attack"], one["why"]] for one in missing]
-        parts.append(element("h3", "Attacks that were not run"))
-        parts.append(table("Attacks that were not run, and why", ("Attack", "Why"), rows))
-    if not run:
-        parts.append(paragraph("No attack was simulated for this page."))
-    return parts
+    return [_attack(name, results, f"attack{place}") for place, (name, results) in enumerate(kinds.items(), 1)]
 
 
 def about(result: Result) -> str:
@@ -39,8 +29,10 @@ def about(result: Result) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _overview(run: Sequence[Result]) -> list[object]:
-    """One figure of every attack: before, in the raw table where that is known, and in this release."""
+def overview(run: Sequence[Result]) -> Part | None:
+    """One figure of every attack, where there are several: before, in the raw table if known, in this release."""
+    if len(run) < 2:
+        return None
     groups, rows = [], []
     raw = any(s["name"] == "raw" for result in run for s in shown_scenarios(result))
     for result in run:
@@ -59,51 +51,45 @@ def _overview(run: Sequence[Result]) -> list[object]:
         drawn = [Bar(label, value, percent(value), kind) for label, value, kind in told if value is not None]
         title = str(result["titles"].get(name, name.replace("_", " ")))
         groups.append(Group(f"{result['attack']} on {about(result)}: {title}", drawn))
-        row: list[object] = [result["attack"], about(result), title, percent(before)]
+        row = [result["attack"], about(result), title, percent(before)]
         rows.append([*row, *([percent(first)] if raw else []), percent(after), last["title"]])
     holder = any(s["holder_only"] for result in run for s in shown_scenarios(result))
     chart = bars("overview", "All attacks at a glance", WORDS, groups, axis="share or probability")
     header = ("Attack", "On", "Figure", "Before", *(("Raw table",) if raw else ()), "After", "After means")
     caption = "One figure of every attack: before (hollow)"
     caption += ", in the raw table (striped) and after (solid)." if raw else " and after (solid)."
-    return [
-        element("h3", "All attacks at a glance"),
-        figure(chart, caption, holder=holder),
-        table("Attacks, before and after", header, rows, range(3, len(header) - 1), holder=holder),
-    ]
+    table = Table("Attacks, before and after", header, rows, range(3, len(header) - 1), holder)
+    return Part(Figure(chart, caption, holder), table)
 
 
-def _attack(name: str, results: Sequence[Result], place: str) -> list[object]:
+def _attack(name: str, results: Sequence[Result], place: str) -> Part:
     """One attack on all its targets."""
     shown = [scenario for result in results for scenario in shown_scenarios(result)]
     holder = any(scenario["holder_only"] for scenario in shown)
     several = len(results) > 1
     known = dict.fromkeys(f"The adversary {result['adversary']}." for result in results)
     measured = dict.fromkeys(f"Measured: {result['success']}." for result in results)
-    out: list[object] = [element("h3", f"The {name} attack on {_targets(results)}"), listing([*known, *measured])]
-    groups = _groups(results)
-    if groups:
+    figure = None
+    if groups := _groups(results):
         drawn = bars(place, f"What the {name} attack gains", WORDS, groups, axis="share or probability")
         striped = any(bar.kind == "striped" for group in groups for bar in group.bars)
         other = ", in other tables (striped)" if striped else ""
-        out.append(figure(drawn, f"Before (hollow){other} and with this release (solid).", holder=holder))
+        figure = Figure(drawn, f"Before (hollow){other} and with this release (solid).", holder)
     figures = list(dict.fromkeys(n for r in results for n in r["titles"] if any(n in s["summary"] for s in shown)))
     titles = {n: str(r["titles"][n]) for r in results for n in figures if n in r["titles"]}
     people = "People" if all(scenario["by"] == "person" for scenario in shown) else "Rows"
     header = (*(("On",) if several else ()), "Table", people, *(titles[n] for n in figures))
     shares = {n for n in figures if any(is_share(result, n) for result in results)}
     rows = [row for result in results for row in _rows(result, figures, shares, several)]
-    first = 2 if several else 1
-    caption = f"The {name} attack, before and after"
-    out.append(table(caption, header, rows, range(first, len(header)), holder=holder))
-    notes = dict.fromkeys(_sentence(note) for result in results for note in result["notes"])
-    head = paragraph(HOLDER, " Notes:") if holder and notes else ""
-    return [*out, head, listing([*notes])]
-
-
-def _targets(results: Sequence[Result]) -> str:
-    names = list(dict.fromkeys(about(result) for result in results))
-    return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; {names[-1]}"
+    numbers = range(2 if several else 1, len(header))
+    targets = "; ".join(dict.fromkeys(map(about, results)))
+    return Part(
+        figure,
+        Table(f"The {name} attack, before and after", header, rows, numbers, holder),
+        title=f"The {name} attack on {targets}",
+        words=[*known, *measured],
+        notes=list(dict.fromkeys(_sentence(note) for result in results for note in result["notes"])),
+    )
 
 
 def _sentence(note: str) -> str:
@@ -111,8 +97,8 @@ def _sentence(note: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _rows(result: Result, figures: Sequence[str], shares: Collection[str], several: bool) -> list[list[object]]:
-    head: list[object] = [about(result)] if several else []
+def _rows(result: Result, figures: Sequence[str], shares: Collection[str], several: bool) -> list[list[str]]:
+    head = [about(result)] if several else []
     out = [[*head, result["before"], "-", *(_figure(n in shares, result["baseline"].get(n)) for n in figures)]]
     for scenario in shown_scenarios(result):
         told = [_figure(n in shares, scenario["summary"].get(n), scenario["bounds"].get(n)) for n in figures]

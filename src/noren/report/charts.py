@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 from unicodedata import east_asian_width
 
-from noren.report.html import Markup, safe
+from noren.report.render import render
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 WIDTH, LEFT, RIGHT = 800, 290, 90
-ROW, GAP, BAR = 19, 12, 12
-INK, SOFT, RULE, BLUE = "#1b1f24", "#424a53", "#d0d7de", "#0b4f8a"
+ROW, GAP = 19, 12
+HEADING, NAME, FIGURE = 99, 39, 12
+"""Letters that fit: over a group, before a bar, at its end."""
 MOST_ROWS = 44
 """Bars and their headings in one drawing."""
 Kind = Literal["hollow", "striped", "solid"]
@@ -46,94 +50,51 @@ def bars(name: str, title: str, words: str, groups: Sequence[Group], *, axis: st
 
     `name` makes the ids of the drawings their own.
     """
-    if sum(len(group.bars) + 1 for group in groups) <= MOST_ROWS or len(groups) < 2:
-        return _drawing(name, title, words, groups, axis)
     parts: list[list[Group]] = [[]]
     for group in groups:
         if parts[-1] and sum(len(one.bars) + 1 for one in [*parts[-1], group]) > MOST_ROWS:
             parts.append([])
         parts[-1].append(group)
-    drawn = [
-        _drawing(f"{name}-{place}", f"{title}, part {place} of {len(parts)}", words, part, axis)
-        for place, part in enumerate(parts, 1)
+    many = len(parts) > 1
+    drawings = [
+        _drawing(f"{name}-{n}" if many else name, f"{title}, part {n} of {len(parts)}" if many else title, part)
+        for n, part in enumerate(parts, 1)
     ]
-    return Markup("".join(drawn))
+    ticks = [(_along(quarter / 4), f"{quarter / 4:.0%}") for quarter in range(5)]
+    return render("bars.svg", drawings=drawings, words=words, axis=axis, ticks=ticks, width=WIDTH, left=LEFT)
 
 
-def _drawing(name: str, title: str, words: str, groups: Sequence[Group], axis: str) -> Markup:
-    y = 8.0
-    parts: list[str] = []
+def _drawing(name: str, title: str, groups: Sequence[Group]) -> dict[str, Any]:
+    """What stands where in one drawing, from the top down."""
+    y = 8
+    headings: list[tuple[int, str]] = []
+    drawn: list[dict[str, Any]] = []
     for group in groups:
-        parts.append(_text(0, y + 12, group.name, weight="600", room=WIDTH))
+        headings.append((y, shortened(group.name, HEADING)))
         y += ROW + 1
         for bar in group.bars:
-            parts.append(_bar(name, y, bar))
+            drawn.append(_bar(bar) | {"y": y})
             y += ROW
         y += GAP
-    foot = y + 2
-    grid = [_tick(place / 4, foot) for place in range(5)]
-    label = _text(LEFT, foot + 34, axis, colour=SOFT, size=12, room=WIDTH - LEFT)
-    height = foot + 44
-    stripes = (
-        f'<pattern id="{name}-stripes" width="6" height="6" patternUnits="userSpaceOnUse" '
-        f'patternTransform="rotate(45)"><rect width="6" height="6" fill="#ffffff"/>'
-        f'<rect width="2.5" height="6" fill="{SOFT}"/></pattern>'
-    )
-    return Markup(
-        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" width="{WIDTH}" height="{height:.0f}" role="img" '
-        f'aria-labelledby="{name}-title {name}-words" font-family="DejaVu Sans, Noto Sans, Arial, sans-serif">'
-        f'<title id="{name}-title">{safe(title)}</title><desc id="{name}-words">{safe(words)}</desc>'
-        f"<defs>{stripes}</defs>{''.join(grid)}{''.join(parts)}{label}</svg>"
-    )
+    return {"name": name, "title": title, "headings": headings, "bars": drawn, "foot": y + 2}
 
 
-def _bar(name: str, y: float, bar: Bar) -> str:
-    span = WIDTH - LEFT - RIGHT
-    share = min(1.0, max(0.0, bar.share))
-    length, top = share * span, y + (ROW - BAR) / 2
-    fill = {"hollow": "#ffffff", "striped": f"url(#{name}-stripes)", "solid": BLUE}[bar.kind]
-    edge = BLUE if bar.kind == "solid" else SOFT
-    drawn = f'<rect x="{LEFT}" y="{top:.1f}" width="{length:.1f}" height="{BAR}" fill="{fill}" stroke="{edge}"/>'
-    end = LEFT + length
-    if bar.low is not None and bar.high is not None:
-        low, high = (LEFT + min(1.0, max(0.0, x)) * span for x in (bar.low, bar.high))
-        middle = top + BAR / 2
-        drawn += (
-            f'<path d="M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 4:.1f}v8M{high:.1f} {middle - 4:.1f}v8" '
-            f'stroke="{INK}" stroke-width="1.5" fill="none"/>'
-        )
-        end = max(end, high)
-    return (
-        _text(LEFT - 8, y + 13.5, bar.name, anchor="end", size=12, room=LEFT - 14)
-        + drawn
-        + _text(end + 6, y + 13.5, bar.text, size=12, room=RIGHT)
-    )
+def _bar(bar: Bar) -> dict[str, Any]:
+    end = _along(bar.share)
+    interval = None if bar.low is None or bar.high is None else (_along(bar.low), _along(bar.high))
+    return {
+        "name": shortened(bar.name, NAME),
+        "kind": bar.kind,
+        "length": end - LEFT,
+        "interval": interval,
+        "end": max(end, interval[1]) if interval else end,
+        "text": shortened(bar.text, FIGURE),
+    }
 
 
-def _tick(place: float, foot: float) -> str:
-    x = LEFT + place * (WIDTH - LEFT - RIGHT)
-    return (
-        f'<path d="M{x:.1f} 26V{foot:.1f}" stroke="{RULE}" fill="none"/>'
-        f'<text x="{x:.1f}" y="{foot + 15:.1f}" font-size="11" fill="{SOFT}" text-anchor="middle">{place:.0%}</text>'
-    )
-
-
-def _text(
-    x: float,
-    y: float,
-    words: str,
-    *,
-    anchor: str = "start",
-    size: int = 13,
-    weight: str = "400",
-    colour: str = INK,
-    room: float,
-) -> str:
-    told = shortened(words, int(room / (size * (0.62 if weight == "600" else 0.58))))
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" font-weight="{weight}" fill="{colour}" '
-        f'text-anchor="{anchor}">{safe(told)}</text>'
-    )
+def _along(share: float) -> float:
+    """Where a share lies on the axis."""
+    return round(LEFT + min(1.0, max(0.0, share)) * (WIDTH - LEFT - RIGHT), 1)
 
 
 def shortened(words: str, room: int) -> str:
@@ -154,11 +115,13 @@ def _width(letter: str) -> int:
     return 2 if east_asian_width(letter) in "WF" else 1
 
 
-def rendered(chart: object) -> Markup:
+def rendered(chart: object, words: str) -> Markup:
     """An Altair chart as a drawing inside the page: without name spaces, which HTML does not need."""
     import re
 
     import vl_convert
+    from markupsafe import Markup
 
     text = vl_convert.vegalite_to_svg(chart.to_dict())  # type: ignore[attr-defined]
-    return Markup(re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", text[text.index("<svg") :]))
+    drawing = Markup(re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", text[text.index("<svg") :]))
+    return Markup('<div role="img" aria-label="{}">{}</div>').format(words, drawing)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import exp, isinf, tanh
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit import AttackResult
-from noren.designs.any import Design
-from noren.designs.decoys import DecoyDesign
-from noren.designs.posterior import mean_true_probability, worst_confidence
 from noren.errors import NorenError
 from noren.report.material import Material
 
@@ -31,7 +27,7 @@ def beliefs_of(material: Material) -> list[dict[str, Any]]:
         if counts is None or not counts.sum() > 0:
             continue
         basis = "the original" if holder else "an estimate from the release"
-        figures = believed(design, counts[: design.d])
+        figures = design.beliefs(counts[: design.d])._asdict()
         out.append({"column": name, "set_size": design.eta, "values": design.d, "p": float(design.p), **figures})
         out[-1] |= {"basis": basis, "holder_only": holder}
     return out
@@ -43,35 +39,6 @@ def _estimated(material: Material, name: str) -> NDArray[np.float64] | None:
     except NorenError:
         return None
     return np.maximum(np.asarray(found, np.float64), 0.0)
-
-
-def believed(design: Design, counts: NDArray) -> dict[str, float | None]:
-    """Probabilities before and after one set; None where nothing can be said without another assumption."""
-    shares = counts / counts.sum()
-    out: dict[str, float | None] = dict.fromkeys(
-        ("uniform_mean", "uniform_worst", "mean_true", "worst", "worst_at_most", "epsilon", "total_variation")
-    )
-    out["most_common"] = float(shares.max())
-    if not isinstance(design, DecoyDesign):
-        uniform, informed = design.posterior_summary(), design.posterior_summary(shares)
-        out |= {"uniform_mean": float(uniform.mean), "uniform_worst": float(uniform.worst)}
-        return out | {"mean_true": float(informed.mean), "worst": float(informed.worst)}
-    if design.p == 1.0:
-        whole = np.rint(counts * (1 if np.all(counts == np.rint(counts)) else 1000)).astype(np.int64)
-        occurring = int((whole > 0).sum())
-        out |= {"uniform_mean": 1 / design.eta, "uniform_worst": 1 / design.eta}
-        out["mean_true"] = float(mean_true_probability(whole, design.eta))
-        return out | {"worst": float(worst_confidence(whole, min(design.eta, occurring)))}
-    top = out["most_common"] or 0.0
-    if isinf(design.epsilon):
-        return out | {"worst_at_most": 1.0, "total_variation": 1.0}
-    odds = exp(design.epsilon)
-    worst = top * odds / (1 + top * (odds - 1))
-    return out | {
-        "worst_at_most": worst,
-        "epsilon": float(design.epsilon),
-        "total_variation": tanh(design.epsilon / 4),
-    }
 
 
 FURTHER = {"intersection": "from one release"}

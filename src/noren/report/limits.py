@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from noren.models.base import QUASI, columns_of
 from noren.report.material import Material
-from noren.schema.roles import Role
-
-QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 def limits_of(material: Material) -> list[dict[str, str]]:
@@ -17,8 +15,8 @@ def limits_of(material: Material) -> list[dict[str, str]]:
 
 
 def _by_policy(material: Material) -> list[tuple[str, str]]:
-    manifest = material.release.manifest
-    plain = [e.name for e in manifest.columns if e.form in ("value", "open")]
+    statements = material.release.statements
+    plain = [statement.name for statement in statements if statement.is_exact]
     hidden = "the truth inside the sets" if material.release.designs else "which of the class's secrets is the person's"
     out = [
         (
@@ -27,7 +25,7 @@ def _by_policy(material: Material) -> list[tuple[str, str]]:
             f"what is hidden is {hidden}.",
         )
     ]
-    free = [e.name for e in manifest.columns if e.form == "open"]
+    free = [statement.name for statement in statements if statement.column.is_open]
     if free:
         out.append(
             (
@@ -36,13 +34,14 @@ def _by_policy(material: Material) -> list[tuple[str, str]]:
                 "describe a person; nobody has read them.",
             )
         )
-    asked = _asked(material)
-    together = any(not on for on in asked)
-    named = {name for on in asked for name in on}
+    together = any(not model.on for model in material.requirements)
+    named = columns_of(material.requirements)
     outside = [
-        e.name
-        for e in manifest.columns
-        if e.name not in named and not (together and e.role in QUASI) and e.form not in ("node", "group")
+        statement.name
+        for statement in statements
+        if statement.name not in named
+        and not (together and statement.role in QUASI)
+        and not (statement.hides and statement.design is None)
     ]
     if outside:
         out.append(
@@ -55,26 +54,19 @@ def _by_policy(material: Material) -> list[tuple[str, str]]:
     return out
 
 
-def _asked(material: Material) -> list[tuple[str, ...]]:
-    """The columns of every requirement; none for one that speaks about all quasi-identifiers."""
-    if material.policy is not None:
-        return [tuple(model.on) for model in material.policy.require]
-    return [tuple(map(str, one.get("on") or ())) for one in material.release.manifest.requirements]
-
-
 def _by_method(material: Material) -> list[tuple[str, str]]:
-    manifest = material.release.manifest
+    release = material.release
     out = []
-    if material.release.designs:
+    if release.designs:
         out += [
             (
                 "several columns",
                 "What several columns' sets tell together, where the columns are correlated. A bound that holds for "
                 "each column alone adds up over columns.",
             ),
-            _repeated_sets(manifest.randomness == "memoised"),
+            _repeated_sets(release.manifest.randomness == "memoised"),
         ]
-        if any(design.p == 1.0 for design in material.release.designs.values()):
+        if any(design.p == 1.0 for design in release.designs.values()):
             out.append(
                 (
                     "prior knowledge",
@@ -82,12 +74,12 @@ def _by_method(material: Material) -> list[tuple[str, str]]:
                     "were before.",
                 )
             )
-    else:
+    if material.has_classes:
         out += [
             ("repeated releases", "People who are in two releases: their classes can be intersected."),
             ("the method", "What an adversary infers from knowing the method itself (minimality attacks)."),
         ]
-    if any(entry.form == "terms" for entry in manifest.columns):
+    if any(statement.terms is not None for statement in release.statements):
         out.append(
             (
                 "other knowledge",

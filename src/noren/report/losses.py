@@ -11,41 +11,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import GroupCells, NodeCells, SetCells, TermCells
+from noren.cells import Statement
 from noren.errors import NorenError
-from noren.release.manifest import ColumnEntry
-from noren.report.material import HIDDEN, Material
-from noren.schema.roles import Role
+from noren.models.base import QUASI
+from noren.pipeline.verify import tallied
+from noren.report.material import Material
 
 MOST_VALUES = 5_000
 """Values up to which a column's distribution is estimated for the report."""
-QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 def losses_of(material: Material) -> dict[str, Any]:
     """Column by column, and for the table as a whole."""
-    entries = material.release.manifest.columns
-    columns = [_column(material, entry) for entry in entries if entry.form in (*HIDDEN, "terms")]
-    out: dict[str, Any] = {"columns": columns, "exact": [e.name for e in entries if e.form in ("value", "open")]}
-    if material.release.manifest.layout == "general":
+    statements = material.release.statements
+    out: dict[str, Any] = {
+        "columns": [_column(material, statement) for statement in statements if not statement.is_exact],
+        "exact": [statement.name for statement in statements if statement.is_exact],
+    }
+    if material.has_classes:
         out["classes"] = _classes(material)
     if material.losses:
         out["table"] = {"holder_only": True, "figures": dict(material.losses)}
     return out
 
 
-def _column(material: Material, entry: ColumnEntry) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": entry.name, "form": entry.form, "holder_only": False}
-    if entry.form == "terms":
-        return out | _terms(material, entry)
-    if entry.design is not None and entry.design.p < 1:
+def _column(material: Material, statement: Statement) -> dict[str, Any]:
+    name, design = statement.name, statement.design
+    out: dict[str, Any] = {"name": name, "form": statement.form, "holder_only": False}
+    if statement.terms is not None:
+        return out | _terms(material, name)
+    if design is not None and design.floor > 0:
         out["note"] = "a set may lack the true value, so that it rules nothing out; what it costs is the expected error"
     else:
-        out["left_open"] = _left_open(material, entry)
-    if entry.d > MOST_VALUES:
-        return out | {"note": f"its {entry.d:,} values are too many to estimate here"}
+        out["left_open"] = _left_open(material, statement)
+    if statement.d > MOST_VALUES:
+        return out | {"note": f"its {statement.d:,} values are too many to estimate here"}
+    # General values are spread evenly over what they cover: the most likely counts heap up on few single values.
+    estimator = "spread" if design is None else None
     try:
-        estimate = material.release.estimate(entry.name, estimator=_estimator(material))
+        estimate = material.release.estimate(name, estimator=estimator)
     except NorenError as error:
         return out | {"note": error.message}
     out["estimator"] = estimate.estimator
@@ -54,15 +58,10 @@ def _column(material: Material, entry: ColumnEntry) -> dict[str, Any]:
     errors = estimate.frame["std_error"].drop_nulls().to_numpy()
     if estimate.diagnostics.get("bounds") != "hard" and len(errors):
         out |= _expected(counts, errors, records)
-    truth = material.truth.get(entry.name)
+    truth = material.truth.get(name)
     if truth is not None and truth.sum() > 0:
         out |= {"actual_error": _distance(counts, truth), "holder_only": True}
     return out
-
-
-def _estimator(material: Material) -> str | None:
-    """General values are spread evenly over what they cover: the most likely counts heap up on few single values."""
-    return "spread" if material.release.manifest.layout == "general" else None
 
 
 def _expected(counts: NDArray, errors: NDArray, records: int) -> dict[str, float]:
@@ -84,37 +83,21 @@ def _distance(counts: NDArray, truth: NDArray) -> float:
     return float(np.abs(found / (total if total else 1) - truth / truth.sum()).sum() / 2)
 
 
-def _left_open(material: Material, entry: ColumnEntry) -> float:
+def _left_open(material: Material, statement: Statement) -> float:
     """Mean over rows of (values that the cell leaves possible - 1) / (values - 1): 0 says all, 1 says nothing."""
-    whole, total, rows = max(1, entry.d - 1), 0.0, 0
-    spread = None
-    if entry.form == "node":
-        spread = entry.catalogue.sizes
-    elif entry.form == "group":
-        spread = np.diff(material.release.tables[entry.name].bounds)
-    if entry.form == "member" and entry.design is not None:
-        return (entry.design.eta - 1) / whole
-    for batch in material.release.batches([entry.name]):
-        cells = batch[entry.name]
-        if isinstance(cells, SetCells):
-            sizes = cells.sizes()
-        else:
-            assert isinstance(cells, NodeCells | GroupCells)
-            assert spread is not None
-            sizes = spread[cells.data]
-        total, rows = total + float(sizes.sum()), rows + len(sizes)
-    return (total / rows - 1) / whole if rows else 0.0
+    total, rows = 0.0, 0
+    for batch in material.release.batches([statement.name]):
+        spread = statement.spread(batch[statement.name])
+        total, rows = total + float(spread.sum()), rows + len(spread)
+    return (total / rows - 1) / max(1, statement.d - 1) if rows else 0.0
 
 
-def _terms(material: Material, entry: ColumnEntry) -> dict[str, Any]:
+def _terms(material: Material, name: str) -> dict[str, Any]:
     """Published terms, and with the original which share of them was left out."""
-    shown = 0
-    for batch in material.release.batches([entry.name]):
-        cells = batch[entry.name]
-        assert isinstance(cells, TermCells)
-        shown += int(cells.counts().sum())
+    found = tallied(material.release, [name]).get(name)
+    shown = 0 if found is None else int(found.sum())
     out: dict[str, Any] = {"terms_published": shown, "terms_per_record": shown / max(1, material.release.records)}
-    before = material.term_totals.get(entry.name)
+    before = material.term_totals.get(name)
     if before:
         out |= {"terms_before": before, "terms_left_out": max(0.0, 1 - shown / before), "holder_only": True}
     return out
@@ -124,7 +107,7 @@ def _classes(material: Material) -> dict[str, Any]:
     """How many groups of records look alike in all quasi-identifiers, and how large they are."""
     import polars as pl
 
-    names = [e.name for e in material.release.manifest.columns if e.role in QUASI]
+    names = [s.name for s in material.release.statements if s.role in QUASI and (s.is_key or s.is_class)]
     if not names or not material.release.records:
         return {}
     sizes = material.release.frame().group_by(names).agg(pl.len().alias("n\0"))["n\0"].to_numpy()

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from noren.analysis.estimate import Estimate
 from noren.audit import ATTACKS, AttackResult, attack
-from noren.errors import NorenError, QueryError
-from noren.methods.base import Suppressed
-from noren.models.base import Verdict
-from noren.pipeline.anonymize import Outcome, Stage, quiet
-from noren.pipeline.terms import true_terms
-from noren.pipeline.verify import original_counts, verify
+from noren.errors import NAMED_FROM, NorenError, QueryError
+from noren.models.base import Model
+from noren.models.verdict import Verdict
+from noren.pipeline.anonymize import HolderFacts, Outcome
+from noren.pipeline.prepare import read_policy
+from noren.pipeline.verify import Truth, claimed, verify
 from noren.policy.policy import Policy
+from noren.progress import Stage, quiet
 from noren.release.release import Release
+from noren.table import TermSearch
 
-HIDDEN = ("set", "member", "node", "group")
-"""Forms of a column that do not say the value itself."""
 ATTACKED = 200_000
 """Records up to which a run of `anonymize` attacks its own release for the report."""
 SLOW = ("predictable",)
@@ -58,10 +58,21 @@ class Material:
     dropped: int = 0
     suppressed: int = 0
     """Records left out to protect the others."""
-    left_out: Sequence[Suppressed] = ()
+    left_out: Sequence[TermSearch] = ()
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     estimate: Estimate | None = None
+
+    @property
+    def requirements(self) -> Sequence[Model]:
+        """What must hold: by the policy where there is one, else by the release's own claims."""
+        return claimed(self.release) if self.policy is None else self.policy.require
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether records were made to look alike: by general values or groups, or by nothing that chance decided."""
+        general = any(statement.hides and statement.design is None for statement in self.release.statements)
+        return general or not self.release.designs
 
 
 def gather(
@@ -70,24 +81,24 @@ def gather(
     original: Any,
     attacks: Sequence[str] | None,
     date: datetime,
-    stage: Stage | None = None,
+    stage: Stage = quiet,
 ) -> Material:
     """Verify and attack a release as anybody could, or with the original as its holder can."""
     if original is not None and policy is None:
         raise QueryError(
             "how the original is written is not known.", hint="Give the policy that the release was made with."
         )
-    rules = policy if policy is None or isinstance(policy, Policy) else Policy.load(policy)
-    stage = stage or quiet
-    with stage("Verifying", release.rows) as progress:
-        verdicts = verify(release, rules, original=original, progress=progress)
+    rules = None if policy is None else read_policy(policy)
+    with stage("Verifying", release.rows) as meter:
+        verdicts = verify(release, rules, original=original, meter=meter)
     truth: dict[str, NDArray[np.float64]] = {}
     totals: dict[str, int] = {}
     if original is not None:
-        hidden = [entry.name for entry in release.manifest.columns if entry.form in HIDDEN]
-        counts = original_counts(release, hidden, rules, original, strangers=True) if hidden else {}
+        known = Truth(release, rules, original)
+        hidden = [statement.name for statement in release.statements if statement.hides]
+        counts = known.counts(hidden, strangers=True) if hidden else {}
         truth = {name: found.astype(np.float64) for name, found in counts.items()}
-        totals = {n: int(c.cells.counts().sum()) for n, c in true_terms(release, rules, original).items()}
+        totals = {name: int(found.cells.counts().sum()) for name, found in known.terms().items()}
     found, refused = run_attacks(release, rules, original, attacks, stage)
     return Material(
         release=release,
@@ -113,28 +124,18 @@ def from_outcome(
     policy: Policy | str | Path | None = None,
     original: Any = None,
     attacks: Sequence[str] | None = (),
-    stage: Stage | None = None,
+    stage: Stage = quiet,
 ) -> Material:
     """What a run of `anonymize` knows already; with policy and original, its release is attacked too."""
     release, facts = outcome.release, outcome.facts
-    rules = policy if policy is None or isinstance(policy, Policy) else Policy.load(policy)
-    truth, origins = {}, {}
-    for entry in release.manifest.columns:
-        column = facts.columns[entry.name]
-        origins[entry.name] = "open" if column.domain is None else ORIGINS[column.domain.source]
-        if column.domain is not None and column.domain.source == "data" and column.rare:
-            origins[entry.name] += f"; {column.rare} shared by fewer than five records"
-        if entry.form in HIDDEN and column.domain is not None:
-            known = dict(zip(column.domain.values, column.counts.tolist(), strict=True))
-            rest = [count for value, count in known.items() if value not in (entry.values or ())]
-            truth[entry.name] = np.array([*(known.get(v, 0) for v in entry.values or ()), *rest], np.float64)
+    rules = None if policy is None else read_policy(policy)
     found: Sequence[AttackResult] = ()
     refused: Mapping[str, str] = {}
     if attacks is None and release.records > ATTACKED:
         why = f"The release has more than {ATTACKED:,} records; noren report with --original runs it."
         refused = dict.fromkeys(ATTACKS, why)
     else:
-        found, refused = run_attacks(release, rules, original, attacks, stage or quiet, SLOW)
+        found, refused = run_attacks(release, rules, original, attacks, stage, SLOW)
     return Material(
         release=release,
         verdicts=facts.verdicts,
@@ -143,12 +144,12 @@ def from_outcome(
         policy_file=_file(policy, rules),
         original=original,
         holder_only=True,
-        truth=truth,
+        truth=_counted(release, facts),
         term_totals={name: part.entries for part in facts.terms for name in part.columns if len(part.columns) == 1},
         attacks=found,
         not_run=refused,
         losses=facts.losses,
-        origins=origins,
+        origins={name: _origin(facts, name) for name in release.columns},
         dropped=facts.dropped,
         suppressed=facts.suppressed,
         left_out=facts.terms,
@@ -158,7 +159,33 @@ def from_outcome(
     )
 
 
-ORIGINS = {"policy": "declared", "bins": "bins", "data": "data", "hierarchy": "hierarchy"}
+def _counted(release: Release, facts: HolderFacts) -> dict[str, NDArray[np.float64]]:
+    """How often the values of columns that do not say them occur; what is not published comes last."""
+    out = {}
+    for statement in release.statements:
+        if statement.hides:
+            name, shown = statement.name, statement.domain.values
+            values, counts = facts.table.columns[name].domain.values, facts.table.counts[name].tolist()
+            known = dict(zip(values, counts, strict=True))
+            rest = [count for value, count in known.items() if value not in statement.domain.index]
+            out[name] = np.array([*(known.get(value, 0) for value in shown), *rest], np.float64)
+    return out
+
+
+def origin_of(source: str) -> str:
+    """Where a domain is from, in a word."""
+    return "declared" if source == "policy" else source
+
+
+def _origin(facts: HolderFacts, name: str) -> str:
+    """Where the domain of a column is from, with a remark about rare values."""
+    column = facts.table.columns[name]
+    if column.is_open:
+        return "open"
+    counts = facts.table.counts[name]
+    rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
+    remark = f"; {rare} shared by fewer than five records" if column.domain.source == "data" and rare else ""
+    return origin_of(column.domain.source) + remark
 
 
 def run_attacks(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +17,30 @@ from typing import Any
 
 from noren.analysis.estimate import Estimate
 from noren.errors import DataError
-from noren.pipeline.anonymize import Outcome, Stage
+from noren.pipeline.anonymize import Outcome
 from noren.policy.policy import Policy
+from noren.progress import Stage, quiet
 from noren.release.package import DESCRIPTOR
 from noren.release.release import Release, open_release
-from noren.report import risk, sections
+from noren.report import risk
+from noren.report.attacks import each_attack, overview
 from noren.report.content import content_of
-from noren.report.html import Markup, document, join, paragraph
 from noren.report.material import Material, from_outcome, gather
+from noren.report.render import render_page
+from noren.report.short import in_short
+from noren.report.words import GROUNDS
+
+SECTIONS = {
+    "published": "What was published",
+    "holds": "What holds",
+    "adversary": "What an adversary still learns",
+    "losses": "What an analyst loses",
+    "left-out": "What was left out",
+    "recipient": "What a recipient can learn",
+    "limits": "What is not protected",
+    "reproduce": "How to check and reproduce",
+}
+"""The parts of the page, each with a template of its name."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +76,27 @@ def make_report(
     *,
     original: Any = None,
     attacks: Sequence[str] | None = None,
-    stage: Stage | None = None,
+    stage: Stage = quiet,
     date: datetime | None = None,
 ) -> Page:
     """A report of a release: what was published, what holds, what an adversary gains, what an analyst loses.
 
     Without the original it is what anybody can compute. `attacks` names those to run, which then must apply; by default
     every attack that applies is run, and the page says why the others do not.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
+    >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
+    >>> page = nr.make_report(release, attacks=[])
+    >>> page.holder_only
+    False
+    >>> page.content["guarantees"][0]["promise"]
+    'For every person at least 2 values of job remain possible, so that somebody who thinks all values equally likely \
+believes none of them with more than 1/2.'
     """
-    opened = release if isinstance(release, Release) else open_release(release)
-    return made(gather(opened, policy, original, attacks, date or _now(), stage))
+    return made(gather(open_release(release), policy, original, attacks, date or _now(), stage))
 
 
 def holder_page(
@@ -79,7 +106,7 @@ def holder_page(
     policy: Policy | str | Path | None = None,
     original: Any = None,
     attacks: Sequence[str] | None = (),
-    stage: Stage | None = None,
+    stage: Stage = quiet,
     date: datetime | None = None,
 ) -> Page:
     """The report of a run of `anonymize`, from what the run knows already. No attack is run unless asked for.
@@ -101,24 +128,27 @@ def holder_report(outcome: Outcome, estimate: Estimate | None = None) -> str:
 def made(material: Material) -> Page:
     """The page of some material."""
     content = content_of(material)
-    parts: list[tuple[str, str, Markup]] = [
-        ("published", "What was published", sections.published(content)),
-        ("holds", "What holds", sections.holds(content)),
-        ("adversary", "What an adversary still learns", risk.adversary(content)),
-        ("losses", "What an analyst loses", risk.losses(content)),
-    ]
-    if content["left_out"]:
-        parts.append(("left-out", "What was left out", risk.left_out(content)))
-    if material.estimate is not None:
-        parts.append(("recipient", "What a recipient can learn", risk.recipient(material.estimate)))
-    parts += [
-        ("limits", "What is not protected", sections.limits(content)),
-        ("reproduce", "How to check and reproduce", sections.reproduce(content)),
-    ]
-    whom = "Holder only: do not publish." if material.holder_only else "Computed from the release; for anybody."
-    footer = join([paragraph(f"{content['title']}. Report of {content['date']}. {whom}")])
-    text = document(content["title"], sections.header(content), parts, footer, holder=material.holder_only)
+    text = laid_out(content, material.estimate)
     return Page(text, content, material.holder_only, material.release.path)
+
+
+def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
+    """The content as HTML. A part that has nothing to say is left out."""
+    empty = {"left-out": not content["left_out"], "recipient": estimate is None}
+    return render_page(
+        "report.html",
+        holder=content["holder_only"],
+        title=content["title"],
+        contents=[(name, title) for name, title in SECTIONS.items() if not empty.get(name)],
+        content=content,
+        short=in_short(content),
+        grounds=GROUNDS,
+        beliefs=risk.beliefs(content["beliefs"]),
+        overview=overview(content["attacks"]["run"]),
+        attacks=each_attack(content["attacks"]["run"]),
+        loss=risk.losses(content["losses"]["columns"]),
+        recipient=None if estimate is None else risk.recipient(estimate),
+    )
 
 
 def refuse_target(path: Path, release: Path | None = None) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from noren import __version__
 from noren.errors import PolicyError
+from noren.io.source import SCHEME
 from noren.release.package import DESCRIPTOR, checksum
 from noren.report.material import Material
 
@@ -119,4 +120,7 @@ def _policy(material: Material) -> dict[str, Any] | None:
 
 
 def _path(data: Any) -> Path | None:
+    """The file of the original, if it is one; an address may hold a password and is not shown."""
+    if isinstance(data, str) and SCHEME.match(data):
+        return None
     return Path(data) if isinstance(data, str | Path) else None

@@ -35,7 +35,7 @@ class HierarchyError(NorenError):
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """levels[h][i] is the label of leaf i at height h; levels[0] are the leaves."""
+    """`levels[h][i]` is the label of leaf i at height h; `levels[0]` are the leaves."""
 
     levels: tuple[tuple[str, ...], ...]
 

@@ -260,3 +260,33 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
         if not row[0]:
             raise KnowledgeError(f"{path}: line {line} names no label.", hint="The first column holds the label.")
     return header, [row for row, _ in table[1:]], [line for _, line in table[1:]]
+
+
+def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
+    """The table line by line: label, term and, where given, weight and prior. A label without terms has one line."""
+    sizes = np.diff(knowledge.bounds)
+    owner = np.repeat(np.arange(len(sizes)), np.maximum(sizes, 1))
+    bare = np.repeat(sizes == 0, np.maximum(sizes, 1))
+    code = np.zeros(len(owner), np.int64)
+    code[~bare] = knowledge.codes
+    numbers = {"weight": knowledge.weights, "prior": knowledge.priors}
+    out: dict[str, list[Any]] = {
+        "label": [knowledge.labels[i] for i in owner.tolist()],
+        "term": [None if none else knowledge.terms[c] for none, c in zip(bare.tolist(), code.tolist(), strict=True)],
+    }
+    return out | {name: found[owner].tolist() for name, found in numbers.items() if found is not None}
+
+
+def knowledge_of_rows(rows: Mapping[str, Sequence[Any]]) -> Knowledge:
+    """The reverse of `knowledge_rows`. Raises ValueError or KnowledgeError for lines that contradict each other."""
+    if not {"label", "term"} <= set(rows) or not set(rows) <= {"label", "term", *EXTRAS} or None in rows["label"]:
+        raise ValueError("a knowledge table has labels and terms")
+    extras = {}
+    for name in EXTRAS:
+        if name in rows:
+            found = dict(zip(rows["label"], rows[name], strict=True))
+            if any(found[label] != number for label, number in zip(rows["label"], rows[name], strict=True)):
+                raise ValueError("a label has two numbers")
+            extras[name] = found
+    pairs = zip(rows["label"], (text or "" for text in rows["term"]), strict=True)
+    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"))

@@ -76,12 +76,14 @@ class Nodes:
         pairs = range(int(self.bounds[node]), int(self.bounds[node + 1]))
         return np.concatenate([np.arange(self.starts[r], self.stops[r]) for r in pairs])
 
-    def flat_members(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """All members one after the other, and where each node's begin (one entry more than nodes)."""
-        lengths = self.stops - self.starts
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        flat = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - self.starts, lengths)
-        return flat, offsets[self.bounds]
+    def flat_members(self, nodes: NDArray[np.int64] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The members of these nodes (all of them) one after the other, and where each node's begin."""
+        bounds, starts, stops = self.bounds, self.starts, self.stops
+        if nodes is not None:
+            runs, bounds = _listed(self.bounds[nodes], self.bounds[nodes + 1])
+            starts, stops = self.starts[runs], self.stops[runs]
+        flat, offsets = _listed(starts, stops)
+        return flat, offsets[bounds]
 
     def covers(self, nodes: NDArray, codes: NDArray) -> NDArray[np.bool_]:
         """Whether nodes[i] covers codes[i]."""
@@ -90,6 +92,13 @@ class Nodes:
         place = np.searchsorted(keys + self.starts, wanted, side="right") - 1
         inside = (place >= 0) & (wanted < (keys + self.stops)[np.maximum(place, 0)])
         return np.asarray(inside)
+
+
+def _listed(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """start, start + 1, ..., stop - 1 of every pair one after the other, and where each pair's begin."""
+    lengths = stops - starts
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return np.arange(offsets[-1]) - np.repeat(offsets[:-1] - starts, lengths), offsets
 
 
 def runs_of(codes: Sequence[int]) -> list[tuple[int, int]]:

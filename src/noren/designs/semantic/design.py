@@ -8,6 +8,7 @@ set tells beyond "one of these": nothing under a uniform prior for `semantic-fla
 
 from __future__ import annotations
 
+import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -18,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from noren.cells.sets import SetCells
+from noren.cells.design import Beliefs
+from noren.cells.set_cells import SetCells
 from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
 from noren.designs.semantic import duplicate, simple
 from noren.designs.semantic.compatibility import Classes, Compatibility, Line, Ranks, Structure, Table
@@ -33,6 +35,7 @@ from noren.designs.semantic.inclusion import (
     posterior_summary,
     second_moments,
 )
+from noren.designs.semantic.inversion import MatrixInversion, solve
 from noren.designs.semantic.law import Law, SemanticPlan
 from noren.designs.semantic.uniform import Product
 from noren.errors import NorenError
@@ -127,7 +130,7 @@ class SemanticDesign(BaseModel):
             _ = _law(design).plan  # refuse now what could not be drawn later
         return design
 
-    # ---------------------------------------------------------------- what code written for DecoyDesign asks
+    # ---------------------------------------------------------------- what every design answers
 
     @property
     def p(self) -> float:
@@ -137,6 +140,38 @@ class SemanticDesign(BaseModel):
     @property
     def is_exact(self) -> bool:
         return self.eta == 1
+
+    @property
+    def p_true(self) -> float:
+        return 1.0
+
+    @property
+    def epsilon(self) -> float:
+        """Infinite: every set rules values out."""
+        return float("inf")
+
+    @property
+    def floor(self) -> float:
+        return 0.0
+
+    @property
+    def is_blind(self) -> bool:
+        return not self.is_exact and self.d > 1 and self.eta == self.d
+
+    @property
+    def title(self) -> str:
+        digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+        return f"{self.name}, distance {self.threshold:g} ({digest})"
+
+    def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
+        return self.set_weights(sets)
+
+    def inclusion_matrix(self) -> NDArray[np.float64]:
+        return self.inclusion().matrix
+
+    @property
+    def inversion(self) -> MatrixInversion:
+        return solve(self)
 
     @property
     def warning(self) -> str:
@@ -191,6 +226,18 @@ class SemanticDesign(BaseModel):
     def posterior_summary(self, prior: NDArray | None = None, draws: int = POSTERIOR_DRAWS) -> PosteriorSummary:
         """Worst and average P(true | set) under a prior, uniform unless one is given."""
         return posterior_summary(_law(self), prior, draws)
+
+    def beliefs(self, counts: NDArray) -> Beliefs:
+        """What one set tells, by the likelihood of sets under every value."""
+        shares = counts / counts.sum()
+        uniform, informed = self.posterior_summary(), self.posterior_summary(shares)
+        return Beliefs(
+            float(shares.max()),
+            uniform_mean=float(uniform.mean),
+            uniform_worst=float(uniform.worst),
+            mean_true=float(informed.mean),
+            worst=float(informed.worst),
+        )
 
     # ---------------------------------------------------------------- drawing
 

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells.sets import code_dtype
+from noren.cells.set_cells import code_dtype
 from noren.designs.draw import _Plan
 from noren.designs.semantic.compatibility import Compatibility
 
@@ -125,8 +125,8 @@ def bit_rows(pairs: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 def list_sets(compatibility: Compatibility, l: int, limit: int) -> NDArray | None:
     """All feasible sets of l values as rows of ascending codes; None if there are more than the limit."""
-    from noren.kernels.semantic_chains import enumerate_chains, messages
-    from noren.kernels.semantic_cliques import enumerate_cliques
+    from noren.kernels.semantic.chains import enumerate_chains, messages
+    from noren.kernels.semantic.cliques import enumerate_cliques
 
     dtype = code_dtype(compatibility.F)
     chain = compatibility.chain

@@ -27,7 +27,7 @@ class Simple(Law):
         super().__init__(compatibility, l)
         chain = compatibility.chain
         if chain is not None:
-            from noren.kernels.semantic_simple import gap_tables
+            from noren.kernels.semantic.simple import gap_tables
 
             self._gaps = gap_tables(chain.after, chain.before)
         else:
@@ -39,16 +39,15 @@ class Simple(Law):
             return out
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.kernels.semantic_simple import chain_simple_weights
+            from noren.kernels.semantic.simple import chain_simple_weights
 
             places = chain.place[sets]
             order = np.argsort(places, axis=1)
             values = np.empty_like(out)
-            capacity, free, tight = self._gaps
-            chain_simple_weights(np.take_along_axis(places, order, axis=1), capacity, free, tight, values)
+            chain_simple_weights(np.take_along_axis(places, order, axis=1), self._gaps, values)
             np.put_along_axis(out, order, values, axis=1)
             return out
-        from noren.kernels.semantic_cliques import clique_candidates, sum_orders
+        from noren.kernels.semantic.cliques import clique_candidates, sum_orders
 
         step = max(1, (1 << 22) >> self.l)
         for start in range(0, len(sets), step):
@@ -60,7 +59,7 @@ class Simple(Law):
 
     def inclusion(self) -> NDArray[np.float64] | None:
         """On a chain, from the sets of l - 1 values before the last draw: far fewer than the published ones."""
-        from noren.kernels.semantic_simple import chain_simple_inclusion
+        from noren.kernels.semantic.simple import chain_simple_inclusion
 
         chain = self.compatibility.chain
         if chain is None or self.l == 1:
@@ -69,11 +68,10 @@ class Simple(Law):
         if partial is None:
             return None
         out = np.zeros((self.F, self.F))
-        capacity, free, tight = self._gaps
         for start in range(0, len(partial), CHUNK):
             places = np.sort(chain.place[partial[start : start + CHUNK]], axis=1)
             part = np.zeros_like(out)  # chunk by chunk, so that no long sum loses digits
-            chain_simple_inclusion(places, chain.after, capacity, free, tight, part)
+            chain_simple_inclusion(places, chain.after, self._gaps, part)
             out += part
         return np.asarray((out / np.diag(out)[:, None])[np.ix_(chain.place, chain.place)])
 
@@ -83,13 +81,13 @@ class Simple(Law):
     def kernel(self) -> RowKernel:
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.kernels.semantic_simple import chain_simple
+            from noren.kernels.semantic.simple import chain_simple
 
-            capacity, free, tight = self._gaps
+            gaps = self._gaps
             return lambda words, codes, out: chain_simple(
-                words, codes, chain.order, chain.place, chain.after, capacity, free, tight, out
+                words, codes, chain.order, chain.place, chain.after, gaps, out
             )
-        from noren.kernels.semantic_cliques import clique_simple, first_steps, second_steps
+        from noren.kernels.semantic.cliques import clique_simple, first_steps, second_steps
 
         rows, l = self._rows, self.l
         first = first_steps(rows, l)

@@ -10,6 +10,7 @@ the prior is the factor 1 / m_v.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from numpy.typing import NDArray
 from noren.designs.semantic.compatibility import Compatibility
 from noren.designs.semantic.law import Law, RowKernel, least_sums, list_sets
 from noren.errors import NorenError
+
+if TYPE_CHECKING:
+    from noren.kernels.semantic.draws import Messages
 
 TABLE_LIMIT = 1_000_000  # sets of a general matrix that may be listed for drawing
 
@@ -43,21 +47,21 @@ class Product(Law):
         return sets
 
     @cached_property
-    def _messages(self) -> tuple[NDArray, NDArray, NDArray]:
-        """(right, left, split) of the chain; the first two weigh sets to one side, the last combines both sides."""
-        from noren.kernels.semantic_chains import messages, splits
+    def _messages(self) -> Messages:
+        from noren.kernels.semantic.chains import messages, splits
+        from noren.kernels.semantic.draws import Messages
 
         chain = self.compatibility.chain
         assert chain is not None
         right, left = messages(self.weights[chain.order], chain.after, chain.before, self.l)
-        return right, left, splits(chain.after, chain.before, right, left)
+        return Messages(right, left, splits(chain.after, chain.before, right, left))
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
         """m_v without the weight of v itself: the total weight of the decoys that can go with v."""
         chain = self.compatibility.chain
         if chain is not None:
-            return np.asarray(self._messages[2][chain.place, self.l])
+            return np.asarray(self._messages.split[chain.place, self.l])
         sums = self.weights[self._sets].prod(axis=1)
         out = np.zeros(self.F)
         for column in self._sets.T:
@@ -73,13 +77,13 @@ class Product(Law):
     def kernel(self) -> RowKernel:
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.kernels.semantic import chain_product
+            from noren.kernels.semantic.draws import chain_product
 
-            right, left, split = self._messages
+            given = self._messages
             return lambda words, codes, out: chain_product(
-                words, codes, chain.order, chain.place, chain.after, chain.before, split, right, left, out
+                words, codes, chain.order, chain.place, chain.after, chain.before, given, out
             )
-        from noren.kernels.semantic import table_product
+        from noren.kernels.semantic.draws import table_product
 
         sets = self._sets
         members = sets.ravel()
@@ -90,7 +94,7 @@ class Product(Law):
         return lambda words, codes, out: table_product(words, codes, starts, sums, numbers, sets, out)
 
     def inclusion(self) -> NDArray[np.float64] | None:
-        from noren.kernels.semantic_chains import pair_weights
+        from noren.kernels.semantic.chains import pair_weights
 
         chain = self.compatibility.chain
         if chain is None or self.l == 1:
@@ -113,7 +117,7 @@ class Product(Law):
         return float((odds[odds > 0] / (odds + least)[odds > 0]).max())
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        from noren.kernels.semantic_chains import chain_second_moments
+        from noren.kernels.semantic.chains import chain_second_moments
 
         chain = self.compatibility.chain
         if chain is None:

@@ -1,0 +1,171 @@
+"""What a reproduction is made of: a paper has figures, a figure makes claims, a run answers every one of them.
+
+A figure's function computes on a `Bench` and returns a `Result`: sheets (what becomes CSV), pictures, and one answer
+per claim. The verdict of an answer is computed from the measured numbers, so another table may give another verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+
+    from noren_papers.datasets import Used
+
+Verdict = Literal["holds", "holds in part", "does not hold"]
+HOLDS: Verdict = "holds"
+IN_PART: Verdict = "holds in part"
+FAILS: Verdict = "does not hold"
+VERDICTS: tuple[Verdict, ...] = (HOLDS, IN_PART, FAILS)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was measured about one claim, in a sentence with its numbers, and what follows."""
+
+    verdict: Verdict
+    measured: str
+
+
+def judged(outcomes: Sequence[bool], measured: str) -> Answer:
+    """Holds if the claim was true in every comparison, does not hold if in none, else in part; says how many."""
+    if not len(outcomes):
+        raise ValueError("nothing was compared")
+    true = sum(map(bool, outcomes))
+    verdict = HOLDS if true == len(outcomes) else FAILS if true == 0 else IN_PART
+    return Answer(verdict, f"{measured} (true in {true} of {len(outcomes)} comparisons)")
+
+
+@dataclass(frozen=True)
+class Result:
+    """Everything one figure gives.
+
+    sheets: name -> frame in long form; "" is the figure's own. pictures: name -> Altair chart; "" is the figure's own.
+    answers: one per claim of the figure, by its key. ours: what this project adds to the figure and what it gains, with
+    numbers. ours_series: how those lines are called in the sheets.
+    """
+
+    sheets: Mapping[str, pl.DataFrame]
+    pictures: Mapping[str, Any]
+    answers: Mapping[str, Answer]
+    ours: str
+    ours_series: tuple[str, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of a paper: what it shows, what the paper says it shows, how to make it.
+
+    claims: key -> the claim in our own words. data: names of the tables it needs (see `datasets`).
+    """
+
+    key: str
+    title: str
+    claims: Mapping[str, str]
+    compute: Callable[[Bench], Result]
+    data: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.key if self.key.startswith("table") else f"figure-{self.key}"
+
+    @property
+    def heading(self) -> str:
+        name = self.name if self.key[0].isdigit() else self.key
+        return name.replace("-", " ").capitalize()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, how it is called on the command line, and its figures in order."""
+
+    key: str
+    number: str
+    title: str
+    source: str
+    figures: tuple[Figure, ...]
+
+    def figure(self, key: str) -> Figure | None:
+        wanted = key.lower().removeprefix("figure").removeprefix("fig").strip(" .-_").replace(" ", "-")
+        return next((figure for figure in self.figures if figure.key == wanted), None)
+
+
+class Bench:
+    """Where a figure is computed: its tables, its randomness, how thorough to be, how far it is."""
+
+    def __init__(
+        self,
+        folder: Path | None,
+        *,
+        quick: bool,
+        seed: str,
+        advance: Callable[..., None] | None = None,
+        shelf: dict[Any, Any] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.quick = quick
+        self.used: dict[str, Used] = {}
+        self._seed = seed
+        self._advance = advance
+        self._shelf = {} if shelf is None else shelf
+
+    def pick(self, full: T, quick: T) -> T:
+        """The first in a full run, the second in a quick one."""
+        return quick if self.quick else full
+
+    def rng(self, name: str = "") -> np.random.Generator:
+        """Reproducible randomness for queries, samples and stand-ins. Never for decoys: releases draw their own."""
+        import numpy as np
+
+        digest = hashlib.sha256(f"{self._seed}/{name}".encode()).digest()
+        return np.random.default_rng(int.from_bytes(digest[:8], "big"))
+
+    def table(self, name: str, *, rows: int | None = None) -> pl.DataFrame:
+        """A table by name, all columns as text; a stand-in is generated where its file is missing.
+
+        rows: at most so many, the first of the file. What was read is noted for the summary.
+        """
+        from noren_papers.datasets import load
+
+        frame, used = self.shared(("table", name, rows), lambda: load(name, self.folder, rows=rows))
+        self.used[name if rows is None else f"{name}[:{rows}]"] = used
+        return frame
+
+    def hierarchy_rows(self, column: str) -> list[list[str]]:
+        """Adult's generalisation hierarchy of a column, leaf first, from the folder or the stand-in."""
+        from noren_papers.datasets import adult_hierarchy
+
+        rows, used = self.shared(("hierarchy", column), lambda: adult_hierarchy(column, self.folder))
+        self.used[f"adult hierarchy {column}"] = used
+        return rows
+
+    def note(self, used: Used) -> None:
+        """A table that a figure generated for itself."""
+        self.used[used.name] = used
+
+    def shared(self, key: Any, make: Callable[[], T]) -> T:
+        """What several figures of one run need is made once. What goes in must not be changed afterwards."""
+        if key not in self._shelf:
+            self._shelf[key] = make()
+        out: T = self._shelf[key]
+        return out
+
+    def plan(self, steps: int) -> None:
+        """How many steps this figure takes, for the progress bar."""
+        if self._advance is not None:
+            self._advance(0, total=steps)
+
+    def step(self, note: str = "") -> None:
+        """One step is done."""
+        if self._advance is not None:
+            self._advance(1, note=note)

@@ -1,0 +1,169 @@
+"""The eight combinations of the paper's Table 12 and ours, on one table at one (l, d).
+
+For many repetitions the sets come straight from the designs and the paper's estimates from how often each value occurs,
+which is all they use; `release.estimate` gives the same numbers, with intervals.
+"""
+
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import NorenError
+from noren_papers.semantic.anatomy import grouped_estimate, subtrees
+from noren_papers.semantic.material import DEPTH, Counts, Material
+
+DUPLICATE = ("N-Proposal", "N-Existing", "N-Simple", "N-Anonymity")
+SIMPLE = ("Ex-Proposal", "Ex-Existing", "Ex-Simple")
+LE = "LE"
+OURS = "flat + likelihood (ours)"
+OUR_SERIES = (OURS,)
+PAPER_SERIES = (*DUPLICATE, *SIMPLE, LE)
+SERIES = (*PAPER_SERIES, *OUR_SERIES)
+WORST_CONDITION = 1e12
+
+
+@dataclass(frozen=True)
+class Point:
+    """Error of one combination at one setting: mean over repetitions with its standard error, or why there is none."""
+
+    series: str
+    mse: float | None
+    std_error: float | None
+    repetitions: int
+    status: str = ""
+
+
+def mse(material: Material, estimate: Counts) -> float:
+    """Equation 18: mean over all cells of the squared difference in relative frequency."""
+    return float(np.square((estimate - material.truth) / material.records).mean())
+
+
+def measure(
+    material: Material, l: int, d: float, *, repetitions: int, ours: int, rng: np.random.Generator
+) -> list[Point]:
+    """Every combination, each on fresh decoys."""
+    found: dict[str, list[float]] = {}
+    why: dict[str, str] = {}
+    for kind, names in (("duplicate-processing", DUPLICATE), ("simple", SIMPLE)):
+        try:
+            design = made(material, kind, l, d)
+        except NorenError as error:
+            why.update(dict.fromkeys(names, f"not possible: {short(error)}"))
+            continue
+        for _ in range(repetitions):
+            estimates, reasons = paper_estimates(material, design, drawn(material, design), names)
+            why.update(reasons)
+            for name, estimate in estimates.items():
+                found.setdefault(name, []).append(mse(material, estimate))
+    for _ in range(repetitions):
+        spread, why[LE] = le_estimate(material, l, d, rng)
+        if spread is None:
+            break
+        found.setdefault(LE, []).append(mse(material, spread))
+    status = "counts are lost"
+    try:
+        design = made(material, "flat", l, d)
+        if design.compatibility.identifiable(l):
+            status = "" if design.name == "semantic-flat" else "uniform-sets: the flat design does not exist here"
+            for _ in range(ours):
+                found.setdefault(OURS, []).append(mse(material, likelihood(material, design)))
+    except NorenError as error:
+        status = f"not possible: {short(error)}"
+    why.update(dict.fromkeys(OUR_SERIES, status))
+    return list(_points(found, why))
+
+
+def _points(found: dict[str, list[float]], why: dict[str, str]) -> Iterator[Point]:
+    for name in SERIES:
+        values = np.array(found.get(name, ()))
+        if not len(values):
+            yield Point(name, None, None, 0, why.get(name, ""))
+            continue
+        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+        yield Point(name, float(values.mean()), error, len(values), why.get(name, ""))
+
+
+def made(material: Material, kind: str, l: int, d: float) -> Any:
+    """The design of this kind. Raises where there is none."""
+    return _made(kind, material.distances.tobytes(), material.size, l, d)
+
+
+@lru_cache(maxsize=128)
+def _made(kind: Any, distances: bytes, size: int, l: int, d: float) -> Any:
+    from noren.designs import SemanticDesign
+
+    return SemanticDesign.make(kind, np.frombuffer(distances).reshape(size, size), l, d)
+
+
+def drawn(material: Material, design: Any) -> NDArray[Any]:
+    """One published set a record, as rows of codes."""
+    from noren.secret import Keystream
+
+    sets: NDArray[Any] = design.draw(material.codes, Keystream(), attribute="secret").codes(design.eta)
+    return sets
+
+
+def paper_estimates(
+    material: Material, design: Any, sets: NDArray[Any], names: tuple[str, ...]
+) -> tuple[dict[str, Counts], dict[str, str]]:
+    """The paper's analyses of the same sets; instead of an inversion that has no answer, the reason."""
+    from noren.analysis.estimators import equation_2
+
+    l, F, omega = design.eta, material.size, material.counted(sets)
+    records = omega.sum(axis=1, keepdims=True) / l
+    q = (l - 1) / (F - 1)
+    out: dict[str, Counts] = {}
+    why: dict[str, str] = {}
+    for name in names:
+        analysis = name.split("-")[1]
+        if analysis == "Simple":
+            out[name] = omega / l
+        elif analysis == "Anonymity":
+            out[name] = omega
+        elif analysis == "Existing":
+            out[name] = (omega - q * records) / (1 - q)
+        elif not design.compatibility.identifiable(l):
+            why[name] = "counts are lost"
+        else:
+            matrix = equation_2(design)
+            if np.linalg.cond(matrix) > WORST_CONDITION:
+                why[name] = "equation 2 has no solution"
+            else:
+                out[name] = np.asarray(np.linalg.solve(matrix.T, omega.T).T, np.float64)
+    return out, why
+
+
+def likelihood(material: Material, design: Any) -> Counts:
+    """Ours: the likelihood of whole sets, as `release.estimate` answers it."""
+    from noren.analysis.axes import Axis
+    from noren.analysis.fit import fit
+    from noren.analysis.frame import prepare
+    from noren.cells import SetCells
+
+    exact = Axis.exact("slot", material.slots.astype(np.uint8), len(material.slot_labels))
+    cells = SetCells.from_codes(material.size, drawn(material, design))
+    frame = prepare([exact, Axis.drawn("secret", cells, design)])
+    return np.asarray(fit(frame).table, np.float64)
+
+
+def le_estimate(material: Material, l: int, d: float, rng: np.random.Generator) -> tuple[Counts | None, str]:
+    """(l, e)-diversity by Anatomy with the depth e at which values as far apart as d lie under different nodes."""
+    if material.hierarchy is None:
+        return None, "needs a tree"
+    classes = subtrees(material.hierarchy, DEPTH + 1 - int(d))
+    if int(classes.max()) + 1 < l:
+        return None, "not possible: fewer subtrees than l"
+    return grouped_estimate(material, classes, l, rng), ""
+
+
+def short(error: NorenError) -> str:
+    """The first clause of an error."""
+    return str(error.message).split(":")[0].split(". ")[0].rstrip(".")

@@ -1,0 +1,59 @@
+"""The measured errors of one table, by setting and combination, for the answers to the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren_papers.semantic.combinations import PAPER_SERIES, Point
+from noren_papers.semantic.material import Material
+
+Setting = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Points by (l, d) and series, and the panels they are drawn in."""
+
+    table: Material
+    panels: Mapping[str, Sequence[Setting]]
+    points: Mapping[Setting, Mapping[str, Point]]
+
+    def mse(self, setting: Setting, series: str) -> float | None:
+        return self.points[setting][series].mse
+
+    def both(self, one: str, other: str) -> list[tuple[Setting, float, float]]:
+        """Settings at which two combinations have an error, with these."""
+        out = []
+        for setting in self.points:
+            a, b = self.mse(setting, one), self.mse(setting, other)
+            if a is not None and b is not None:
+                out.append((setting, a, b))
+        return out
+
+    def line(self, panel: str, series: str) -> list[tuple[Setting, float]]:
+        """A panel's line, without its gaps."""
+        return [(s, value) for s in self.panels[panel] if (value := self.mse(s, series)) is not None]
+
+    def against_best(self, series: str) -> tuple[NDArray[np.float64], list[Setting]]:
+        """Its error over the smallest of the paper's combinations, and the settings."""
+        ratios, settings = [], []
+        for setting in self.points:
+            own = self.mse(setting, series)
+            rivals = [value for name in PAPER_SERIES if (value := self.mse(setting, name)) is not None]
+            if own is not None and rivals:
+                ratios.append(own / min(rivals))
+                settings.append(setting)
+        return np.array(ratios), settings
+
+
+def factor(values: Sequence[float]) -> float:
+    """Geometric mean."""
+    return float(np.exp(np.log(np.array(values)).mean())) if len(values) else float("nan")
+
+
+def named(setting: Setting) -> str:
+    return f"(l,d) = ({setting[0]},{setting[1]})"

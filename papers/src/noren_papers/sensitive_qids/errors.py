@@ -1,0 +1,245 @@
+"""How far every method's cross tabulations are from the truth: the measurement behind Figures 1 to 4.
+
+One release a setting, of every column at once; the same random choices of columns for all settings and all methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from noren.designs import DecoyDesign
+from noren_papers.base import Bench
+from noren_papers.sensitive_qids import methods
+from noren_papers.sensitive_qids.tables import Coded
+
+if TYPE_CHECKING:
+    from noren.analysis.frame import Frame
+    from noren.cells import SetCells
+
+PROPOSAL, RUN_ON = "Proposal", "Proposal, run on"
+VALUE_ADDING, RATING, RANDOM = "ValueAdding", "Rating", "Random"
+PRINTED = "Proposal, p as printed"
+OURS = "likelihood (ours)"
+METRICS = {"L1": "l1", "L2": "l2", "Hellinger": "hellinger"}
+EPS = 1.0
+
+
+def patience(bench: Bench) -> tuple[float, int]:
+    """Where the proposal stops when it is run on: the change in records, and the most steps."""
+    return bench.pick((0.01, 3_000), (0.1, 300))
+
+
+def stopping(bench: Bench) -> str:
+    small, most = patience(bench)
+    return (
+        "Proposal is equation 26 from w, stopped when no cell moves by a record after the division of equation 27 "
+        "(the paper says only that the change should be small; its sister paper sets 1.0). Where many cells share few "
+        f"records that is met at once, so the line '{RUN_ON}' goes on until no cell moves by {small:g} records, for at "
+        f"most {most:,} steps."
+    )
+
+
+UNITS = "Distances are of relative frequencies: counts divided by the number of records, as the paper's axes show."
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of the x axis: its value, the designs of the release, and Rating's l where it applies.
+
+    printed: designs of a second release that is estimated by the proposal alone.
+    """
+
+    x: float
+    designs: Mapping[str, DecoyDesign]
+    level: int | None = None
+    printed: Mapping[str, DecoyDesign] | None = None
+
+
+Queries = Mapping[int, Sequence[tuple[str, ...]]]
+
+
+def choices(
+    bench: Bench, sizes: Mapping[str, int], many: Mapping[int, int], cells: int
+) -> dict[int, list[tuple[str, ...]]]:
+    """Random choices of q' columns with at most so many cells, no choice twice."""
+    out: dict[int, list[tuple[str, ...]]] = {}
+    names = sorted(sizes)
+    for size, wanted in many.items():
+        rng = bench.rng(f"choices of {size}")
+        found: dict[frozenset[str], tuple[str, ...]] = {}
+        if size == 1 and wanted >= len(names):
+            found = {frozenset((name,)): (name,) for name in names}
+        tries = 0
+        while len(found) < wanted and tries < 5000:
+            tries += 1
+            picked = tuple(str(name) for name in rng.choice(names, size, replace=False))
+            if prod(sizes[name] for name in picked) <= cells:
+                found.setdefault(frozenset(picked), picked)
+        out[size] = list(found.values())
+    return out
+
+
+def distances(
+    bench: Bench, table: Coded, settings: Sequence[Setting], queries: Queries, only: Mapping[int, Sequence[float]]
+) -> pl.DataFrame:
+    """One row a setting, choice, method and metric. `only` restricts the settings of large tables."""
+    rows: list[dict[str, object]] = []
+    for setting in settings:
+        sets = methods.published(table, setting.designs)
+        second = None if setting.printed is None else methods.published(table, setting.printed)
+        wanted = {size: asked for size, asked in queries.items() if setting.x in only.get(size, (setting.x,))}
+        groups: dict[str, methods.Groups] = {}
+        if setting.level is not None:
+            named = sorted({name for asked in wanted.values() for names in asked for name in names})
+            groups = {name: methods.rated(table, name, setting.level) for name in named}
+        for size, asked in wanted.items():
+            for number, names in enumerate(asked):
+                truth = table.truth(names)
+                found = estimates(sets, setting.designs, names, patience=patience(bench))
+                if second is not None and setting.printed is not None:
+                    found[PRINTED] = estimates(second, setting.printed, names, (PROPOSAL,))[PROPOSAL]
+                if groups:
+                    found[RATING] = methods.spread([groups[name] for name in names])
+                found[RANDOM] = methods.random_table(bench.rng(f"random {names} {setting.x}"), truth.shape, table.n)
+                rows += _measured(setting.x, size, number, names, truth, found)
+            bench.step(f"{table.name}, {setting.x:g}, {size} attributes")
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def estimates(
+    sets: Mapping[str, SetCells],
+    designs: Mapping[str, DecoyDesign],
+    names: Sequence[str],
+    wanted: Sequence[str] = (PROPOSAL, RUN_ON, VALUE_ADDING, OURS),
+    patience: tuple[float, int] = (0.01, 3_000),
+) -> dict[str, NDArray[np.float64]]:
+    """Tables from one release by the estimators of the decoy family; the records are grouped once for all of them."""
+    from noren.analysis.axes import Axis
+    from noren.analysis.estimators import ESTIMATORS
+    from noren.analysis.frame import prepare
+
+    frame = prepare([Axis.drawn(name, sets[name], designs[name]) for name in names])
+    known = {PROPOSAL: "bayes", VALUE_ADDING: "value-adding", OURS: "likelihood", "linear": "linear"}
+    out = {}
+    for series in wanted:
+        if series == RUN_ON:
+            table = run_on(frame, *patience)
+        else:
+            table = ESTIMATORS[known[series]](frame, progress=None, eps=EPS).table
+        out[series] = frame.place(table)
+    return out
+
+
+def run_on(frame: Frame, small: float, most: int) -> NDArray[np.float64]:
+    """Equation 26 beyond the papers' stop: until no cell moves by `small` records, for at most so many steps."""
+    from noren.analysis.estimators import bayes_step
+
+    w = frame.inclusions()
+    divisor = float(prod(axis.design.eta for axis in frame.decoys))
+    x = w
+    for _ in range(most):
+        following = bayes_step(frame, x, w)
+        change = float(np.abs(following - x).max(initial=0.0)) / divisor
+        x = following
+        if change < small:
+            break
+    return np.asarray(x / divisor)
+
+
+def _measured(
+    x: float, size: int, number: int, names: Sequence[str], truth: NDArray, found: Mapping[str, NDArray]
+) -> list[dict[str, object]]:
+    from noren.metrics.distances import METRICS as MEASURES
+
+    return [
+        {
+            "x": x, "q": size, "choice": number, "columns": " x ".join(names), "cells": truth.size, "series": series,
+            "metric": metric, "distance": MEASURES[key](table, truth, True),
+        }
+        for series, table in found.items()
+        for metric, key in METRICS.items()
+    ]  # fmt: skip
+
+
+class Means:
+    """Means over the choices, by (metric, q', x, series)."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        keys = ["metric", "q", "x", "series"]
+        self.frame = rows.group_by(keys, maintain_order=True).agg(pl.col("distance").mean(), pl.len().alias("choices"))
+        self._at = {tuple(row[:4]): float(row[4]) for row in self.frame.iter_rows()}
+
+    def __call__(self, metric: str, q: int, x: float, series: str) -> float:
+        return self._at[metric, q, x, series]
+
+    def points(self, metrics: Sequence[str] = tuple(METRICS)) -> list[tuple[str, int, float]]:
+        """Every (metric, q', x) that was measured."""
+        return list(dict.fromkeys(key[:3] for key in self._at if key[0] in metrics))
+
+    def ends(self, metrics: Sequence[str] = tuple(METRICS)) -> list[tuple[str, int, float, float]]:
+        """Every (metric, q', smallest x, largest x)."""
+        out: dict[tuple[str, int], list[float]] = {}
+        for metric, q, x in self.points(metrics):
+            out.setdefault((metric, q), []).append(x)
+        return [(metric, q, min(xs), max(xs)) for (metric, q), xs in out.items()]
+
+    def ratio(self, metric: str, q: int, x: float, one: str, other: str) -> float:
+        low = self(metric, q, x, other)
+        high = self(metric, q, x, one)
+        return high / low if low > 0 else float("inf") if high > 0 else float("nan")
+
+
+def span(values: Sequence[float]) -> str:
+    """The range of some figures, in words."""
+    clean = [value for value in values if np.isfinite(value)]
+    endless = " and, where the other's is 0, without limit" if np.inf in values else ""
+    return f"{min(clean):.3g} to {max(clean):.3g}{endless}" if clean else "nothing"
+
+
+def typical(values: Sequence[float]) -> float:
+    """Geometric mean of ratios, without those of exact tables."""
+    clean = [value for value in values if np.isfinite(value) and value > 0]
+    return float(np.exp(np.mean(np.log(clean)))) if clean else float("nan")
+
+
+def place(point: Sequence[object], letter: str) -> str:
+    """Where a comparison was made, in words: metric, number of attributes, setting."""
+    metric, q, x = point[:3]
+    return f"{metric} at q' = {q}, {letter} = {x:g}"
+
+
+def picture(means: Means, number: str, letter: str, series: Sequence[str], title: str, note: str) -> object:
+    """Twelve panels: a metric a row, a number of attributes a column."""
+    from noren_papers import draw
+
+    sizes = sorted({q for _, q, _ in means.points()})
+    panels = [f"{metric} distance, q' = {q}" for metric in METRICS for q in sizes]
+    frame = means.frame.with_columns(
+        (pl.col("metric") + " distance, q' = " + pl.col("q").cast(pl.String)).alias("panel")
+    ).rename({"x": letter})
+    return draw.lines(
+        frame, x=letter, y="distance", series="series", title=f"Figure {number}. {title}", ours=[OURS], order=series,
+        panel="panel", panels=panels, columns=len(sizes), y_title="", log_y=True, note=note, size=(185, 140),
+    )  # fmt: skip
+
+
+def gain(means: Means, letter: str) -> str:
+    """What our estimator gains over the proposal, on the same releases."""
+    parts = []
+    for rival in (PROPOSAL, RUN_ON):
+        ratios = {point: means.ratio(*point, OURS, rival) for point in means.points()}
+        worst = max(ratios, key=lambda point: ratios[point] if np.isfinite(ratios[point]) else -1.0)
+        factor = typical(list(ratios.values()))
+        lower = sum(value <= 1 for value in ratios.values() if np.isfinite(value))
+        parts.append(
+            f"its distance is {factor:.2f} times that of '{rival}' (geometric mean) and no larger in {lower} of "
+            f"{len(ratios)} points, the worst being {ratios[worst]:.2f} times for {place(worst, letter)}"
+        )
+    return f"EM on whole sets, stopped by held-out records, from the same releases: {'; '.join(parts)}."

@@ -1,0 +1,306 @@
+"""Utility by information: figures 14 and 15 over the plane of requirements, figure 16 at representative ones.
+
+The paper's measure adds quasi-identifiers and the secret. Here the parts are shown apart, and so is a table of exact
+quasi-identifiers without any secret, which the sum rewards.
+"""
+
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from noren_papers import draw
+from noren_papers.base import FAILS, HOLDS, Answer, Bench, Figure, Result
+from noren_papers.tau_l.candidates import scored
+from noren_papers.tau_l.common import (
+    CHUNKS,
+    CLD,
+    MONDRIAN,
+    ONE_D,
+    PAPERS,
+    REQUIREMENTS,
+    SUPPRESSED,
+    SWEEP,
+    dataset,
+    grid,
+    label,
+    made,
+    release_of,
+    requirements,
+    sheet,
+)
+from noren_papers.tau_l.judging import Row, against, joined, listed, mean, pairs, rows_of, weighed
+from noren_papers.tau_l.protection import PLANE, SEARCH_NOTE, parameters, plane, representative, tiles
+
+LINES = (*PAPERS, SUPPRESSED, CHUNKS, MONDRIAN)
+WITH_STARS = (*PLANE, SUPPRESSED)
+PARTS = {"": "utility", "quasi-identifiers": "utility_quasi", "secrets": "utility_sensitive"}
+WEIGHTS = (0.0, 1.0, 3.0, 7.0)
+"""How much the secret counts beside each quasi-identifier."""
+MUCH = 0.9
+SUM_NOTE = (
+    "The measure is a sum over columns, so exact quasi-identifiers with every secret at the root have a high utility "
+    "and satisfy every requirement. That table is drawn as a series of its own, and both parts have their own picture."
+)
+
+
+def _plane_figure(name: str, key: str, title: str) -> Figure:
+    claims = {
+        "SWEEP best": "Over the plane of requirements SWEEP keeps more information than 1DLD and CLD.",
+        "1DLD above CLD": "1DLD keeps more than CLD.",
+        "no result": "1DLD and CLD have no result where a requirement leaves them an empty table.",
+        "would be worse": "These are their tables with least excessive protection; their others keep much less.",
+        "correlation": "The more excessive protection, the less utility.",
+    }
+
+    def compute(bench: Bench) -> Result:
+        bench.plan(2 * len(grid(bench, name)))
+        frame = pl.concat([plane(bench, name), sheet(bench, name, grid(bench, name), (SUPPRESSED,))])
+        empty = {method: len(rows_of(frame, method, empty=True)) for method in (ONE_D, CLD)}
+        answers = {
+            "SWEEP best": joined([against(frame, SWEEP, other, "utility", _more) for other in (ONE_D, CLD)]),
+            "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", _more)]),
+            "no result": weighed(
+                [number > 0 for number in empty.values()],
+                f"Of {len(rows_of(frame, SWEEP))} requirements "
+                + ", ".join(f"{method} has no table for {number}" for method, number in empty.items()),
+            ),
+            "would be worse": _would_be_worse(bench, frame, (name,)),
+            "correlation": _correlation(bench, frame, (name,)),
+        }
+        note = "Stronger requirements to the right and downwards; no tile: no table satisfies the requirement."
+        pictures = {
+            part: tiles(
+                frame,
+                value,
+                f"Figure {key}. {title}" + (f": {part} alone" if part else ""),
+                "utility",
+                WITH_STARS,
+                note,
+            )
+            for part, value in PARTS.items()
+        }
+        used = parameters(bench, name)
+        return Result({"": frame}, pictures, answers, _gain(frame), (CHUNKS,), used, (SUM_NOTE, SEARCH_NOTE))
+
+    return Figure(key, title, claims, compute, data=(name,))
+
+
+def _more(a: float, b: float) -> bool:
+    return a > b
+
+
+def _gain(frame: pl.DataFrame) -> str:
+    both = pairs(frame, CHUNKS, SWEEP, "utility")
+    gains = [a["utility"] - b["utility"] for a, b in both]
+    best = both[int(np.argmax(gains))]
+    stars = pairs(frame, SUPPRESSED, SWEEP, "utility")
+    beaten = sum(a["utility"] > b["utility"] for a, b in stars)
+    sides = [
+        " and ".join(f"{mean([row[value] for row in side]):.3f}" for side in zip(*both, strict=True))
+        for value in PARTS.values()
+    ]
+    return (
+        f"SWEEP in chunks and SWEEP keep {sides[0]} on average (quasi-identifiers {sides[1]}, secrets {sides[2]}); "
+        f"chunks keep more in {sum(gain > 0 for gain in gains)} of {len(both)} requirements, most at {best[0]['data']} "
+        f"{best[0]['requirement']}: {best[0]['utility']:.3f} instead of {best[1]['utility']:.3f}. The sum alone proves "
+        f"little: a table without any secret has more than SWEEP in {beaten} of {len(stars)} requirements."
+    )
+
+
+def _name_of(bench: Bench, row: Row, names: tuple[str, ...]) -> str:
+    return next(name for name in names if dataset(bench, name).title == row["data"])
+
+
+def _would_be_worse(bench: Bench, frame: pl.DataFrame, names: tuple[str, ...]) -> Answer:
+    """The table that was taken beside the mean of the others that would do."""
+    outcomes, texts = [], []
+    for method in (ONE_D, CLD):
+        taken, rest = [], []
+        for row in rows_of(frame, method, empty=False):
+            found = scored(bench, _name_of(bench, row, names), method, row["tau"], row["l"])
+            others = [utility for _, utility in found if abs(utility - row["utility"]) > 1e-12]
+            if others:
+                outcomes.append(mean(others) <= MUCH * row["utility"])
+                taken.append(row["utility"])
+                rest.append(mean(others))
+        texts.append(f"{method} keeps {mean(taken):.3f}, its other tables that satisfy {mean(rest):.3f} on average")
+    return weighed(outcomes, "; ".join(texts) + f"; much less is at most {MUCH:.0%}")
+
+
+def _correlation(bench: Bench, frame: pl.DataFrame, names: tuple[str, ...]) -> Answer:
+    """Rank correlation of excess and utility, over all tables of all methods that satisfy one requirement."""
+    outcomes, found = [], []
+    for row in rows_of(frame, SWEEP, empty=False):
+        name = _name_of(bench, row, names)
+        points = [(row["excess"], row["utility"])]
+        for method in (ONE_D, CLD):
+            points += scored(bench, name, method, row["tau"], row["l"])
+        if len(points) > 3:
+            value = rank_correlation(*(np.array(side) for side in zip(*points, strict=True)))
+            if np.isfinite(value):
+                found.append(value)
+                outcomes.append(value < 0)
+    words = f"between {min(found):.2f} and {max(found):.2f}, {mean(found):.2f} on average" if found else "not defined"
+    return weighed(
+        outcomes, f"Rank correlation of excess and utility over the tables that satisfy one (tau, l): {words}"
+    )
+
+
+def rank_correlation(x: Any, y: Any) -> float:
+    """Spearman's, with mean ranks for ties; not a number where one side is constant."""
+    ranks = [np.array([(side < v).sum() + (side == v).sum() / 2 for v in side.tolist()]) for side in (x, y)]
+    if min(rank.std() for rank in ranks) == 0:
+        return float("nan")
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def figure_16(bench: Bench) -> Result:
+    bench.plan(2 * sum(len(requirements(bench, name)) for name in REQUIREMENTS))
+    stars = [sheet(bench, name, requirements(bench, name), (SUPPRESSED,)) for name in REQUIREMENTS]
+    frame = pl.concat([representative(bench), *stars])
+    names = tuple(REQUIREMENTS)
+    answers = {
+        "SWEEP best": joined([against(frame, SWEEP, other, "utility", _more) for other in (ONE_D, CLD)]),
+        "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", _more)]),
+        "would be worse": _would_be_worse(bench, frame, names),
+        "correlation": _correlation(bench, frame, names),
+        "global": _global(bench),
+        "weights": _weights(bench, frame),
+        "Nursery rises": _rises(bench, frame),
+        "useful": _useful(frame),
+    }
+    mond = pairs(frame, MONDRIAN, SWEEP, "utility")
+    sides = [mean([row["utility"] for row in side]) for side in zip(*mond, strict=True)]
+    ours = (
+        f"{_gain(frame)} Mondrian for (tau, l) itself generalises no secret; where it publishes ({len(mond)} "
+        f"requirements) it keeps {sides[0]:.3f}, SWEEP {sides[1]:.3f}."
+    )
+    pictures = {
+        part: draw.lines(
+            frame,
+            x="requirement",
+            y=value,
+            series="method",
+            order=LINES,
+            ours=(CHUNKS, MONDRIAN),
+            panel="data",
+            ordinal=True,
+            columns=2,
+            shared_y=False,
+            title="Figure 16. Utility by information at representative (tau, l)" + (f": {part} alone" if part else ""),
+            x_title="(tau, l)",
+            y_title="utility",
+            size=(300, 200),
+            note="No point: the method has no table that satisfies the requirement.",
+        )
+        for part, value in PARTS.items()
+    }
+    used = parameters(bench, *names) | {"weights of the secret": list(WEIGHTS)}
+    used |= {f"{name} requirements": [label(tau, l) for tau, l in requirements(bench, name)] for name in names}
+    return Result({"": frame}, pictures, answers, ours, (CHUNKS, MONDRIAN), used, (SUM_NOTE, SEARCH_NOTE))
+
+
+def _global(bench: Bench) -> Answer:
+    """CLD's own (c, l), met by local recoding instead: Mondrian beside Incognito under one requirement."""
+    from noren.methods import Mondrian
+    from noren.metrics.information import utility_score
+    from noren.models import RecursiveCLDiversity
+
+    outcomes, texts, seen = [], [], set()
+    for name in REQUIREMENTS:
+        data = dataset(bench, name)
+        for tau, l in requirements(bench, name):
+            found = release_of(bench, name, CLD, tau, l)
+            if found is None or (name, found.chosen) in seen:
+                continue
+            seen.add((name, found.chosen))
+            c, size = (int(part.split("=")[1]) for part in found.chosen.split(","))
+            need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
+            local, _ = made(bench, data, Mondrian(refinement=0), need, f"local {c} {size}")
+            outcomes.append(utility_score(local) > found.utility.total)
+            texts.append(f"{data.title} ({found.chosen}) {utility_score(local):.3f} beside {found.utility.total:.3f}")
+    return weighed(outcomes, "The same (c, l) met by local recoding (Mondrian) and by CLD: " + listed(texts, 8))
+
+
+def _weights(bench: Bench, frame: pl.DataFrame) -> Answer:
+    """Whether the order of the methods, and the best of all, depend on how much the secret counts."""
+    columns = {dataset(bench, name).title: len(dataset(bench, name).quasi_identifiers) for name in REQUIREMENTS}
+    order_kept, changed = [], []
+    for title, requirement in frame.select("data", "requirement").unique(maintain_order=True).rows():
+        rows = [row for row in frame.to_dicts() if (row["data"], row["requirement"]) == (title, requirement)]
+        rows = [row for row in rows if row["utility"] is not None and row["method"] in (*PAPERS, SUPPRESSED)]
+        orders = [ranked(rows, columns[title], weight) for weight in WEIGHTS]
+        best = list(dict.fromkeys(order[0] for order in orders))
+        order_kept.append(len({tuple(one for one in order if one in PAPERS) for order in orders}) == 1)
+        if len(best) > 1:
+            changed.append(f"{title} {requirement} ({' then '.join(best)})")
+    return weighed(
+        order_kept,
+        f"With the secret weighing {listed([f'{weight:g}' for weight in WEIGHTS])} quasi-identifiers, SWEEP, 1DLD and "
+        f"CLD keep their order at {sum(order_kept)} of {len(order_kept)} requirements; with the table without secrets "
+        f"among them, which the paper does not consider, the best changes at {len(changed)}: {listed(changed, 3)}",
+    )
+
+
+def ranked(rows: list[Row], columns: int, weight: float) -> list[str]:
+    """Methods by utility, best first, where the secret counts as much as `weight` quasi-identifiers."""
+    score = {row["method"]: columns * row["utility_quasi"] + weight * row["utility_sensitive"] for row in rows}
+    return sorted(score, key=lambda method: -score[method])
+
+
+def _rises(bench: Bench, frame: pl.DataFrame) -> Answer:
+    """On Nursery: the strongest requirement beside the one where SWEEP keeps least."""
+    title = dataset(bench, "nursery").title
+    rows = [row for row in rows_of(frame, SWEEP, empty=False) if row["data"] == title]
+    if len(rows) < 2:
+        return Answer(FAILS, "SWEEP publishes for fewer than two requirements")
+    low, last = min(rows[:-1], key=lambda row: row["utility"]), rows[-1]
+    told = [f"{row['requirement']} {row['utility']:.2f}" for row in (low, last)]
+    more = last["utility"] > low["utility"] and last["utility_sensitive"] < low["utility_sensitive"]
+    return Answer(
+        HOLDS if more else FAILS,
+        f"{title}: SWEEP keeps {' and then '.join(told)}; quasi-identifiers {low['utility_quasi']:.2f} and "
+        f"{last['utility_quasi']:.2f}, secrets {low['utility_sensitive']:.2f} and {last['utility_sensitive']:.2f}",
+    )
+
+
+def _useful(frame: pl.DataFrame) -> Answer:
+    """Whether a higher sum means a better table: a table that tells no secret should never win."""
+    both = pairs(frame, SUPPRESSED, SWEEP, "utility")
+    wins = [(a, b) for a, b in both if a["utility"] > b["utility"]]
+    said = listed(
+        [f"{a['data']} {a['requirement']} ({a['utility']:.3f} beside {b['utility']:.3f})" for a, b in wins], 4
+    )
+    return weighed(
+        [a["utility"] <= b["utility"] for a, b in both],
+        f"A table of exact quasi-identifiers without any secret has more utility than SWEEP at {len(wins)} of "
+        f"{len(both)} requirements: {said}",
+    )  # fmt: skip
+
+
+FIGURES: tuple[Figure, ...] = (
+    _plane_figure("adult", "14", "Utility of Adult by information over (tau, l)"),
+    _plane_figure("nursery", "15", "Utility of Nursery by information over (tau, l)"),
+    Figure(
+        "16",
+        "Utility by information at representative (tau, l)",
+        {
+            "SWEEP best": "SWEEP keeps more information than 1DLD and CLD.",
+            "1DLD above CLD": "1DLD keeps more than CLD.",
+            "would be worse": "Tables of 1DLD and CLD with more than the least excessive protection keep much less.",
+            "correlation": "The more excessive protection, the less utility.",
+            "global": "Global recoding, as in CLD, loses more than local recoding.",
+            "weights": "How much quasi-identifiers and secrets count plays no significant role.",
+            "Nursery rises": "On Nursery the total may rise with a stronger requirement, because secrets are "
+            "generalised in place of quasi-identifiers.",
+            "useful": "The sum of information over all columns measures how useful a table is.",
+        },
+        figure_16,
+        data=("adult", "nursery"),
+    ),
+)

@@ -1,0 +1,99 @@
+"""Answers from rows of numbers, in words that fit whatever was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from noren_papers.base import FAILS, Answer, judged
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Row = dict[str, Any]
+
+
+def weighed(outcomes: Sequence[bool], measured: str) -> Answer:
+    """`judged`, but nothing to compare shows nothing."""
+    if not outcomes:
+        return Answer(FAILS, f"{measured} (nothing could be compared)")
+    return judged(outcomes, measured)
+
+
+def pairs(frame: pl.DataFrame, first: str, second: str, value: str) -> list[tuple[Row, Row]]:
+    """Rows of two methods for the same data and requirement, where both have a value."""
+    kept = [row for row in frame.to_dicts() if row[value] is not None]
+    other = {(row["data"], row["requirement"]): row for row in kept if row["method"] == second}
+    return [
+        (row, other[row["data"], row["requirement"]])
+        for row in kept
+        if row["method"] == first and (row["data"], row["requirement"]) in other
+    ]
+
+
+def all_publish(frame: pl.DataFrame, methods: Sequence[str]) -> pl.DataFrame:
+    """The rows of requirements for which each of the methods has a release."""
+    have = {name: {(row["data"], row["requirement"]) for row in rows_of(frame, name, empty=False)} for name in methods}
+    kept = set.intersection(*have.values())
+    return frame.filter([(row["data"], row["requirement"]) in kept for row in frame.to_dicts()])
+
+
+def rows_of(frame: pl.DataFrame, method: str, *, empty: bool | None = None) -> list[Row]:
+    """Rows of a method; all, those without a release, or those with one."""
+    found = [row for row in frame.to_dicts() if row["method"] == method]
+    return found if empty is None else [row for row in found if (row["utility"] is None) == empty]
+
+
+def named(rows: Sequence[Row], most: int = 6) -> str:
+    """The requirements of some rows, with the data where there are several."""
+    several = len({row["data"] for row in rows}) > 1
+    words = [f"{row['data']} {row['requirement']}" if several else str(row["requirement"]) for row in rows]
+    return listed(words, most)
+
+
+def listed(words: Sequence[str], most: int = 6) -> str:
+    if not words:
+        return "none"
+    return ", ".join(words[:most]) + (f" and {len(words) - most} more" if len(words) > most else "")
+
+
+def against(
+    frame: pl.DataFrame,
+    first: str,
+    second: str,
+    value: str,
+    holds: Callable[[float, float], bool],
+    *,
+    digits: int = 3,
+) -> tuple[list[bool], str]:
+    """One outcome per requirement that both meet, and a sentence with the means and the exceptions."""
+    both = pairs(frame, first, second, value)
+    if not both:
+        return [], f"{first} and {second} never publish for the same requirement"
+    outcomes = [holds(a[value], b[value]) for a, b in both]
+    means = [sum(row[value] for row in side) / len(both) for side in zip(*both, strict=True)]
+    text = f"{first} has {means[0]:.{digits}f} on average, {second} {means[1]:.{digits}f}"
+    wrong = [(a, b) for (a, b), good in zip(both, outcomes, strict=True) if not good]
+    if wrong:
+        where = listed(
+            [f"{name} ({a[value]:.{digits}f} beside {b[value]:.{digits}f})"
+             for name, (a, b) in zip(_names([a for a, _ in wrong]), wrong, strict=True)],
+            4,
+        )  # fmt: skip
+        text += f"; not at {where}"
+    return outcomes, text
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    several = len({row["data"] for row in rows}) > 1
+    return [f"{row['data']} {row['requirement']}" if several else str(row["requirement"]) for row in rows]
+
+
+def joined(parts: Sequence[tuple[list[bool], str]]) -> Answer:
+    """Several comparisons as one answer."""
+    return weighed([one for outcomes, _ in parts for one in outcomes], "; ".join(text for _, text in parts))
+
+
+def mean(values: Sequence[float | None]) -> float:
+    found = [value for value in values if value is not None]
+    return sum(found) / len(found) if found else float("nan")

@@ -1,0 +1,291 @@
+"""Random count queries, and figure 19: their error against the requirement."""
+
+# ruff: noqa: E741  l is the paper's letter
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from noren_papers import draw
+from noren_papers.base import Answer, Bench, Figure, Result
+from noren_papers.tau_l import counts
+from noren_papers.tau_l.common import (
+    CHUNKS,
+    CLD,
+    METHODS,
+    MONDRIAN,
+    ONE_D,
+    PAPERS,
+    SWEEP,
+    dataset,
+    label,
+    release_of,
+    requirements,
+)  # fmt: skip
+from noren_papers.tau_l.judging import listed, pairs, weighed
+from noren_papers.tau_l.sides import beside
+
+BOTH = ("adult", "nursery")
+LIKELY = "SWEEP by likelihood (ours)"
+"""SWEEP's table read with the likelihood of every column instead of leaves that count alike."""
+LINES = (*METHODS, LIKELY)
+OURS = (LIKELY, CHUNKS, MONDRIAN)
+CHOSEN = {"adult": (0.3, 5), "nursery": (0.5, 3)}
+"""The requirements of figure 20."""
+EXAMPLE = (1437, 1502, 1672, 1744)
+"""The paper's query of three dimensions: the original, SWEEP, 1DLD and CLD."""
+LEFT_OUT = (
+    "A relative error needs a true count above zero; queries that no record meets are left out. How many they are is "
+    "in the sheet of queries."
+)
+DRAWN = (
+    "A condition is a level of the taxonomy, drawn evenly, and a value of that level that some record has, drawn "
+    "evenly; the root is a level too. The paper says only that conditions are values of the taxonomy."
+)
+EVEN = (
+    "Leaves that count alike are exact for a column whose values are equally frequent, as Nursery's quasi-identifiers "
+    "are by construction; there the likelihood can only add error."
+)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The answerable queries of every number of dimensions with their true counts, and how many were drawn."""
+
+    members: Mapping[str, NDArray[np.bool_]]
+    queries: Mapping[int, counts.Queries]
+    actual: Mapping[int, NDArray[np.float64]]
+    drawn: int
+
+    @property
+    def left_out(self) -> int:
+        return sum(self.drawn - len(one) for one in self.queries.values())
+
+
+def workload(bench: Bench, name: str) -> Workload:
+    return bench.shared(("tau-l", "queries", name), lambda: _workload(bench, name))
+
+
+def _workload(bench: Bench, name: str) -> Workload:
+    data, size = dataset(bench, name), bench.pick(1_000, 50)
+    members = counts.catalogue(data)
+    queries, actual = {}, {}
+    for dimensions in range(1, len(data.quasi_identifiers) + 2):
+        found = counts.draw(data, dimensions, size, bench.rng(f"queries {name} {dimensions}"))
+        true = counts.truth(data, members, found)
+        queries[dimensions], actual[dimensions] = found.only(true > 0), true[true > 0]
+    return Workload(members, queries, actual, size)
+
+
+def estimates(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[int, NDArray[np.float64]] | None:
+    """EST of every answerable query by the number of dimensions; None where there is no table."""
+    return bench.shared(("tau-l", "estimates", name, method, tau, l), lambda: _estimates(bench, name, method, tau, l))
+
+
+def _estimates(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[int, NDArray[np.float64]] | None:
+    found = release_of(bench, name, SWEEP if method == LIKELY else method, tau, l)
+    if found is None:
+        return None
+    asked, weights = workload(bench, name), None
+    columns = next(iter(asked.queries.values())).columns
+    if method == LIKELY:
+        weights = counts.likely_shares(found.table, columns)
+    together = counts.Queries(columns, np.concatenate([one.asked for one in asked.queries.values()]))
+    given = counts.estimate(found.table, asked.members, together, weights)
+    ends = np.cumsum([len(one) for one in asked.queries.values()])
+    return dict(zip(asked.queries, np.split(given, ends[:-1]), strict=True))
+
+
+def errors(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[int, NDArray[np.float64]] | None:
+    found, asked = estimates(bench, name, method, tau, l), workload(bench, name)
+    if found is None:
+        return None
+    return {s: counts.relative_errors(asked.actual[s], one) for s, one in found.items()}
+
+
+def row_of(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[str, Any]:
+    return {
+        "data": dataset(bench, name).title, "requirement": label(tau, l), "tau": tau, "l": l, "method": method,
+    }  # fmt: skip
+
+
+def drawn_sheet(bench: Bench) -> pl.DataFrame:
+    return pl.DataFrame([
+        {"data": dataset(bench, name).title, "dimensions": s, "drawn": asked.drawn, "answered": len(one),
+         "left_out": asked.drawn - len(one),
+         "median_true_count": float(np.median(asked.actual[s])) if len(one) else None}
+        for name in BOTH
+        for asked in [workload(bench, name)]
+        for s, one in asked.queries.items()
+    ])  # fmt: skip
+
+
+def parameters(bench: Bench) -> dict[str, Any]:
+    found = {dataset(bench, name).title: workload(bench, name) for name in BOTH}
+    return {
+        "queries": [
+            f"{title} {asked.drawn} for every s from 1 to {len(asked.queries)}" for title, asked in found.items()
+        ],
+        "left out": [f"{title} {asked.left_out}" for title, asked in found.items()],
+        "sensitive column": [dataset(bench, name).sensitive for name in BOTH],
+        "records": [dataset(bench, name).coded.n for name in BOTH],
+    }
+
+
+STRENGTH_CLAIMS = {
+    "SWEEP best": "SWEEP answers count queries with less error than 1DLD and CLD at every requirement.",
+    "no result": "1DLD and CLD have no result where they have no table; SWEEP has one everywhere.",
+    "example": "A random query of three dimensions on Adult at (0.3, 5), 1,437 in the original, gets 1,502 from SWEEP, "
+    "1,672 from 1DLD and 1,744 from CLD: SWEEP is nearest, CLD farthest.",
+    "grows": "The errors of all three grow as the requirement gets stronger.",
+}
+
+
+def _strength(bench: Bench) -> Result:
+    bench.plan(sum(len(requirements(bench, name)) for name in BOTH))
+    rows: list[dict[str, Any]] = []
+    for name in BOTH:
+        for tau, l in requirements(bench, name):
+            for method in LINES:
+                found = errors(bench, name, method, tau, l)
+                pooled = None if found is None else np.concatenate(list(found.values()))
+                rows.append(row_of(bench, name, method, tau, l) | {
+                    "error": None if pooled is None else float(pooled.mean()),
+                    "median": None if pooled is None else float(np.median(pooled)),
+                    "queries": None if pooled is None else len(pooled),
+                })  # fmt: skip
+            bench.step(f"{dataset(bench, name).title} {label(tau, l)}")
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    example, shown = _example(bench)
+    answers = {
+        "SWEEP best": beside(frame, SWEEP, (ONE_D, CLD), "error", lambda a, b: a < b),
+        "no result": _no_result(frame),
+        "example": example,
+        "grows": _grows(frame),
+    }
+    picture = draw.lines(
+        frame, x="requirement", y="error", series="method", panel="data", ordinal=True, order=LINES, ours=OURS,
+        columns=2, log_y=True, shared_y=False, size=(330, 230), x_title="requirement (tau, l), from weak to strong",
+        title="Figure 19. Count queries: error against the requirement", y_title="average relative error",
+        note="All numbers of dimensions together; no point: the method has no table for the requirement.",
+    )  # fmt: skip
+    sheets = {"": frame, "queries": drawn_sheet(bench), "example": shown}
+    notes = (
+        LEFT_OUT,
+        DRAWN,
+        EVEN,
+        "The mean is over all answerable queries of all dimensions. Queries met by few records have large relative "
+        "errors and rule the mean; the sheet has the median beside it.",
+    )
+    return Result(sheets, {"": picture}, answers, _gain(frame), OURS, parameters(bench), notes)
+
+
+def _no_result(frame: pl.DataFrame) -> Answer:
+    empty = {
+        method: frame.filter((pl.col("method") == method) & pl.col("error").is_null()) for method in PAPERS
+    }  # fmt: skip
+    total = frame.filter(pl.col("method") == SWEEP).height
+    words = ", ".join(
+        f"{method} has no table for {part.height}"
+        + (
+            f" ({listed([f'{a} {b}' for a, b in part.select('data', 'requirement').iter_rows()])})"
+            if part.height
+            else ""
+        )
+        for method, part in empty.items()
+    )
+    outcomes = [empty[SWEEP].height == 0, empty[ONE_D].height > 0, empty[CLD].height > 0]
+    return weighed(outcomes, f"Of {total} requirements {words}")
+
+
+def _example(bench: Bench) -> tuple[Answer, pl.DataFrame]:
+    """The query whose true count is nearest to the paper's, and the order over all queries of three dimensions.
+
+    A condition that asks for the root is met by everybody, so such queries are not taken as the example.
+    """
+    name, (tau, l) = "adult", CHOSEN["adult"]
+    asked, data = workload(bench, name), dataset(bench, name)
+    found = {method: estimates(bench, name, method, tau, l) for method in (*PAPERS, LIKELY)}
+    actual = asked.actual[3]
+    if not len(actual):
+        return weighed([], "No record meets a query of three dimensions"), pl.DataFrame({"table": [], "count": []})
+    wanted = EXAMPLE[0] * data.coded.n / 45_222
+    real = np.ones(len(actual), bool)
+    for column, node in zip(asked.queries[3].columns, asked.queries[3].asked.T, strict=True):
+        root = asked.members[column].sum(axis=1) == asked.members[column].shape[1]
+        real &= (node < 0) | ~root[node]
+    place = int(np.argmin(np.where(real, np.abs(actual - wanted), np.inf)))
+    given = {method: one[3] for method, one in found.items() if one is not None}
+    words = _conditions(bench, name, asked.queries[3].asked[place])
+    shown = pl.DataFrame(
+        [{"table": "original", "count": float(actual[place]), "query": words}]
+        + [{"table": method, "count": float(one[place]), "query": words} for method, one in given.items()]
+    )
+    texts = [f"{method} {one[place]:,.0f}" for method, one in given.items()]
+    outcomes, shares = [], []
+    for near, far in ((SWEEP, ONE_D), (ONE_D, CLD)):
+        if near in given and far in given:
+            a, b = np.abs(given[near] - actual), np.abs(given[far] - actual)
+            outcomes += [bool(a[place] < b[place]), bool(np.mean(a < b) > np.mean(a > b))]
+            shares.append(f"{near} is nearer than {far} in {np.mean(a < b):.0%} and farther in {np.mean(a > b):.0%}")
+    return weighed(
+        outcomes,
+        f"The query nearest to that count ({words}) has {actual[place]:,.0f} in the original and {', '.join(texts)}; "
+        f"of all {len(actual)} queries of three dimensions {'; '.join(shares)}",
+    ), shown
+
+
+def _conditions(bench: Bench, name: str, query: NDArray[np.int64]) -> str:
+    from noren.schema.nodes import tree_of
+
+    data = dataset(bench, name)
+    columns = (data.sensitive, *data.quasi_identifiers)
+    return ", ".join(
+        f"{column} = {tree_of(data.hierarchies[column]).nodes.labels[node]}"
+        for column, node in zip(columns, query.tolist(), strict=True)
+        if node >= 0
+    )
+
+
+def _grows(frame: pl.DataFrame) -> Answer:
+    outcomes, wrong, spans = [], [], []
+    for method in PAPERS:
+        for (title,), part in frame.filter(
+            (pl.col("method") == method) & pl.col("error").is_not_null()
+        ).group_by("data", maintain_order=True):  # fmt: skip
+            rows = part.to_dicts()
+            if len(rows) > 1:
+                spans.append(f"{method} on {title} from {rows[0]['error']:.3f} to {rows[-1]['error']:.3f}")
+            for a, b in pairwise(rows):
+                outcomes.append(b["error"] >= a["error"] - 1e-12)
+                if not outcomes[-1]:
+                    wrong.append(f"{method} on {title} {a['requirement']} to {b['requirement']}")
+    fall = f"; it falls at {listed(wrong)}" if wrong else ""
+    return weighed(outcomes, f"From the weakest to the strongest requirement with a table: {', '.join(spans)}{fall}")
+
+
+def _gain(frame: pl.DataFrame) -> str:
+    texts = []
+    for other in OURS:
+        both = pairs(frame, other, SWEEP, "error")
+        better = sum(a["error"] < b["error"] for a, b in both)
+        parts = []
+        for title in dict.fromkeys(a["data"] for a, _ in both):
+            ratio = [b["error"] / a["error"] for a, b in both if a["data"] == title and a["error"] > 0]
+            if ratio:
+                parts.append(f"{title} {min(ratio):.2f} to {max(ratio):.2f}")
+        texts.append(
+            f"{other.removesuffix(' (ours)')} has less error than SWEEP in {better} of {len(both)} requirements "
+            f"(SWEEP's error is so many times as large: {', '.join(parts)})"
+        )
+    return "; ".join(texts) + "."
+
+
+FIGURES = (Figure("19", "count queries against the requirement", STRENGTH_CLAIMS, _strength, BOTH),)

@@ -1,0 +1,306 @@
+"""Figures 1 to 3: the error of a group's histogram on OCC and SAL, against what is asked and how much is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from noren_papers import draw
+from noren_papers.base import Answer, Bench, Result, judged
+from noren_papers.untouched_qids.methods import (
+    METHODS_NOTE,
+    MONDRIAN,
+    OTHERS,
+    OURS,
+    OURS_NOTE,
+    PAPERS,
+    PROPOSAL,
+    SERIES,
+    TP,
+    codes_of,
+    gain_sentence,
+    measured,
+    mse_of,
+)
+from noren_papers.untouched_qids.tables import HISTOGRAM_NOTE, LATE_NOTE, OCC_NOTE, SAL_NOTE, Source, occ, sal
+from noren_papers.untouched_qids.workload import questions
+
+G, S, L = 3, 0.07, 10
+CLOSE = 2.0
+"""Two errors count as nearly the same within this factor."""
+LEVELS = (5, 7, 9, 10, 11, 13, 15)
+SELECTIVITIES = (0.04, 0.06, 0.07, 0.08, 0.1)
+SIZE = 600_000
+NOTES = (OCC_NOTE, SAL_NOTE, HISTOGRAM_NOTE, LATE_NOTE, METHODS_NOTE, OURS_NOTE)
+FEWER = "The paper asks 1,000 questions a setting; here all methods answer the same {count}."
+
+CLAIMS_1 = {
+    "three": "With three quasi-identifiers, TP and the proposal have nearly the same MSE.",
+    "smallest": "With five and with seven quasi-identifiers, the proposal has the smallest MSE for every g.",
+}
+CLAIMS_2 = {
+    "grows": "The MSE grows with l.",
+    "reason": "The proposal's error grows because records carry more random values, which makes the estimate harder.",
+    "smallest": "The proposal's MSE is below that of all other methods for every l.",
+}
+CLAIMS_3 = {
+    "falls": "The MSE falls as s grows.",
+    "reason": "The reason is that a larger s puts more records into the group, which makes the estimate easier.",
+    "smallest": "The proposal's MSE is below that of all other methods for every s.",
+}
+
+
+def figure_1(bench: Bench) -> Result:
+    sources = [whole.first(d) for d in (3, 5, 7) for whole in (occ(bench), sal(bench))]
+    bench.plan(sum(len(one.quasi) - 1 for one in sources) + 2)
+    sheets = []
+    for one in sources:
+        for g in range(1, len(one.quasi)):
+            sheets.append(_setting(bench, one, g, S, L, {"data": one.name, "qids": len(one.quasi), "g": g}))
+            bench.step(f"{one.name}, g = {g}")
+    sheet = pl.concat(sheets)
+    size = _larger(bench)
+    small = sheet.filter(pl.col("qids") == 3)
+    close, ratios = [], []
+    for data, g in small.select("data", "g").unique(maintain_order=True).iter_rows():
+        mine, theirs = mse_of(small, data=data, g=g, series=PROPOSAL), mse_of(small, data=data, g=g, series=TP)
+        if mine is not None and theirs is not None:
+            ratios.append(theirs / mine)
+            close.append(1 / CLOSE <= theirs / mine <= CLOSE)
+    three = judged(
+        close,
+        f"TP's MSE is {_range(ratios)} times the proposal's on OCC-3 and SAL-3; nearly the same is taken as within a "
+        f"factor of {CLOSE:g}",
+    )
+    answers = {"three": three, "smallest": _smallest(sheet.filter(pl.col("qids") > 3), ("data", "g"), size)}
+    title = "Figure 1. MSE of a group's histogram against g, the quasi-identifiers asked about"
+    picture = draw.bars(
+        sheet, x="g", y="mse", series="series", panel="data", columns=2, log_y=True, ours=[OURS], order=SERIES,
+        title=title, x_title="g", y_title="MSE", note=f"l = {L}, s = {S}", step=13,
+    )  # fmt: skip
+    return Result(
+        sheets={"": sheet, "size": size},
+        pictures={"": picture, "size": _size_picture(size)},
+        answers=answers,
+        ours=gain_sentence(sheet, ("data", "g")),
+        ours_series=(OURS,),
+        parameters=_parameters(bench, "1..d-1", S, L) | {"records of the second picture": list(_sizes(bench))},
+        notes=(
+            *NOTES,
+            FEWER.format(count=_count(bench)),
+            "The second picture repeats OCC-5 and SAL-5 with g = 3 on tables of other sizes up to the paper's 600,000, "
+            "their records drawn with replacement.",
+        ),
+    )
+
+
+def figure_2(bench: Bench) -> Result:
+    sources = [occ(bench).first(5), sal(bench).first(5)]
+    levels = bench.pick(LEVELS, (5, 10, 15))
+    bench.plan(len(sources) * len(levels))
+    sheets = []
+    for one in sources:
+        for level in levels:
+            sheets.append(_setting(bench, one, G, S, level, {"data": one.name, "l": level}))
+            bench.step(f"{one.name}, l = {level}")
+    sheet = pl.concat(sheets)
+    title = "Figure 2. MSE of a group's histogram against l"
+    picture = draw.bars(
+        sheet, x="l", y="mse", series="series", panel="data", columns=2, log_y=True, ours=[OURS], order=SERIES,
+        title=title, x_title="l", y_title="MSE", note=f"g = {G}, s = {S}; a method that cannot reach l has no point",
+        step=10,
+    )  # fmt: skip
+    answers = {
+        "grows": _trend(sheet, "l", rising=True),
+        "reason": _decoys_explain(sheet, sources),
+        "smallest": _smallest(sheet, ("data", "l")),
+    }
+    missing = sheet.filter(pl.col("mse").is_null())
+    stopped = sorted({(row["data"], row["l"]) for row in missing.to_dicts()})
+    note = (
+        "TP, Anatomy and Mondrian cannot be run where the commonest sensitive value has more than 1/l of the records: "
+        + "; ".join(f"{data} at l = {level}" for data, level in stopped)
+        + "."
+        if stopped
+        else "Every method could be run at every l."
+    )
+    return Result(
+        sheets={"": sheet},
+        pictures={"": picture},
+        answers=answers,
+        ours=gain_sentence(sheet, ("data", "l")),
+        ours_series=(OURS,),
+        parameters=_parameters(bench, G, S, list(levels)),
+        notes=(*NOTES, note, FEWER.format(count=_count(bench))),
+    )
+
+
+def figure_3(bench: Bench) -> Result:
+    sources = [occ(bench).first(5), sal(bench).first(5)]
+    values = bench.pick(SELECTIVITIES, (0.04, 0.07, 0.1))
+    bench.plan(len(sources) * len(values))
+    sheets = []
+    for one in sources:
+        for s in values:
+            sheets.append(_setting(bench, one, G, s, L, {"data": one.name, "s": s}))
+            bench.step(f"{one.name}, s = {s}")
+    sheet = pl.concat(sheets)
+    picture = draw.lines(
+        sheet, x="s", y="mse", series="series", panel="data", columns=2, log_y=True, ours=[OURS], order=SERIES,
+        title="Figure 3. MSE of a group's histogram against s", x_title="s", y_title="MSE", note=f"g = {G}, l = {L}",
+        size=(280, 210),
+    )  # fmt: skip
+    answers = {
+        "falls": _trend(sheet, "s", rising=False),
+        "reason": _records_explain(sheet),
+        "smallest": _smallest(sheet, ("data", "s")),
+    }
+    return Result(
+        sheets={"": sheet},
+        pictures={"": picture},
+        answers=answers,
+        ours=gain_sentence(sheet, ("data", "s")),
+        ours_series=(OURS,),
+        parameters=_parameters(bench, G, list(values), L),
+        notes=(*NOTES, FEWER.format(count=_count(bench))),
+    )
+
+
+# ---------------------------------------------------------------------- measuring
+
+
+def _count(bench: Bench) -> int:
+    return bench.pick(40, 5)
+
+
+def _setting(bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object]) -> pl.DataFrame:  # noqa: E741
+    """One setting, asked the same questions whatever l and whichever figure wants it."""
+
+    def make() -> pl.DataFrame:
+        rng = np.random.default_rng([2015, g, round(1000 * s), *source.name.encode()])
+        asked, _ = questions(codes_of(bench, source), source.quasi, g, s, _count(bench), rng)
+        return measured(bench, source, l, asked, {})
+
+    found = bench.shared(("untouched", "mse", source.name, source.origin, g, s, l, bench.quick), make)
+    return found.select([pl.lit(value).alias(name) for name, value in keys.items()] + [pl.all()])
+
+
+def _sizes(bench: Bench) -> tuple[int, ...]:
+    return bench.pick((36_000, 145_000, SIZE), (2_000, 8_000))
+
+
+def _larger(bench: Bench) -> pl.DataFrame:
+    """OCC-5 and SAL-5 on tables of other sizes, up to the paper's."""
+    out = []
+    for whole in (occ(bench), sal(bench)):
+        for records in _sizes(bench):
+            one = whole.first(5).drawn(records, bench.rng(f"size {whole.name} {records}"))
+            rng = np.random.default_rng([2015, *one.name.encode()])
+            asked, _ = questions(codes_of(bench, one), one.quasi, G, S, bench.pick(20, 4), rng)
+            out.append(measured(bench, one, L, asked, {"data": one.name, "records": records}))
+        bench.step(f"{whole.name}-5 at other sizes")
+    return pl.concat(out)
+
+
+def _size_picture(size: pl.DataFrame) -> object:
+    return draw.lines(
+        size, x="records", y="mse", series="series", panel="data", columns=2, log_x=True, log_y=True, ours=[OURS],
+        order=SERIES, title="Figure 1, continued. MSE against the number of records", x_title="records", y_title="MSE",
+        note=f"g = {G}, l = {L}, s = {S}; records drawn with replacement", size=(280, 210),
+    )  # fmt: skip
+
+
+def _parameters(bench: Bench, g: object, s: object, l: object) -> dict[str, object]:  # noqa: E741
+    return {"g": g, "s": s, "l": l, "questions": _count(bench), "stopping of equation 10": "1 record"}
+
+
+# ---------------------------------------------------------------------- judging
+
+
+def _range(ratios: Sequence[float]) -> str:
+    return f"{min(ratios):.3g} to {max(ratios):.3g}" if ratios else "nowhere comparable to"
+
+
+def _smallest(sheet: pl.DataFrame, keys: Sequence[str], size: pl.DataFrame | None = None) -> Answer:
+    """The proposal against each other method of the paper, setting by setting."""
+    outcomes, words = [], []
+    for name in OTHERS:
+        ratios = _ratios(sheet, keys, name)
+        outcomes += [ratio > 1 for ratio in ratios]
+        if ratios:
+            words.append(
+                f"{name}'s MSE is {_range(ratios)} times the proposal's and larger in "
+                f"{sum(r > 1 for r in ratios)} of {len(ratios)} settings"
+            )
+    if not outcomes:
+        return Answer("does not hold", "no other method could be run in any setting")
+    sized = [f"{name} {_range(_ratios(sheet, keys, name, 'mse_true_total'))}" for name in (TP, MONDRIAN)]
+    text = "; ".join(words) + f"; divided by the true group size instead: {', '.join(sized)} times"
+    if size is not None:
+        records = max(size["records"].to_list())
+        largest = size.filter(pl.col("records") == records)
+        found = [f"{name} {_range(_ratios(largest, ('data',), name))}" for name in OTHERS]
+        text += f"; on OCC-5 and SAL-5 drawn to {records:,} records, g = {G}: {', '.join(found)} times"
+    return judged(outcomes, text)
+
+
+def _ratios(sheet: pl.DataFrame, keys: Sequence[str], name: str, values: str = "mse") -> list[float]:
+    """A method's error over the proposal's, in every setting that it could be run in."""
+    wide = sheet.pivot(on="series", index=list(keys), values=values)
+    if name not in wide.columns:
+        return []
+    return [float(value) for value in (wide[name] / wide[PROPOSAL]).drop_nulls()]
+
+
+def _trend(sheet: pl.DataFrame, x: str, *, rising: bool) -> Answer:
+    """Every method's error at the two ends of its curve."""
+    outcomes, words = [], []
+    for name in PAPERS:
+        parts = []
+        for data in sheet["data"].unique(maintain_order=True).to_list():
+            kept = sheet.filter((pl.col("data") == data) & (pl.col("series") == name) & pl.col("mse").is_not_null())
+            if kept.height < 2:
+                continue
+            first, last = kept.sort(x)["mse"][0], kept.sort(x)["mse"][-1]
+            outcomes.append((last > first) == rising)
+            low, high = kept.sort(x)[x][0], kept.sort(x)[x][-1]
+            parts.append(f"{last / first:.2f} times on {data} ({x} = {low} to {high})")
+        if parts:
+            words.append(f"{name} {', '.join(parts)}")
+    return judged(outcomes, f"from the smallest {x} to the largest the MSE becomes: {'; '.join(words)}")
+
+
+def _decoys_explain(sheet: pl.DataFrame, sources: Sequence[Source]) -> Answer:
+    """The growth that equation 9 of the later paper predicts for unbiased estimates from sets of l values."""
+    outcomes, words = [], []
+    for source in sources:
+        kept = sheet.filter((pl.col("data") == source.name) & (pl.col("series") == PROPOSAL)).sort("l")
+        kept = kept.filter(pl.col("mse").is_not_null())
+        d, low, high = source.frame[source.secret].n_unique(), kept["l"][0], kept["l"][-1]
+        predicted = _noise(d, high) / _noise(d, low)
+        found = kept["mse"][-1] / kept["mse"][0]
+        outcomes.append(1 / CLOSE <= found / predicted <= CLOSE)
+        words.append(f"{source.name}: {found:.2f} times from l = {low} to {high}, {predicted:.2f} expected")
+    return judged(
+        outcomes,
+        f"the same groups are asked at every l, so only the sets differ; {'; '.join(words)} from the variance of "
+        f"linear inversion (accepted within a factor of {CLOSE:g})",
+    )
+
+
+def _noise(d: int, size: int) -> float:
+    """Squared error of linear inversion from sets of `size` values, up to the number of records."""
+    return (d - 1) ** 2 * size / (d * (d - size)) - (d - 1) / d
+
+
+def _records_explain(sheet: pl.DataFrame) -> Answer:
+    outcomes, words = [], []
+    for data in sheet["data"].unique(maintain_order=True).to_list():
+        kept = sheet.filter((pl.col("data") == data) & (pl.col("series") == PROPOSAL)).sort("s")
+        records = kept["mean_group"][-1] / kept["mean_group"][0]
+        error = kept["mse"][0] / kept["mse"][-1]
+        outcomes.append(records > 1 and error > 1)
+        words.append(f"{data}: groups {records:.2f} times as large, the proposal's MSE divided by {error:.2f}")
+    return judged(outcomes, f"from the smallest s to the largest, {'; '.join(words)}")

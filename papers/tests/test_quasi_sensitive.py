@@ -1,0 +1,211 @@
+"""The generators and the counting of paper 001's figures, against plain loops."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+from noren.methods.suppress.beliefs import TermRequirement
+from noren_papers.base import FAILS, HOLDS, IN_PART
+from noren_papers.quasi_sensitive import PAPER, progress, search, tradeoff, tradeoff_answers
+from noren_papers.quasi_sensitive.adult import Lab, diverse
+from noren_papers.quasi_sensitive.world import APART, World, draw_terms, falls, make_knowledge, rises
+from noren_papers.standins.adult import make
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World()
+
+
+@pytest.fixture(scope="module")
+def lab(world: World) -> Lab:
+    return Lab(make("adult", 120), world)
+
+
+def sets_of(world: World) -> list[set[int]]:
+    bounds, codes = world.knowledge.bounds, world.knowledge.codes
+    return [set(codes[a:b].tolist()) for a, b in pairwise(bounds)]
+
+
+def belief(records: list[list[int]], labels: list[set[int]]) -> dict[int, float]:
+    """Definition: the mean over records of 1 / |K| for the labels that have all terms."""
+    out: dict[int, float] = {}
+    for terms in records:
+        fit = [i for i, own in enumerate(labels) if own >= set(terms)]
+        for i in fit:
+            out[i] = out.get(i, 0.0) + 1 / len(fit) / len(records)
+    return out
+
+
+def test_knowledge_has_the_shape_of_the_paper(world: World) -> None:
+    sizes = np.diff(world.knowledge.bounds)
+    occurrences = np.bincount(world.knowledge.codes, minlength=600)
+    assert (len(sizes), len(world.knowledge.terms)) == (3000, 600)
+    assert abs(sizes.mean() - 20) < 0.5
+    assert abs(sizes.var() - 20) < 2.5
+    assert abs(occurrences.mean() - 100) < 2.5
+    # Poisson(100) weights and then drawn: between the variance of one and of both.
+    assert 120 < occurrences.var() < 280
+
+
+def test_every_record_comes_from_one_label() -> None:
+    rng = np.random.default_rng(3)
+    knowledge = make_knowledge(rng, labels=200)
+    drawn = draw_terms(rng, knowledge, 50)
+    labels = [set(knowledge.codes[a:b].tolist()) for a, b in zip(knowledge.bounds, knowledge.bounds[1:], strict=False)]
+    for row in drawn.tolist():
+        assert len(set(row)) == len(row) == 13
+        assert any(own >= set(row) for own in labels)
+
+
+def test_independent_terms_link_to_nothing(world: World) -> None:
+    labels = sets_of(world)
+    rng = np.random.default_rng(3)
+    drawn = np.sort(np.argsort(rng.random((3000, 600)), axis=1)[:, :3], axis=1)
+    some = [set(row) for row in drawn[:200].tolist()]
+    plain = np.mean([any(own >= row for own in labels) for row in some])
+    assert abs(world.linked_share(3) - plain) < 0.07
+    assert world.linked_share(1) == 1.0
+    assert world.linked_share(9) == 0.0
+
+
+@pytest.mark.parametrize("kind", ["cl", "t"])
+@pytest.mark.parametrize("name", ["best", "adaptive"])
+def test_what_a_search_removes_is_counted_and_checked(world: World, kind: str, name: str) -> None:
+    wanted = TermRequirement(kind, c=1.0, l=10, t=0.3)  # type: ignore[arg-type]
+    found = world.search(wanted, name, 2, n=5, d=3, seconds=0.2)  # type: ignore[arg-type]
+    assert found.solved.all()
+    assert found.holds.all()
+    assert ((found.removed >= 1) & (found.removed <= 15)).all()
+    harmonic = sum(1 / j for j in range(1, 6))
+    assert (found.cost >= found.removed / 5 / (3 * harmonic) - 1e-12).all()
+    assert (found.cost <= found.removed / (3 * harmonic) + 1e-12).all()
+
+
+def test_a_search_without_time_costs_everything(world: World) -> None:
+    wanted = TermRequirement("cl", c=0.25, l=60)
+    found = world.search(wanted, "adaptive", 2, d=10, seconds=1e-9)
+    unsolved = ~found.solved
+    assert unsolved.any()
+    assert (found.cost[unsolved] == 1).all()
+    assert (found.removed[unsolved] == 90).all()
+
+
+def test_group_of_a_dataset_is_the_same_in_both_calls(world: World) -> None:
+    wanted = TermRequirement("t", t=0.4)
+    many = world.search(wanted, "best", 3, seconds=2.0)
+    for dataset in range(3):
+        one = world.one(wanted, "best", dataset, 1 << 40)
+        assert one.optimal
+        assert many.optimal[dataset]
+        assert one.cost == pytest.approx(many.cost[dataset])
+    assert max(search.PANELS["cl"][1].values) <= APART
+
+
+def test_course_starts_at_the_first_solution_and_never_rises(world: World) -> None:
+    wanted = progress.wanted_of("cl")
+    course = progress.followed(world, wanted, "depth-first", 0, 0.0)
+    nodes = [rung[0] for rung in course.rungs]
+    costs = [rung[2] for rung in course.rungs]
+    assert nodes == sorted(nodes)
+    assert costs == sorted(costs, reverse=True)
+    before = world.one(wanted, "depth-first", 0, nodes[0] - 1)
+    assert not before.feasible
+    assert course.at(1e9) == course.last
+    assert course.at(0.0) == 1.0
+    ended = progress.followed(world, wanted, "best", 0, 30.0, **progress.SMALL)
+    assert ended.ended is not None
+    assert ended.last == pytest.approx(world.one(wanted, "depth-first", 0, 1 << 40, **progress.SMALL).cost)
+
+
+def test_point_of_the_lab_against_plain_loops(lab: Lab, world: World) -> None:
+    from noren.methods import Suppress
+
+    rule = diverse(1.0, 5)
+    point = lab.measured(lab.recoded(Suppress(k=4, nodes=2000), [rule.model]), rule.rule)
+    labels = sets_of(world)
+    place = {name: i for i, name in enumerate(world.knowledge.terms)}
+    own = np.array([place[name] for name in lab.table.terms["signs"].domain.values])
+
+    def terms(cells: object, i: int) -> list[int]:
+        return own[cells.data[cells.offsets[i] : cells.offsets[i + 1]]].tolist()  # type: ignore[attr-defined]
+
+    n = lab.table.n
+    prior = belief([terms(lab.had, i) for i in range(n)], labels)
+    rises_of, costs, uneven = [], [], []
+    for group in range(point.groups):
+        members = np.flatnonzero(point.view.classes == group)
+        beta = belief([terms(point.terms, i) for i in members], labels)
+        ranked = sorted(beta.values(), reverse=True)
+        assert ranked[0] <= sum(ranked[4:]) + 1e-9
+        rises_of.append(max(beta[i] - prior.get(i, 0.0) for i in beta))
+        uneven.append(max(beta.values()) / np.mean([b for b in beta.values() if b > 0]))
+        lost = sum(1 / j for i in members for j in range(len(terms(point.terms, i)) + 1, len(terms(lab.had, i)) + 1))
+        costs.append(lost / sum(1 / j for i in members for j in range(1, len(terms(lab.had, i)) + 1)))
+    assert point.rise == pytest.approx(np.mean(rises_of))
+    assert point.cost == pytest.approx(np.mean(costs))
+    assert point.uneven == pytest.approx(np.mean(uneven))
+    assert point.size == pytest.approx(n / point.groups)
+    assert point.holds
+
+
+def test_a_broken_requirement_is_seen(lab: Lab) -> None:
+    from noren.table import Plan
+
+    assert not lab.measured(Plan(), diverse(1.0, 30).rule).holds
+
+
+def sheet(rise: dict[str, list[float]], **columns: float) -> pl.DataFrame:
+    rows = [
+        {"x": float(at), "series": series, "rise": value, "uneven": value, **columns}
+        for series, line in rise.items()
+        for at, value in enumerate(line)
+    ]
+    return pl.DataFrame(rows)
+
+
+def test_verdicts_follow_the_numbers() -> None:
+    """A sheet made to agree with the paper, and one made to disagree."""
+    common = {"rise_before": 1.0, "belief": 0.4, "single": 0.9}
+    line = {tradeoff_answers.named(k): v for k, v in {1: 0.1, 2: 0.9, 5: 0.8, 10: 0.7, 20: 0.6}.items()}
+    agree = {name: [v, v - 0.001] for name, v in line.items()} | {tradeoff_answers.ONLY_GENERAL: [0.5, 0.5]}
+    found = tradeoff_answers.diversity(sheet(agree, **common), True, 1.0)
+    for key in ("strictness", "dominant", "k = 1", "k = 2", "larger groups", "single", "uneven"):
+        assert found[key].verdict == HOLDS, key
+    opposed = {name: [1 - v[0], 1.5 - v[0]] for name, v in agree.items()}
+    found = tradeoff_answers.diversity(sheet(opposed, **common), True, 1.0)
+    for key in ("strictness", "k = 1", "k = 2", "larger groups", "uneven"):
+        assert found[key].verdict == FAILS, key
+    assert rises([1, 2, 2]) == [True, False]
+    assert falls([2, 1, 1]) == [True, False]
+
+
+def test_always_better_counts_ties_and_losses() -> None:
+    rows = [
+        {"panel": "(a) terms a record", "x": 1.0, "series": series, "dataset": i, "cost": cost, "solved": True}
+        for series, costs in {"adaptive": (0.1, 0.2, 0.3), "depth-first": (0.2, 0.2, 0.2)}.items()
+        for i, cost in enumerate(costs)
+    ]
+    every = pl.DataFrame(rows)
+    answer = search._always(search.paired(every), every)
+    assert answer.verdict == IN_PART
+    assert "cheaper in 1, equally cheap in 1 and dearer in 1" in answer.measured
+
+
+def test_groups_that_hold_as_they_are_are_not_compared() -> None:
+    pairs = pl.DataFrame({"panel": ["a", "a"], "x": [1.0, 2.0], "adaptive": [0.0, 0.1], "depth-first": [0.0, 0.2]})
+    kept = search.needed(pairs)
+    assert kept["x"].to_list() == [2.0]
+    answer = search._clearly(kept.vstack(kept))
+    assert "from 50.0% to 50.0%" in answer.measured
+    assert search.needed(pairs.head(1)).height == 1
+
+
+def test_every_figure_of_the_evaluation_is_there() -> None:
+    assert [figure.key for figure in PAPER.figures] == ["6", "7", "8", "9", "10", "11", "12"]
+    assert tradeoff.SHAPES["t"].asked(0.16).rule.t == pytest.approx(0.4)
+    assert (tradeoff.SHAPES["c"].asked(0.5).rule.l, tradeoff.SHAPES["l"].asked(30).rule.c) == (60, 1.0)

@@ -1,0 +1,103 @@
+"""Rows that hold one member of a person's set each, shuffled: N x l rows without set numbers.
+
+Which l rows belong together is not published, so whole sets cannot be used: what remains is how often each value occurs
+beside each combination of exact columns, omega. That is all `linear`, `bayes` and the semantic paper's estimators need,
+and the variance of `linear` follows from the design as it does for sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.analysis.ascent import Progress
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import SEMANTIC_ESTIMATORS, Estimator, bayes, linear
+from noren.analysis.fit import Fit
+from noren.analysis.frame import Frame, common_length, number_slots
+from noren.cells.batch import number
+from noren.errors import QueryError
+
+
+@dataclass(frozen=True)
+class ShuffledFrame(Frame):
+    """A frame whose rows are single values: l of them make a record, and omega is counted, not summed over sets."""
+
+    omega: NDArray[np.float64]
+
+    @property
+    def l(self) -> int:  # noqa: E743  the paper's letter
+        """Rows per record."""
+        return self.decoys[0].design.eta
+
+    @cached_property
+    def records(self) -> NDArray[np.float64]:
+        """How many records every slot has; not a whole number if rows were filtered."""
+        return np.asarray(self.omega.sum(axis=1) / self.l)
+
+    def inclusions(self) -> NDArray[np.float64]:
+        """omega: how often each value occurs in each slot."""
+        return self.omega
+
+    def facts(self) -> dict[str, int | float]:
+        return {"rows": len(self.slot_of), "rows_per_record": self.l, "records": float(self.records.sum())}
+
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A group holds at most as many records as its values occur, at least what all other values cannot hold."""
+        inside_of, total = self.decoys[0].grouping.membership, self.records[:, None]
+        inside, outside = self.omega @ inside_of.T, self.omega @ (1 - inside_of).T
+        return np.maximum(total - outside, 0.0), np.minimum(inside, total)
+
+
+def prepare_shuffled(axes: Sequence[Axis]) -> ShuffledFrame:
+    """Count the rows of every exact slot and member."""
+    n = common_length(axes)
+    shuffled = [axis for axis in axes if axis.is_shuffled]
+    others = [axis for axis in axes if not axis.is_shuffled]
+    if len(shuffled) > 1 or any(not axis.is_exact for axis in others):
+        hidden = ", ".join(repr(axis.name) for axis in axes if not axis.is_exact)
+        raise QueryError(
+            f"Shuffled members serve one sensitive column; {hidden} are hidden together.",
+            hint="Pass one of them, and columns that are published exactly.",
+        )
+    axis = shuffled[0]
+    members, ids = axis.distinct
+    flat, counted = number_slots(others, n)
+    slots, slot_of = number(flat[counted])
+    value = axis.statement.checked(members)[ids[counted]]
+    omega = np.bincount(slot_of * axis.d + value, minlength=len(slots) * axis.d).reshape(len(slots), axis.d)
+    return ShuffledFrame(
+        axes=axes,
+        n=n / axis.design.eta,
+        slots=slots,
+        slot_of=slot_of.astype(np.int32),
+        decoys=(axis,),
+        sets=(),
+        set_of=(),
+        weights=(),
+        omega=omega.astype(np.float64),
+    )
+
+
+def projected(table: NDArray[np.float64], totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest table without negative cells whose rows have these totals."""
+    ranked = -np.sort(-table, axis=1)
+    excess = np.cumsum(ranked, axis=1) - totals[:, None]
+    size = np.arange(1, table.shape[1] + 1)
+    last = table.shape[1] - 1 - np.argmax((ranked * size > excess)[:, ::-1], axis=1)
+    shift = np.take_along_axis(excess / size, last[:, None], axis=1)
+    return np.where(totals[:, None] > 0, np.maximum(table - shift, 0.0), 0.0)
+
+
+def projected_linear(frame: Frame, *, progress: Progress | None = None, eps: float = 1.0) -> Fit:
+    """Linear inversion, then the nearest table that is possible; its interval stays that of the inversion."""
+    found = linear(frame).table
+    negative = float(np.minimum(found, 0.0).sum())
+    return Fit(projected(found, frame.records), 0, {"projected": True, "negative_before": negative})
+
+
+SHUFFLED_ESTIMATORS: Mapping[str, Estimator] = {"linear": projected_linear, "bayes": bayes, **SEMANTIC_ESTIMATORS}

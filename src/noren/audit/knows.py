@@ -1,0 +1,148 @@
+"""What an adversary knows besides the sets of one column: distributions before the sets are seen, and other evidence.
+
+From below: how common the values are; how they go with columns that are published exactly or as general values; what
+the record's other sets say; and all published columns at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.audit.correlates import MOST_CELLS
+from noren.audit.sets import ByRow, Sets, constant, portions
+
+STEPS = 30
+"""Rounds in which the records of a class tell each other what the class holds."""
+Joint = Callable[[Sequence[str]], NDArray[np.float64]]
+"""The distribution over some columns together."""
+
+
+@dataclass(frozen=True)
+class Knows:
+    """What the adversary knows besides the column's own sets."""
+
+    name: str
+    title: str
+    prior: ByRow
+    evidence: ByRow
+    epsilon: float
+    """How much the sets together can tell: the sum of their epsilons."""
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """Records that are attacked: their sets, the codes of their other columns, and where distributions come from."""
+
+    sets: Mapping[str, Sets]
+    keys: Mapping[str, NDArray[np.int64]]
+    """What columns say that are published exactly or as general values, by number."""
+    joint: Joint
+    shrink: float
+    covers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """(cells, values) of every column of general values: which values each of its cells covers."""
+    alike: NDArray[np.int64] | None = None
+    """The records that look alike in all these columns, by number; None where all are published exactly."""
+
+
+def knowledge_of(table: Attacked, name: str, given: Sequence[str], beside: str | None) -> Iterator[Knows]:
+    """Everything that the adversary may know, from the overall distribution up."""
+    own = table.sets[name]
+    overall = table.joint([name])
+    shown = f"{'published' if {*given} & {*table.covers} else 'exact'} {' and '.join(given)}"
+    start, epsilon = constant(overall), own.design.epsilon
+    yield Knows("overall", "overall distribution", start, own.likelihood, epsilon)
+    known: ByRow = start
+    told: ByRow = own.likelihood
+    if given:
+        known = conditional(table, name, given, overall)
+        yield Knows("given", f"with {shown}", known, own.likelihood, epsilon)
+    if beside is not None:
+        other = table.sets[beside]
+        told = _both(own, other, table.joint([name, beside]))
+        epsilon = epsilon + other.design.epsilon
+        yield Knows("beside", f"with the sets of {beside}", start, told, epsilon)
+    if given and beside is not None:
+        yield Knows("together", f"with {shown} and the sets of {beside}", known, told, epsilon)
+    if table.alike is not None:
+        prior = _class_priors(told, table.alike, _apart(table, name, overall), len(overall), max(table.shrink, 1e-9))
+        yield Knows("all", "with all published columns", prior, told, epsilon)
+
+
+def conditional(table: Attacked, name: str, given: Sequence[str], overall: NDArray[np.float64]) -> ByRow:
+    """The distribution among records with the same given values, with some of the overall one mixed in."""
+    joint = table.joint([name, *given])
+    for axis, column in enumerate(given, 1):
+        if column in table.covers:
+            joint = np.moveaxis(np.tensordot(table.covers[column], joint, (1, axis)), 0, axis)
+    sizes = joint.shape[1:]
+    records = len(table.sets[name])
+    counts = joint.reshape(len(overall), -1).T * records
+    held = counts.sum(axis=1, keepdims=True)
+    weight = max(table.shrink, 1e-9)
+    shares = (counts + weight * overall) / (held + weight)
+    slot = np.ravel_multi_index([table.keys[column] for column in given], sizes)
+    return lambda rows: np.asarray(shares[slot[rows]])
+
+
+def _both(own: Sets, other: Sets, joint: NDArray[np.float64]) -> ByRow:
+    """The likelihood of both sets of a record: the other's, averaged over what the own value says about it."""
+    mass = joint.sum(axis=1, keepdims=True)
+    turn = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+    return lambda rows: np.asarray(own.likelihood(rows) * (other.likelihood(rows) @ turn.T))
+
+
+def _apart(table: Attacked, name: str, overall: NDArray[np.float64]) -> ByRow:
+    """What all columns say together, as if they had nothing to do with each other but for the secret."""
+    fit = [column for column in table.keys if table.joint([name, column]).size <= MOST_CELLS]
+    ways = [conditional(table, name, (column,), overall) for column in fit]
+    usual = np.maximum(overall, 1e-300)
+
+    def prior(rows: slice) -> NDArray[np.float64]:
+        logs = np.log(usual) + sum(np.log(np.maximum(way(rows), 1e-300) / usual) for way in ways)
+        out = np.where(overall > 0, np.exp(logs - logs.max(axis=1, keepdims=True)), 0.0)
+        return np.asarray(out / out.sum(axis=1, keepdims=True))
+
+    return prior if ways else constant(overall)
+
+
+def _class_priors(told: ByRow, alike: NDArray[np.int64], expected: ByRow, d: int, weight: float) -> ByRow:
+    """What the other records of a class make one expect of a record before its own sets are seen.
+
+    The distribution of every class is the likeliest one given all its sets and `weight` records of what is expected
+    of it (expectation maximisation); what the record's own sets contribute to it is taken out again.
+    """
+    classes = int(alike.max(initial=-1)) + 1
+    held = np.zeros((classes, d))
+
+    def beliefs(rows: slice) -> NDArray[np.float64]:
+        likely = told(rows) * (weight * expected(rows) + held[alike[rows]])
+        return np.asarray(likely / np.maximum(likely.sum(axis=1, keepdims=True), 1e-300))
+
+    for _ in range(STEPS):
+        found = np.zeros((classes, d))
+        for rows in portions(len(alike), d):
+            np.add.at(found, alike[rows], beliefs(rows))
+        held = found
+
+    def prior(rows: slice) -> NDArray[np.float64]:
+        others = weight * expected(rows) + np.maximum(held[alike[rows]] - beliefs(rows), 0.0)
+        return np.asarray(others / others.sum(axis=1, keepdims=True))
+
+    return prior
+
+
+def remembered(joint: Joint) -> Joint:
+    """The same distribution is worked out once."""
+    known: dict[tuple[str, ...], NDArray[np.float64]] = {}
+
+    def found(names: Sequence[str]) -> NDArray[np.float64]:
+        key = tuple(names)
+        if key not in known:
+            known[key] = joint(names)
+        return known[key]
+
+    return found

@@ -1,0 +1,44 @@
+"""Options whose values are the names of a registry, which is loaded only when they are given or explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+def names_of(registry: str) -> tuple[str, ...]:
+    """The names in a registry that is written module:name."""
+    module, _, name = registry.partition(":")
+    found: Iterable[str] = getattr(import_module(module), name)
+    return tuple(found)
+
+
+PLACE = click.Path()
+"""A table: a path or a URI, as it was written."""
+
+
+class OneOf(click.Choice):
+    """One name of a registry."""
+
+    def __init__(self, registry: str) -> None:
+        self.registry = registry
+        self.case_sensitive = True
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # type: ignore[override]
+        return names_of(self.registry)
+
+
+class NamedOption(click.Option):
+    """An option that the library itself judges; its help ends with the names of a registry."""
+
+    def __init__(self, *args: Any, registry: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.registry = registry
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        found = super().get_help_record(ctx)
+        return found and (found[0], f"{found[1]} Known: {', '.join(names_of(self.registry))}.")

@@ -1,0 +1,130 @@
+"""From inclusion counts back to true counts: what linear estimates and their error bars ask of a design.
+
+Inclusion counts w say how often each value stands in a published set. Their expectation is a linear function of the
+true counts x, one matrix per column; over several columns the matrices multiply axis by axis. Uniform decoys invert
+theirs in closed form, here; a semantic design has a matrix of its own (`designs.semantic.inversion`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from noren.designs.decoys import DecoyDesign
+
+WORST_CONDITION = 1e8
+"""Condition number of inclusion probabilities beyond which directions count as lost."""
+
+
+def along(matrix: NDArray, table: NDArray, axis: int) -> NDArray[np.float64]:
+    """Multiply a matrix into one dimension of a table."""
+    return np.moveaxis(np.tensordot(matrix, table, axes=(1, axis)), 0, axis)
+
+
+def stretched(values: NDArray, axis: int, ndim: int) -> NDArray[np.float64]:
+    """Values along one dimension of a table, ready to be multiplied into it."""
+    shape = [1] * ndim
+    shape[axis] = -1
+    return np.asarray(values, np.float64).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Base values put together for an answer: `of` maps a value to a group 0..size-1, or to -1 for "not counted"."""
+
+    of: NDArray[np.int64]
+    size: int
+    is_identity: bool = False
+    """Every base value is a group of its own."""
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """|G| of every group, in base values."""
+        return np.bincount(self.of[self.of >= 0], minlength=self.size).astype(np.int64)
+
+    @cached_property
+    def membership(self) -> NDArray[np.float64]:
+        """(groups, d): 1 where a group holds a base value."""
+        return np.asarray(self.of == np.arange(self.size)[:, None], np.float64)
+
+    def sum(self, table: NDArray, axis: int) -> NDArray:
+        """Sum base values into groups along one dimension of a table."""
+        if self.is_identity:
+            return table
+        moved = np.moveaxis(table, axis, 0)
+        out = np.zeros((self.size, *moved.shape[1:]))
+        counted = self.of >= 0
+        np.add.at(out, self.of[counted], moved[counted])
+        return np.moveaxis(out, 0, axis)
+
+
+@dataclass(frozen=True)
+class ClosedInversion:
+    """Uniform decoys: the matrix is Po J + (Pt - Po) I."""
+
+    design: DecoyDesign
+
+    error: None = None
+    undetermined: int = 0
+
+    @property
+    def condition(self) -> float:
+        return self.design.eta / self.design.p_gap
+
+    def expected(self, x: NDArray, axis: int, *, back: bool = False) -> NDArray[np.float64]:
+        return np.asarray(self.design.p_other * x.sum(axis=axis, keepdims=True) + self.design.p_gap * x)
+
+    def invert(self, w: NDArray, axis: int) -> NDArray[np.float64]:
+        design = self.design
+        return np.asarray((w - design.p_other / design.eta * w.sum(axis=axis, keepdims=True)) / design.p_gap)
+
+    def scoring(self, groups: Groups) -> ClosedScoring:
+        return ClosedScoring(self.design, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedScoring:
+    """A record's score for a group G is (|R n G| - |G| Po) / (Pt - Po)."""
+
+    design: DecoyDesign
+    groups: Groups
+
+    @cached_property
+    def lost(self) -> NDArray[np.bool_]:
+        return np.zeros(self.groups.size, np.bool_)
+
+    def sums(self, w: NDArray, axis: int) -> NDArray[np.float64]:
+        records = w.sum(axis=axis, keepdims=True) / self.design.eta
+        chance = stretched(self.groups.sizes * self.design.p_other, axis, w.ndim)
+        return np.asarray((self.groups.sum(w, axis) - chance * records) / self.design.p_gap)
+
+    @cached_property
+    def squares(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """E[score^2] of every group given a value inside it, and given one outside, by hypergeometric moments."""
+        d, eta, p = self.design.d, self.design.eta, self.design.p
+        g = self.groups.sizes.astype(np.float64)
+        chance = g * self.design.p_other
+
+        def about(population: int, marked: NDArray, drawn: int, shift: float) -> NDArray:
+            """E[(shift + H - chance)^2] for H marked values among `drawn` of `population`."""
+            share = marked / max(population, 1)
+            spread = drawn * share * (1 - share) * (population - drawn) / max(population - 1, 1)
+            return np.asarray(spread + (shift + drawn * share - chance) ** 2)
+
+        tails = about(d, g, eta, 0.0)
+        inside = p * about(d - 1, np.maximum(g - 1, 0), eta - 1, 1.0) + (1 - p) * tails
+        outside = p * about(d - 1, np.minimum(g, d - 1), eta - 1, 0.0) + (1 - p) * tails
+        scale = self.design.p_gap**2
+        return inside / scale, outside / scale
+
+    def second_moments(self, x: NDArray, axis: int) -> NDArray[np.float64]:
+        inside, outside = (stretched(moment, axis, x.ndim) for moment in self.squares)
+        return np.asarray(outside * x.sum(axis=axis, keepdims=True) + (inside - outside) * self.groups.sum(x, axis))
+
+    def noise(self, squared: NDArray, axis: int) -> float:
+        return 0.0

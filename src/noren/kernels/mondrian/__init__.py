@@ -1,0 +1,13 @@
+"""Mondrian in compiled code: cut a table into classes, move records between neighbours, drop classes that fail.
+
+- `costs`: what a class loses in a column, from a summary of the codes it covers.
+- `slots`: the rows of a part, by the values of one column, and what they cover.
+- `cuts`: recursive cuts; the cheapest one whose sides meet every requirement is made.
+- `moves`: afterwards records move to neighbouring classes where that lowers the loss.
+- `term_rules`: what quasi-sensitive terms reveal of a class.
+"""
+
+from noren.kernels.mondrian.cuts import Points, Required, cut
+from noren.kernels.mondrian.moves import drop, move_records
+
+__all__ = ["Points", "Required", "cut", "drop", "move_records"]

@@ -1,0 +1,320 @@
+"""Recursive cuts of a table into classes: an explicit stack over rows that lie side by side, permuted in place.
+
+The rows of a part fall into slots: one per value of the column at hand. A cut sends the slots first <= slot < last to
+one side and the rest to the other. Summaries that run from both ends price every cut in time proportional to the
+number of columns: what both sides lose together. The cheapest cut whose sides meet every requirement is made.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from noren.kernels.mondrian.costs import RANKED, SET, TREE, Cover, cell_cost
+from noren.kernels.mondrian.slots import SLOTS, new_slots, summarise, survey, tied_slots, value_slots
+from noren.kernels.mondrian.term_rules import terms_hold
+from noren.kernels.requirements import class_holds
+
+SHORT = 256
+"""Up to so many rows, histograms are counted afresh for every cut that is tried."""
+LADDER = 1 << 20
+"""Room for histograms that run over the slots."""
+
+
+class Points(NamedTuple):
+    """The table, one line per record."""
+
+    rows: Any
+    """Codes of the quasi-identifiers."""
+    secrets: Any
+    """Codes of the sensitive columns."""
+    who: Any
+    """Which record it is."""
+
+
+class Required(NamedTuple):
+    """What every class must meet."""
+
+    rules: Any
+    """Requirements on sensitive values: `Rules`."""
+    terms: Any
+    """Requirements on terms: `TermRules`."""
+    least: Any
+    """The smallest class that any of them permits."""
+    guarded: Any
+    """Whether the rules ask for more than that size."""
+
+
+class Cuts(NamedTuple):
+    """Cuts that are tried: slots first <= slot < last go to one side, and both sides together lose `loss`."""
+
+    first: Any
+    last: Any
+    loss: Any
+
+
+class Tallies(NamedTuple):
+    """Room for histograms of sensitive values: of a part, of one side of a cut, and those that run over the slots."""
+
+    whole: Any
+    side: Any
+    ladder: Any
+
+
+@njit(cache=True, nogil=True)
+def cut(records, begins, costs, required, relaxed):
+    """Cut parts of a table as far as requirements permit. Marks, of n + 1 places, where a class ends, with a number
+    that grows with every cut: a part is always cut before what comes out of it. Ends of given parts have 1.
+
+    Points are permuted so that every class lies in one piece. begins: where the parts begin, and the end. relaxed:
+    whether records with equal values may part where nothing else helps. Rules about terms find the terms of a record
+    by records.who.
+    """
+    rows, secrets = records.rows, records.secrets
+    kinds, widths, at, prices = costs
+    least, guarded = required.least, required.guarded
+    n, q = rows.shape
+    parts = len(begins) - 1
+    most = SLOTS if relaxed else 1
+    for b in range(q):
+        most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
+    cover = Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64))
+    columns = np.empty(q, np.int64)
+    slots = new_slots(n, most, widths.max(), q)
+    room = max(2, at.shape[1]) * most + 2
+    cuts = Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room))
+    shape = (secrets.shape[1], required.rules.reference.shape[1])
+    tallies = Tallies(np.zeros(shape), np.zeros(shape), np.empty(LADDER if guarded else 1))
+    ends = np.zeros(n + 1, np.int64)
+    made = 1
+    stack = np.empty((128, 2), np.int64)
+    for part in range(parts):
+        ends[begins[part + 1]] = 1
+        stack[0, 0], stack[0, 1] = begins[part], begins[part + 1]
+        top = 1
+        while top > 0:
+            top -= 1
+            start, stop = stack[top, 0], stack[top, 1]
+            m = stop - start
+            chosen, first, last, tied = -1, 0, 0, False
+            if m >= 2 * least:
+                spans, count = survey(rows, start, stop, kinds, cover, columns)
+                active = columns[:count]
+                now = 0.0
+                for j in range(count):
+                    b = active[j]
+                    now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
+                if guarded and count:
+                    _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
+                best = m * now * (1 + 1e-12) + 1e-12
+                for turn in range(2 * count if relaxed else count):
+                    if turn == count:
+                        if chosen >= 0:
+                            break
+                        best = m * now * (1 - 1e-9)
+                        tied = True
+                    a = active[turn % count]
+                    if tied:
+                        s = tied_slots(rows, start, stop, a, cover, widths, slots)
+                    else:
+                        s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
+                    summarise(rows, start, stop, active, spans, slots, s)
+                    found = _candidates(a, s, kinds[a] if not tied else RANKED, slots.present, at, cuts)
+                    found = _price(cuts, found, best, m, least, costs, active, slots)
+                    c = _first_permitted(cuts, found, records, start, stop, slots, s, required, tallies)
+                    if c >= 0:
+                        best, chosen, first, last = cuts.loss[c], a, cuts.first[c], cuts.last[c]
+            if chosen < 0:
+                continue
+            if tied:
+                tied_slots(rows, start, stop, chosen, cover, widths, slots)
+            else:
+                value_slots(rows, start, stop, chosen, cover, kinds[chosen] == RANKED, slots)
+            middle = _part(records, slots.of, start, stop, first, last)
+            made += 1
+            ends[middle] = made
+            small = 1 if middle - start > stop - middle else 0
+            stack[top + 1 - small, 0], stack[top + 1 - small, 1] = start, middle
+            stack[top + small, 0], stack[top + small, 1] = middle, stop
+            top += 2
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def _candidates(a, s, kind, present, at, cuts):
+    """All cuts of a column: between two values if it is ranked, likewise or one value against the rest in a set, and
+    one node below the common one against the rest in a tree. Returns how many."""
+    firsts, lasts = cuts.first, cuts.last
+    found = 0
+    if kind != TREE:
+        for v in range(1, s):
+            firsts[found], lasts[found] = 0, v
+            found += 1
+        if kind == SET:
+            for u in range(1, s - 1):
+                firsts[found], lasts[found] = u, u + 1
+                found += 1
+        return found
+    h = 0
+    while at[a, h, present[0]] != at[a, h, present[s - 1]]:
+        u = 0
+        while u < s:
+            v = u + 1
+            while v < s and at[a, h, present[v]] == at[a, h, present[u]]:
+                v += 1
+            if h == 0 or at[a, h, present[u]] != at[a, h - 1, present[u]]:
+                firsts[found], lasts[found] = u, v
+                found += 1
+            u = v
+        h += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _price(cuts, found, best, m, least, costs, active, slots):
+    """What both sides of every cut of m rows lose; only cuts below `best` with large enough sides stay. How many."""
+    firsts, lasts, losses = cuts
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    before = slots.before
+    lows, highs, words = slots.own
+    low_ahead, high_ahead, word_ahead = slots.ahead
+    low_behind, high_behind, word_behind = slots.behind
+    stay = 0
+    for c in range(found):
+        u, v = firsts[c], lasts[c]
+        size = before[v] - before[u]
+        if size < least or m - size < least:
+            continue
+        total = 0.0
+        for j in range(len(active)):
+            b = active[j]
+            if u == 0:
+                low, high, word = low_ahead[v, j], high_ahead[v, j], word_ahead[v, j]
+            else:
+                low, high, word = lows[u, j], highs[u, j], words[u, j]
+                for t in range(u + 1, v):
+                    low, high, word = min(low, lows[t, j]), max(high, highs[t, j]), word | words[t, j]
+            total += size * cell_cost(kinds, at, prices, b, low, high, word)
+            low, high = min(low_ahead[u, j], low_behind[v, j]), max(high_ahead[u, j], high_behind[v, j])
+            total += (m - size) * cell_cost(kinds, at, prices, b, low, high, word_ahead[u, j] | word_behind[v, j])
+            if total >= best:
+                break
+        if total < best:
+            losses[stay], firsts[stay], lasts[stay] = total, u, v
+            stay += 1
+    return stay
+
+
+@njit(cache=True, nogil=True)
+def _first_permitted(cuts, found, records, start, stop, slots, s, required, tallies):
+    """The cheapest cut whose sides meet all requirements, -1 for none."""
+    firsts, lasts, losses = cuts
+    whole, side, ladder = tallies
+    secrets, who, of, before = records.secrets, records.who, slots.of, slots.before
+    rules, terms, guarded = required.rules, required.terms, required.guarded
+    columns, values = side.shape
+    running = stop - start > SHORT and (s + 1) * columns * values <= len(ladder)
+    climbed = False
+    linked = len(terms.of) > 0
+    while found:
+        c = 0
+        for i in range(1, found):
+            if losses[i] < losses[c]:
+                c = i
+        if not guarded and not linked:
+            return c
+        u, v = firsts[c], lasts[c]
+        if not guarded:
+            if _terms_permit(terms, who, start, stop, of, u, v):
+                return c
+            found -= 1
+            losses[c], firsts[c], lasts[c] = losses[found], firsts[found], lasts[found]
+            continue
+        if running:
+            if not climbed:
+                _climb(secrets, start, stop, of, s, values, ladder)
+                climbed = True
+            for k in range(columns):
+                for value in range(values):
+                    place = k * values + value
+                    side[k, value] = ladder[v * columns * values + place] - ladder[u * columns * values + place]
+        else:
+            _histogram(secrets, start, stop, of, u, v, side)
+        size = before[v] - before[u]
+        if class_holds(rules, side, size):
+            for k in range(columns):
+                for value in range(values):
+                    side[k, value] = whole[k, value] - side[k, value]
+            if class_holds(rules, side, stop - start - size) and (
+                not linked or _terms_permit(terms, who, start, stop, of, u, v)
+            ):
+                return c
+        found -= 1
+        losses[c], firsts[c], lasts[c] = losses[found], firsts[found], lasts[found]
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _terms_permit(terms, who, start, stop, slots, u, v):
+    """Whether both sides of a cut meet the rules about terms: the smaller one first, which fails more often."""
+    inside = 0
+    for i in range(start, stop):
+        inside += u <= slots[i] < v
+    first = 2 * inside <= stop - start
+    for turn in range(2):
+        chosen = first if turn == 0 else not first
+        m = 0
+        for i in range(start, stop):
+            if (u <= slots[i] < v) == chosen:
+                terms.members[m] = who[i]
+                m += 1
+        if not terms_hold(terms, m):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _histogram(secrets, start, stop, slots, u, v, hists):
+    """Count the sensitive values of the slots u to v, or of all rows if u < 0."""
+    hists[:] = 0
+    for i in range(start, stop):
+        if u < 0 or u <= slots[i] < v:
+            for k in range(secrets.shape[1]):
+                hists[k, secrets[i, k]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _climb(secrets, start, stop, slots, s, values, ladder):
+    """Histograms of all slots before each slot, one after the other."""
+    columns = secrets.shape[1]
+    step = columns * values
+    ladder[: (s + 1) * step] = 0
+    for i in range(start, stop):
+        for k in range(columns):
+            ladder[(slots[i] + 1) * step + k * values + secrets[i, k]] += 1
+    for place in range(step, (s + 1) * step):
+        ladder[place] += ladder[place - step]
+
+
+@njit(cache=True, nogil=True)
+def _part(records, slots, start, stop, first, last):
+    """Bring the rows of the chosen slots to the front; where the others begin."""
+    rows, secrets, who = records
+    i, j = start, stop - 1
+    while True:
+        while i <= j and first <= slots[i] < last:
+            i += 1
+        while i <= j and not first <= slots[j] < last:
+            j -= 1
+        if i >= j:
+            return i
+        for b in range(rows.shape[1]):
+            rows[i, b], rows[j, b] = rows[j, b], rows[i, b]
+        for k in range(secrets.shape[1]):
+            secrets[i, k], secrets[j, k] = secrets[j, k], secrets[i, k]
+        who[i], who[j] = who[j], who[i]
+        slots[i], slots[j] = slots[j], slots[i]

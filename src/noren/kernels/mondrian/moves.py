@@ -1,0 +1,457 @@
+"""After the cuts: records move to neighbouring classes where that lowers what all classes lose together.
+
+Neighbours are found in as many sorted orders as there are columns, each with another column last: beside a record
+stand those that differ from it in that column alone. A record moves if the class it leaves and the class it joins
+meet every requirement afterwards. A class whose records all find a better place is dissolved. Rules about terms find
+the terms of a record by its row.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of, cell_cost
+from noren.kernels.mondrian.term_rules import terms_hold
+from noren.kernels.requirements import class_holds
+
+REACH = 4
+"""How far from a record its neighbours are looked for, in every order and direction."""
+LARGEST = 1024
+"""Points of the largest class that takes part, where requirements look at sensitive values."""
+DISSOLVED = 32
+"""Points of the largest class that may be dissolved."""
+LEAST_GAIN = 1e-9
+
+
+class Members(NamedTuple):
+    """The records of every class, as lists."""
+
+    of: Any
+    """Per record: its class, -1 for none."""
+    head: Any
+    """Per class: its first record, -1 for none."""
+    links: Any
+    """(records, 2): the records after and before every record in its class."""
+    size: Any
+    """Per class: how many records it has."""
+
+
+class Losses(NamedTuple):
+    """What every class covers, and what one of its records loses."""
+
+    cover: Any
+    loss: Any
+
+
+class Edges(NamedTuple):
+    """What one class would cover without one of its records."""
+
+    codes: Any
+    """(4, columns): the codes after the lowest and before the highest one, which are these themselves if several
+    records hold them; whether the lowest and the highest code were met."""
+    once: Any
+    """(2, columns): the bits that one record alone sets, and those that several do."""
+
+
+class Neighbours(NamedTuple):
+    """Which records stand beside each other in as many orders as there are columns."""
+
+    rows: Any
+    place: Any
+    """(columns, records): the records in every order, and the place of every record in it."""
+    seen: Any
+    """Per class, room to work in: the question for which it was looked at last."""
+    limit: Any
+    """Classes of so many records take no part."""
+
+
+@njit(cache=True, nogil=True)
+def move_records(records, of, awake, costs, required):
+    """One round over the classes that are awake; `of`, the class of every row, is changed.
+
+    Returns, for every class, whether it or a neighbour has changed: those are worth another round.
+    """
+    rows, secrets, least = records.rows, records.secrets, required.least
+    n, q = rows.shape
+    count = len(awake)
+    limit = LARGEST if required.guarded or len(required.terms.of) else n + 1
+    sorted_rows, place = _orders(rows, costs.widths)
+    near = Neighbours(sorted_rows, place, np.zeros(count, np.int64), limit)
+    members = _lists(of, count)
+    losses = _losses(rows, members, costs)
+    head, links, size, loss = members.head, members.links, members.size, losses.loss
+    edges = Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64))
+    touched = np.zeros(count, np.bool_)
+    hists = np.zeros((secrets.shape[1], required.rules.reference.shape[1]))
+    leaving = np.empty(DISSOLVED, np.int64)
+    asked = 0
+    for c in range(count):
+        if not awake[c] or loss[c] <= 0 or size[c] >= limit:
+            continue
+        stale = True
+        r = head[c]
+        while r >= 0 and size[c] > least:
+            following = links[r, 0]
+            if stale:
+                _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
+                stale = False
+            saving = _saving(rows[r], c, size[c], losses, costs, edges)
+            if saving > LEAST_GAIN and _spares(secrets, c, r, members, required, hists):
+                asked += 1
+                d, _ = _target(records, r, saving - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
+                if d >= 0:
+                    _move(r, d, members)
+                    _cover(rows, c, members, costs, losses)
+                    _widen(rows[r], d, costs, losses)
+                    _touch(r, near, of, touched)
+                    touched[c] = True
+                    stale = True
+            r = following
+        if not 0 < size[c] <= DISSOLVED or loss[c] <= 0:
+            continue
+        m = size[c]
+        r = head[c]
+        for i in range(m):
+            leaving[i] = r
+            r = links[r, 0]
+        left = m * loss[c] - LEAST_GAIN
+        gone = 0
+        while gone < m:
+            asked += 1
+            r = leaving[gone]
+            d, harm = _target(records, r, left, asked, near, members, losses, costs, required, hists)
+            if d < 0:
+                break
+            _move(r, d, members)
+            _widen(rows[r], d, costs, losses)
+            left -= harm
+            gone += 1
+        for i in range(gone):
+            if gone == m:
+                _touch(leaving[i], near, of, touched)
+            else:
+                d = of[leaving[i]]
+                _move(leaving[i], c, members)
+                _cover(rows, d, members, costs, losses)
+    return touched
+
+
+@njit(cache=True, nogil=True)
+def drop(records, of, count, costs, required, price, budget):
+    """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
+    `price`, those first that help most. Returns how many."""
+    rows, secrets, least = records.rows, records.secrets, required.least
+    n, q = rows.shape
+    members = _lists(of, count)
+    losses = _losses(rows, members, costs)
+    head, links, size, loss = members.head, members.links, members.size, losses.loss
+    edges = Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64))
+    hists = np.zeros((secrets.shape[1], required.rules.reference.shape[1]))
+    gains = np.zeros(n)
+    dropped = 0
+    made = 1
+    while made and dropped < budget:
+        made = 0
+        gains[:] = 0
+        for c in range(count):
+            if size[c] > least and loss[c] > 0:
+                _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
+                r = head[c]
+                while r >= 0:
+                    gains[r] = _saving(rows[r], c, size[c], losses, costs, edges)
+                    r = links[r, 0]
+        for r in np.argsort(-gains, kind="mergesort"):
+            if gains[r] <= price + LEAST_GAIN or dropped == budget:
+                break
+            c = of[r]
+            if size[c] <= least:
+                continue
+            _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
+            gain = _saving(rows[r], c, size[c], losses, costs, edges)
+            if gain <= price + LEAST_GAIN:
+                continue
+            if not _spares(secrets, c, r, members, required, hists):
+                continue
+            _unlink(r, c, members)
+            _cover(rows, c, members, costs, losses)
+            of[r] = -1
+            dropped += 1
+            made += 1
+    return dropped
+
+
+@njit(cache=True, nogil=True)
+def _orders(rows, widths):
+    """Rows in q orders, the b-th with column b counting least, and the place of every row in each."""
+    n, q = rows.shape
+    sorted_rows, place = np.empty((q, n), np.int32), np.empty((q, n), np.int32)
+    current, following = np.arange(n).astype(np.int32), np.empty(n, np.int32)
+    begin = np.zeros(widths.max() + 1, np.int64)
+    for turn in range(2 * q - 1, -1, -1):
+        b = turn % q
+        if turn < q:
+            for i in range(n):
+                sorted_rows[b, i] = current[i]
+                place[b, current[i]] = i
+        begin[: widths[b] + 1] = 0
+        for i in range(n):
+            begin[rows[i, b] + 1] += 1
+        for code in range(widths[b]):
+            begin[code + 1] += begin[code]
+        for i in range(n):
+            code = rows[current[i], b]
+            following[begin[code]] = current[i]
+            begin[code] += 1
+        current, following = following, current
+    return sorted_rows, place
+
+
+@njit(cache=True, nogil=True)
+def _lists(of, count):
+    n = len(of)
+    members = Members(of, np.full(count, -1), np.full((n, 2), -1), np.zeros(count, np.int64))
+    for r in range(n - 1, -1, -1):
+        if of[r] >= 0:
+            _link(r, of[r], members)
+    return members
+
+
+@njit(cache=True, nogil=True)
+def _link(r, c, members):
+    head, links = members.head, members.links
+    links[r, 0], links[r, 1] = head[c], -1
+    if head[c] >= 0:
+        links[head[c], 1] = r
+    head[c] = r
+    members.size[c] += 1
+
+
+@njit(cache=True, nogil=True)
+def _unlink(r, c, members):
+    head, links = members.head, members.links
+    after, before = links[r, 0], links[r, 1]
+    if before >= 0:
+        links[before, 0] = after
+    else:
+        head[c] = after
+    if after >= 0:
+        links[after, 1] = before
+    members.size[c] -= 1
+
+
+@njit(cache=True, nogil=True)
+def _move(r, d, members):
+    _unlink(r, members.of[r], members)
+    _link(r, d, members)
+    members.of[r] = d
+
+
+@njit(cache=True, nogil=True)
+def _losses(rows, members, costs):
+    count, q = len(members.head), rows.shape[1]
+    low, high = np.empty((count, q), np.int32), np.empty((count, q), np.int32)
+    losses = Losses(Cover(low, high, np.zeros((count, q), np.uint64)), np.zeros(count))
+    for c in range(count):
+        _cover(rows, c, members, costs, losses)
+    return losses
+
+
+@njit(cache=True, nogil=True)
+def _cover(rows, c, members, costs, losses):
+    """What a class covers and loses, from its members."""
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    links, loss = members.links, losses.loss
+    low, high, word = losses.cover
+    loss[c] = 0.0
+    low[c], high[c], word[c] = NOTHING, -1, 0
+    r = members.head[c]
+    while r >= 0:
+        for b in range(rows.shape[1]):
+            if kinds[b] == SET:
+                word[c, b] |= bit_of(rows[r, b])
+            else:
+                low[c, b] = min(low[c, b], rows[r, b])
+                high[c, b] = max(high[c, b], rows[r, b])
+        r = links[r, 0]
+    if members.size[c]:
+        for b in range(rows.shape[1]):
+            loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
+
+
+@njit(cache=True, nogil=True)
+def _widen(row, c, costs, losses):
+    """What a class covers and loses once a record has joined it."""
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    loss = losses.loss
+    low, high, word = losses.cover
+    loss[c] = 0.0
+    for b in range(len(row)):
+        if kinds[b] == SET:
+            word[c, b] |= bit_of(row[b])
+        else:
+            low[c, b] = min(low[c, b], row[b])
+            high[c, b] = max(high[c, b], row[b])
+        loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
+
+
+@njit(cache=True, nogil=True)
+def _find_edges(rows, c, members, cover, kinds, found):
+    """What a class would cover without its lowest or highest record; the bits that one record alone sets."""
+    edges, once = found
+    links, low, high = members.links, cover.low, cover.high
+    edges[0], edges[1], edges[2], edges[3] = NOTHING, -1, 0, 0
+    once[:] = 0
+    r = members.head[c]
+    while r >= 0:
+        for b in range(rows.shape[1]):
+            code = rows[r, b]
+            if kinds[b] == SET:
+                bit = bit_of(code)
+                once[1, b] |= once[0, b] & bit
+                once[0, b] |= bit
+                continue
+            if code > low[c, b] or edges[2, b]:
+                edges[0, b] = min(edges[0, b], code)
+            else:
+                edges[2, b] = 1
+            if code < high[c, b] or edges[3, b]:
+                edges[1, b] = max(edges[1, b], code)
+            else:
+                edges[3, b] = 1
+        r = links[r, 0]
+    for b in range(rows.shape[1]):
+        once[0, b] &= ~once[1, b]
+
+
+@njit(cache=True, nogil=True)
+def _saving(row, c, m, losses, costs, found):
+    """What all m records of class c lose less if one leaves it, its own loss included."""
+    edges, once = found
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    low, high, word = losses.cover
+    total = 0.0
+    for b in range(len(row)):
+        code = row[b]
+        if kinds[b] == SET:
+            total += cell_cost(kinds, at, prices, b, code, code, word[c, b] & ~(bit_of(code) & once[0, b]))
+        else:
+            lowest = edges[0, b] if code == low[c, b] else low[c, b]
+            highest = edges[1, b] if code == high[c, b] else high[c, b]
+            total += cell_cost(kinds, at, prices, b, lowest, highest, word[c, b])
+    return m * losses.loss[c] - (m - 1) * total
+
+
+@njit(cache=True, nogil=True)
+def _target(records, r, bound, asked, near, members, losses, costs, required, hists):
+    """The class near r where it does least harm, below `bound`: the class (-1 for none) and the harm.
+
+    asked: a number that no other question has.
+    """
+    rows, secrets = records.rows, records.secrets
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    of, size, loss = members.of, members.size, losses.loss
+    low, high, word = losses.cover
+    sorted_rows, place, seen, limit = near
+    terms = required.terms
+    c = of[r]
+    q, n = sorted_rows.shape
+    found = -1
+    for order in range(2 * q):
+        b = order // 2
+        direction = 1 if order % 2 else -1
+        p = place[b, r]
+        for _ in range(REACH):
+            p += direction
+            if p < 0 or p >= n:
+                break
+            d = of[sorted_rows[b, p]]
+            if d == c or seen[d] == asked:
+                continue
+            seen[d] = asked
+            harm = loss[d]
+            if harm >= bound or size[d] + 1 >= limit:
+                continue
+            for a in range(q):
+                code = rows[r, a]
+                if kinds[a] == SET:
+                    wider = word[d, a] | bit_of(code)
+                    if wider == word[d, a]:
+                        continue
+                    more = cell_cost(kinds, at, prices, a, code, code, wider)
+                    less = cell_cost(kinds, at, prices, a, code, code, word[d, a])
+                else:
+                    lowest, highest = low[d, a], high[d, a]
+                    if lowest <= code <= highest:
+                        continue
+                    more = cell_cost(kinds, at, prices, a, min(code, lowest), max(code, highest), word[d, a])
+                    less = cell_cost(kinds, at, prices, a, lowest, highest, word[d, a])
+                harm += (size[d] + 1) * (more - less)
+                if harm >= bound:
+                    break
+            if harm >= bound:
+                continue
+            if required.guarded:
+                _histogram(secrets, d, members, hists)
+                _add(secrets, r, 1, hists)
+                if not class_holds(required.rules, hists, size[d] + 1):
+                    continue
+            if len(terms.of):
+                terms.members[0] = r
+                if not terms_hold(terms, _list(terms, d, members, -1, 1)):
+                    continue
+            bound, found = harm, d
+    return found, bound
+
+
+@njit(cache=True, nogil=True)
+def _touch(r, near, of, touched):
+    """Mark the class of r and those of its neighbours."""
+    sorted_rows, place = near.rows, near.place
+    q, n = sorted_rows.shape
+    for b in range(q):
+        for p in range(max(0, place[b, r] - REACH), min(n, place[b, r] + REACH + 1)):
+            touched[of[sorted_rows[b, p]]] = True
+
+
+@njit(cache=True, nogil=True)
+def _spares(secrets, c, r, members, required, hists):
+    """Whether class c meets all requirements without r."""
+    if required.guarded:
+        _histogram(secrets, c, members, hists)
+        _add(secrets, r, -1, hists)
+        if not class_holds(required.rules, hists, members.size[c] - 1):
+            return False
+    terms = required.terms
+    return len(terms.of) == 0 or terms_hold(terms, _list(terms, c, members, r, 0))
+
+
+@njit(cache=True, nogil=True)
+def _list(terms, c, members, without, count):
+    """List class c, except one record, after the first `count` members; how many there are then."""
+    r = members.head[c]
+    while r >= 0:
+        if r != without:
+            terms.members[count] = r
+            count += 1
+        r = members.links[r, 0]
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _histogram(secrets, c, members, hists):
+    hists[:] = 0
+    r = members.head[c]
+    while r >= 0:
+        _add(secrets, r, 1, hists)
+        r = members.links[r, 0]
+
+
+@njit(cache=True, nogil=True)
+def _add(secrets, r, sign, hists):
+    for k in range(secrets.shape[1]):
+        hists[k, secrets[r, k]] += sign

@@ -1,0 +1,363 @@
+"""SWEEP: one pass over the level vectors, from the most to the least informative.
+
+Records are counted, not listed: an item is one combination of quasi-identifier values, an entry one sensitive
+combination of an item and how many of its records are still open. Items are numbered in order of priority. A vector
+groups the open items; a group closes with as many records as meet the requirement, the others stay open.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from noren.kernels.sweep.select import (
+    Queue,
+    Room,
+    Tally,
+    link_entries,
+    select_base,
+    select_general,
+    select_joint,
+)
+
+ZERO = np.int64(0)
+"""A zero with a type: Numba would compile a function that is called with a literal 0 once more for it."""
+
+
+class Vectors(NamedTuple):
+    """Which groups the level vectors make. Groups of all columns of one word together make one number."""
+
+    table: Any
+    offset: Any
+    """(vectors, columns): the group of a value of column p at vector v is table[offset[v, p] + value]."""
+    stride: Any
+    """(vectors, columns): what a group of the column counts in its word; 0 where there is only one."""
+    word: Any
+    """Per column: its word."""
+    space: Any
+    """(vectors, words): the numbers of a word are below this."""
+
+
+class Combinations(NamedTuple):
+    """Combinations of sensitive values."""
+
+    nodes: Any
+    """(combinations, columns): the node in every sensitive column."""
+    bits: Any
+    segment: Any
+    """bits[c]: the base values under combination c, those of column j in the words segment[j]..segment[j+1]-1; or
+    only how many they are in column j, where segment is empty."""
+
+
+class Closings(NamedTuple):
+    """What has been closed."""
+
+    entry: Any
+    number: Any
+    count: Any
+    """Per closing: its entry, its class, and how many records."""
+    vector: Any
+    size: Any
+    """Per class: its vector and its records."""
+
+
+@njit(cache=True, nogil=True)
+def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
+    """Close groups vector by vector; entries.left is changed in place.
+
+    codes[p, i]: value of item i in column p. A class has at least least_size records. limit < 0: records are swept
+    until the group meets the requirement. limit >= 0: at most so many, and whatever is left closes, whether it meets
+    the requirement or not.
+    """
+    table, offset, stride, word, space = vectors
+    start, code, left = entries
+    nodes, bits, segment = combinations
+    first, psi, least = sensitive.first, sensitive.psi[0], sensitive.least
+    columns, items = codes.shape
+    words = bits.shape[1]
+    counted = len(segment) == 0
+    total = left.sum()
+    out_entry = np.empty(total, np.int32)
+    out_class = np.empty(total, np.int32)
+    out_count = np.empty(total, np.int32)
+    class_vector = np.empty(total, np.int32)
+    class_size = np.empty(total, np.int64)
+    closings, classes = ZERO, ZERO
+
+    mask = np.zeros((items, words), np.uint64)
+    active = np.empty(items, np.int32)
+    live = ZERO
+    for i in range(items):
+        for e in range(start[i], start[i + 1]):
+            if left[e] > 0:
+                _join(mask, i, bits, code[e], counted)
+                if live == 0 or active[live - 1] != i:
+                    active[live] = i
+                    live += 1
+    keys = np.empty(items, np.int64)
+    group = np.empty(items, np.int32)
+    group_key = np.empty(items, np.int64)
+    group_mask = np.empty((items, words), np.uint64)
+    bound = np.empty(items + 1, np.int32)
+    member = np.empty(items, np.int32)
+    slots = np.empty(_slots(items), np.int32)
+    count = np.zeros(len(nodes), np.int64)
+    swept = np.zeros(len(nodes), np.int64)
+    touched = np.empty(len(nodes), np.int64)
+    tally = Tally(count, swept, touched)
+    room = Room(
+        np.zeros(first[-1], np.float64), np.empty(max(len(nodes), first[-1]), np.int64),
+        np.empty(first[-1], np.float64), np.zeros(len(sensitive.member_start) - 1, np.int64),
+    )  # fmt: skip
+    joint = nodes.shape[1] > 1
+    queue = Queue(np.empty((3, len(nodes) if joint else 0), np.int64), np.empty(len(code) if joint else 0, np.int64))
+
+    for v in range(len(offset)):
+        if live == 0:
+            break
+        groups = ZERO + 1
+        group[:live] = 0
+        for w in range(space.shape[1]):
+            for i in range(live):
+                keys[i] = np.int64(group[i]) * space[v, w]
+            for p in range(columns):
+                if word[p] == w and stride[v, p] > 0:
+                    base, step = offset[v, p], stride[v, p]
+                    for i in range(live):
+                        keys[i] += table[base + codes[p, active[i]]] * step
+            groups = _group(keys, live, groups * space[v, w], group, group_key, slots)
+        group_mask[:groups] = 0
+        for i in range(live):
+            _join(group_mask, group[i], mask, active[i], counted)
+        bound[: groups + 1] = 0
+        some = False
+        for g in range(groups):
+            bound[g] = 1 if limit >= 0 or _enough(group_mask[g], segment, least) else 0
+            some |= bound[g] == 1
+        if not some:
+            continue
+        picked = _gather(group, live, groups, bound, group_key, member)
+        changed = False
+        for g in range(picked):
+            lo, hi = bound[g], bound[g + 1]
+            size, found = ZERO, ZERO
+            for x in range(lo, hi):
+                i = active[member[x]]
+                for e in range(start[i], start[i + 1]):
+                    if left[e] > 0:
+                        if count[code[e]] == 0:
+                            touched[found] = code[e]
+                            found += 1
+                        count[code[e]] += left[e]
+                        size += left[e]
+            gone = 0
+            if size < least_size:
+                gone = size
+            elif joint:
+                link_entries(active[member[lo:hi]], entries, queue)
+                gone = select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
+            elif limit < 0 and touched[:found].max() < first[-1]:
+                enough = found >= least[0]
+                gone = select_base(tally, found, size, psi, room.leaves) if enough else size
+            else:
+                gone = select_general(tally, found, size, sensitive, limit, room)
+            closes = size - gone >= max(1, least_size)
+            if closes:
+                class_vector[classes] = v
+                class_size[classes] = size - gone
+                for x in range(lo, hi):
+                    i = active[member[x]]
+                    some = False
+                    for w in range(words):
+                        mask[i, w] = 0
+                    for e in range(start[i], start[i + 1]):
+                        if left[e] > 0:
+                            stay = min(left[e], swept[code[e]])
+                            swept[code[e]] -= stay
+                            if left[e] > stay:
+                                out_entry[closings] = e
+                                out_class[closings] = classes
+                                out_count[closings] = left[e] - stay
+                                closings += 1
+                                left[e] = stay
+                            if stay > 0:
+                                some = True
+                                _join(mask, i, bits, code[e], counted)
+                    if not some:
+                        active[member[x]] = -1
+                classes += 1
+                changed = True
+            for x in range(found):
+                count[touched[x]] = 0
+                swept[touched[x]] = 0
+        if changed:
+            kept = ZERO
+            for i in range(live):
+                if active[i] >= 0:
+                    active[kept] = active[i]
+                    kept += 1
+            live = kept
+    return Closings(
+        out_entry[:closings].copy(), out_class[:closings].copy(), out_count[:closings].copy(),
+        class_vector[:classes].copy(), class_size[:classes].copy(),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- groups
+
+
+@njit(cache=True, nogil=True)
+def _slots(items):
+    size = 64
+    while size < 2 * items:
+        size *= 2
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _group(keys, n, space, group, group_key, slots):
+    """Number the distinct keys in order of appearance: by a table if the keys are small, by hashing otherwise."""
+    groups = 0
+    size = _slots(n)
+    if space <= size:
+        slots[:space] = -1
+        for i in range(n):
+            g = slots[keys[i]]
+            if g < 0:
+                g = groups
+                slots[keys[i]] = g
+                groups += 1
+            group[i] = g
+        return groups
+    slots[:size] = -1
+    last = np.uint64(size - 1)
+    for i in range(n):
+        key = keys[i]
+        mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+        place = (mixed ^ (mixed >> np.uint64(32))) & last
+        while True:
+            g = slots[place]
+            if g < 0:
+                g = groups
+                slots[place] = g
+                group_key[g] = key
+                groups += 1
+                break
+            if group_key[g] == key:
+                break
+            place = (place + np.uint64(1)) & last
+        group[i] = g
+    return groups
+
+
+@njit(cache=True, nogil=True)
+def _join(masks, i, others, k, counted):
+    """Add the base values of row k to those of row i."""
+    for w in range(masks.shape[1]):
+        if counted:
+            masks[i, w] += others[k, w]
+        else:
+            masks[i, w] |= others[k, w]
+
+
+@njit(cache=True, nogil=True)
+def _enough(mask, segment, least):
+    """Whether the base values that are possible in a group may be enough in every sensitive column."""
+    for j in range(len(least)):
+        if len(segment) == 0:
+            if mask[j] < least[j]:
+                return False
+            continue
+        seen = 0
+        for w in range(segment[j], segment[j + 1]):
+            x = mask[w]
+            while x and seen < least[j]:
+                x &= x - np.uint64(1)
+                seen += 1
+        if seen < least[j]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _gather(group, n, groups, bound, place, member):
+    """List the items of the groups g with bound[g] = 1 group by group, in their order. bound becomes the limits."""
+    picked = 0
+    for g in range(groups):
+        place[g] = -1
+        if bound[g] == 1:
+            place[g] = picked
+            picked += 1
+    bound[: picked + 1] = 0
+    for i in range(n):
+        if place[group[i]] >= 0:
+            bound[place[group[i]] + 1] += 1
+    for g in range(picked):
+        bound[g + 1] += bound[g]
+    for i in range(n):
+        g = place[group[i]]
+        if g >= 0:
+            member[bound[g]] = i
+            bound[g] += 1
+    for g in range(picked, 0, -1):
+        bound[g] = bound[g - 1]
+    bound[0] = 0
+    return picked
+
+
+# ---------------------------------------------------------------- records to items and back
+
+
+@njit(cache=True, nogil=True)
+def number_items(codes, stride, word, space):
+    """The number of every record's combination codes[:, i], in order of appearance, and how many there are."""
+    columns, n = codes.shape
+    keys = np.empty(n, np.int64)
+    group = np.zeros(n, np.int32)
+    group_key = np.empty(n, np.int64)
+    slots = np.empty(_slots(n), np.int32)
+    groups = ZERO + 1
+    for w in range(len(space)):
+        for i in range(n):
+            keys[i] = np.int64(group[i]) * space[w]
+        for p in range(columns):
+            if word[p] == w:
+                for i in range(n):
+                    keys[i] += np.int64(codes[p, i]) * stride[p]
+        groups = _group(keys, n, groups * space[w], group, group_key, slots)
+    return group, groups
+
+
+@njit(cache=True, nogil=True)
+def list_entries(rows, item, code, items):
+    """Runs of equal item and code among the rows: where the entries of an item start, their codes and lengths."""
+    start = np.zeros(items + 1, np.int64)
+    begin = np.empty(len(rows) + 1, np.int64)
+    kind = np.empty(len(rows), np.int32)
+    entries = 0
+    for x in range(len(rows)):
+        r = rows[x]
+        if x == 0 or item[r] != item[rows[x - 1]] or code[r] != code[rows[x - 1]]:
+            begin[entries] = x
+            kind[entries] = code[r]
+            start[item[r] + 1] += 1
+            entries += 1
+    begin[entries] = len(rows)
+    for i in range(items):
+        start[i + 1] += start[i]
+    return start, kind[:entries].copy(), begin[: entries + 1].copy()
+
+
+@njit(cache=True, nogil=True)
+def classes_of_rows(rows, begin, closed, n):
+    """The class of every record, -1 for those that are still open: the first rows of every entry."""
+    end = begin[1:].copy()
+    out = np.full(n, -1, np.int32)
+    for x in range(len(closed.entry)):
+        e = closed.entry[x]
+        for y in range(end[e] - closed.count[x], end[e]):
+            out[rows[y]] = closed.number[x]
+        end[e] -= closed.count[x]
+    return out

@@ -1,0 +1,9 @@
+"""Which terms a group gives up, at least cost, in compiled code. Callers import the part that they run.
+
+- `options`: a group prepared: label classes, and the term sets that each record may keep.
+- `judge`: how far a choice is from its requirement, with one record at a time taken out.
+- `bound`: lower bounds on the cost, as if the records shared no label.
+- `start`: good first choices, read off the bounds.
+- `best`: exchange from there, and a best-first search that proves the optimum.
+- `tree`: the paper's own two searches, over single terms.
+"""

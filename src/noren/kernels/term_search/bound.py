@@ -1,0 +1,277 @@
+"""Lower bounds on the cost: label sets of different records are treated as if they were disjoint.
+
+Overlap only makes beliefs more uneven, so what holds for a choice holds for disjoint copies of it. For those each
+requirement is a covering condition that is a sum over the records: "gains reach a need".
+
+- Diversity. With m = l - 1, the tail is the largest value over theta of sum_L min(beta_L, theta) - m theta. So (c, l)
+  holds iff for some peak P >= p_1 and some theta: sum_L min(beta_L, theta) >= P / c + m theta. The gain of an option
+  is its own sum of min(belief, theta). Options above the peak are not allowed. Every pair (P, theta) is a scenario.
+- L2. ||beta - d alpha||^2 without its products of two records is a sum over the records.
+- Earth mover. min(beta, d alpha) is at most the sum of the records' own minima.
+
+Theta runs over a grid that contains the options' beliefs; a belief off the grid is rounded up to it, which errs on the
+safe side and keeps the maximum over theta on the grid. For each scenario a table gives the least cost at which the
+records i, i + 1, ... reach a gain (a knapsack by dynamic programming in whole units; gains are rounded up).
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from noren.kernels.term_search.judge import CL, EMD, order_of
+
+FINE, COARSE = 1.02, 1.3
+UNITS = 256
+SLIGHT = 1e-9
+
+
+class Bounds(NamedTuple):
+    """grid of theta, gain[o, k] and peak[o] of every option, and per scenario: place of theta, peak, need, unit.
+
+    Peaks within FINE share a scenario: `top` is the lowest of them, `ceiling` lies above the highest. Scenarios stand
+    in the order of `root`, the least cost of the whole group. Scenario s has the table
+    least[start[s] + i * width[s] + q]: the least cost for the records i, i + 1, ... to gain q units.
+    """
+
+    grid: np.ndarray
+    gain: np.ndarray
+    peak: np.ndarray
+    at: np.ndarray
+    top: np.ndarray
+    ceiling: np.ndarray
+    need: np.ndarray
+    unit: np.ndarray
+    root: np.ndarray
+    start: np.ndarray
+    width: np.ndarray
+    least: np.ndarray
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def theta_grid(group, records):
+    """Beliefs of options, those closer than FINE merged upwards, and gaps wider than COARSE filled."""
+    runs = np.empty(group.val.size)
+    n = 0
+    for k in range(runs.size):
+        if k == 0 or group.val[k] != group.val[k - 1]:
+            runs[n] = group.val[k]
+            n += 1
+    values = runs[:n][order_of(runs[:n])]
+    grid = np.empty(4096)
+    grid[0] = 2.0 * records
+    n = 1
+    for k in range(values.size - 1, -1, -1):
+        v = values[k]
+        while grid[n - 1] / v > COARSE and n < grid.size - 1:
+            grid[n] = max(v, grid[n - 1] / COARSE)
+            n += 1
+        if grid[n - 1] / v > FINE and n < grid.size - 1:
+            grid[n] = v
+            n += 1
+    return grid[:n][::-1].copy()
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def option_gains(group, rule, grid):
+    """gain[o, k] and peak[o]; for closeness there is one column."""
+    options = group.cost.size
+    gain = np.zeros((options, grid.size))
+    peak = np.zeros(options)
+    for o in range(options):
+        mass = 0.0
+        k = group.at[o]
+        while k < group.at[o + 1]:
+            v = group.val[k]
+            n = 0
+            own = 0.0
+            while k < group.at[o + 1] and group.val[k] == v:
+                c = group.cls[k]
+                n += group.size[c]
+                if rule.kind == EMD:
+                    own += min(v * group.size[c], rule.records * group.mass[c])
+                elif rule.kind != CL:
+                    own -= v * (v * group.size[c] - 2 * rule.records * group.mass[c])
+                k += 1
+            mass += n * v
+            peak[o] = max(peak[o], v)
+            if rule.kind == CL:
+                up = grid[min(grid.size - 1, np.searchsorted(grid, v * (1 - 1e-14)))]
+                for j in range(grid.size):
+                    gain[o, j] += n * min(up, grid[j])
+            else:
+                gain[o, 0] += own
+        if rule.kind == EMD:
+            gain[o, 0] += min(max(0.0, 1 - mass), rule.records * rule.alpha_rest)
+    return gain, peak
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def _least(group, complete, gain, peak, top, unit, width, out):
+    """Fill out[i, q]; records with missing options reach any gain for nothing."""
+    d = group.first.size - 1
+    out[d, 0] = 0.0
+    out[d, 1:] = np.inf
+    cost = np.empty(group.cost.size)
+    units = np.empty(group.cost.size, np.int64)
+    for i in range(d - 1, -1, -1):
+        if not complete[i]:
+            out[i, :] = out[i + 1, 0]
+            continue
+        n = 0
+        most = -1
+        for o in range(group.first[i], group.first[i + 1]):
+            if peak[o] > top * (1 + 1e-12):
+                continue
+            u = min(width - 1, np.int64(np.ceil(gain[o] / unit - SLIGHT)))
+            if u > most:
+                most = u
+                if n and cost[n - 1] >= group.cost[o] - 1e-12:
+                    n -= 1
+                cost[n], units[n] = group.cost[o], u
+                n += 1
+        for q in range(width):
+            best = np.inf
+            for k in range(n):
+                if cost[k] >= best:
+                    break
+                best = min(best, cost[k] + out[i + 1, max(0, q - units[k])])
+            out[i, q] = best
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def _shifted(group, gain):
+    """Gains made non-negative record by record, and the sum of what was added from record i on."""
+    d = group.first.size - 1
+    added = np.zeros(d + 1)
+    for i in range(d - 1, -1, -1):
+        lowest = gain[group.first[i] : group.first[i + 1]].min()
+        gain[group.first[i] : group.first[i + 1]] -= lowest
+        added[i] = added[i + 1] - lowest
+    return added
+
+
+@njit(cache=True, nogil=True)
+def cost_bounds(group, rule, limit):
+    """All scenarios that could hold at a cost below the limit, and what to add to needs from record i on."""
+    d = group.first.size - 1
+    diverse = rule.kind == CL
+    grid = theta_grid(group, rule.records) if diverse else np.ones(1)
+    gain, peak = option_gains(group, rule, grid)
+    added = np.zeros(d + 1)
+    tops = np.zeros(1)
+    if diverse:
+        tops = _thinned(peak[order_of(peak)])
+    else:
+        added = _shifted(group, gain[:, 0])
+        peak[:] = 0.0
+    many = tops.size * grid.size
+    at, top, ceiling = np.empty(many, np.int64), np.empty(many), np.empty(many)
+    need, unit, root = np.empty(many), np.empty(many), np.empty(many)
+    width = np.empty(many, np.int64)
+    tables = []
+    s = 0
+    for j in range(tops.size):
+        above = tops[j + 1] * (1 - 1e-9) if j + 1 < tops.size else np.inf
+        for k in range(grid.size):
+            if not diverse:
+                # for L2: gains >= square of alpha - bound; for the earth mover: gains >= bound
+                want = rule.bound if rule.kind == EMD else rule.alpha_square * rule.records**2 - rule.bound
+                want += added[0] - rule.tolerance
+                step = max(want, 1e-9) / (8 * UNITS)
+            elif tops[j] == 0:  # nothing is linked: holds
+                want, step = 0.0, 1.0
+            else:
+                want = tops[j] / rule.c + (rule.bound - 1) * grid[k]
+                if want > d + SLIGHT:
+                    continue
+                whole = abs(1 / grid[k] - np.rint(1 / grid[k])) < 1e-6
+                step = max(grid[k], want / UNITS) if whole else want / UNITS
+            wide = max(0, np.int64(np.ceil(want / step - SLIGHT))) + 1
+            table = np.empty((d + 1, wide))
+            _least(group, group.complete, gain[:, k], peak, above, step, wide, table)
+            if table[0, wide - 1] < limit:
+                at[s], top[s], ceiling[s], need[s], unit[s] = k, tops[j], above, want, step
+                root[s], width[s] = table[0, wide - 1], wide
+                s += 1
+                tables.append(table)
+    order = order_of(root[:s])
+    start = np.zeros(s + 1, np.int64)
+    for q in range(s):
+        start[q + 1] = start[q] + (d + 1) * width[order[q]]
+    least = np.empty(start[s])
+    for q in range(s):
+        least[start[q] : start[q + 1]] = tables[order[q]].ravel()
+    kept = Bounds(
+        grid,
+        gain,
+        peak,
+        at[order],
+        top[order],
+        ceiling[order],
+        need[order],
+        unit[order],
+        root[order],
+        start,
+        width[order],
+        least,
+    )
+    return kept, added
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def _thinned(peaks):
+    """Peaks in ascending order, those within FINE of the one below left out: they count as that one."""
+    out = np.empty(peaks.size)
+    n = 0
+    for p in peaks:
+        if n == 0 or p > FINE * out[n - 1]:
+            out[n] = p
+            n += 1
+    return out[:n]
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def reach_of(values, counts, n, grid, out):
+    """out[k] = sum of counts * min(value, grid[k]) for values in descending order, off-grid values rounded up."""
+    total = 0.0
+    up = np.empty(n)
+    k = grid.size - 1
+    for q in range(n):
+        while k > 0 and grid[k - 1] >= values[q] * (1 - 1e-14):
+            k -= 1
+        up[q] = grid[k]
+        total += up[q] * counts[q]
+    above = q = 0
+    for k in range(grid.size - 1, -1, -1):
+        while q < n and up[q] > grid[k]:
+            total -= up[q] * counts[q]
+            above += counts[q]
+            q += 1
+        out[k] = total + above * grid[k]
+
+
+@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+def completion(rule, bounds, added, depth, reach, peak, chosen_peak, limit):
+    """Least cost of the records from `depth` on, given what the records before them reach; infinite if hopeless.
+
+    Scenarios that cost the whole group the limit or more are not looked at.
+    """
+    best = np.inf
+    for s in range(bounds.at.size):
+        if bounds.root[s] >= limit:
+            break
+        if chosen_peak > bounds.ceiling[s]:
+            continue
+        need = bounds.need[s] - reach[bounds.at[s]]
+        if rule.kind == CL:
+            need += max(0.0, peak - bounds.top[s]) / rule.c
+        else:
+            need += added[depth] - added[0]
+        q = min(bounds.width[s] - 1, max(0, np.int64(np.ceil(need / bounds.unit[s] - SLIGHT))))
+        best = min(best, bounds.least[bounds.start[s] + depth * bounds.width[s] + q])
+    return best

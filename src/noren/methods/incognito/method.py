@@ -1,0 +1,73 @@
+"""Full-domain generalisation: every quasi-identifier climbs to one level of its hierarchy, the same for all records.
+
+Incognito (LeFevre, DeWitt, Ramakrishnan 2005) for any class-wise requirement. The result is the best there is: no
+other choice of levels that meets the requirements has a smaller loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from noren.errors import Problem
+from noren.methods.base import ClassMethod, Method
+from noren.methods.incognito.losses import OF_CLASSES, Loss
+from noren.models.base import Model
+from noren.progress import Meter, silent
+from noren.schema.roles import Role
+from noren.table import Plan, RandomOrder, Recode, Records
+
+Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Incognito(ClassMethod):
+    """One level per quasi-identifier, optimal for the chosen loss. Classes that fail may be dropped."""
+
+    name: Literal["incognito"] = "incognito"
+    sentence: ClassVar[str] = "Every column is published at one level of its hierarchy, the least lossy that suffices."
+    first_phase: ClassVar[bool] = True
+    loss: Loss = Field(
+        default="granularity",
+        description=(
+            "What is minimised: granularity (share of the hierarchy's leaves that a cell leaves open), ncp (the same, "
+            "widths for numbers), entropy, height (levels climbed), discernibility or class-size."
+        ),
+    )
+    weights: dict[str, Weight] = Field(
+        default_factory=dict, description="How much each quasi-identifier counts in the loss; 1 where it is not named."
+    )
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        from noren.methods.requirements import class_problems
+
+        found = class_problems(self.name, roles, requirements, self.suppression)
+        if self.weights and self.loss in OF_CLASSES:
+            message = f"the loss {self.loss!r} depends on classes alone and knows no weights of columns."
+            found.append(Problem("method.weights", message, 'Leave weights out, or use loss = "granularity".'))
+        for name in self.weights:
+            if roles.get(name) is not Role.QUASI_IDENTIFIER:
+                message = f"{name!r} is not a quasi-identifier of this policy."
+                found.append(Problem(f"method.weights.{name}", message, "Weights belong to quasi-identifiers."))
+        return found
+
+    @classmethod
+    def candidates(cls, suppression: float) -> Sequence[Method]:
+        return [cls(suppression=suppression)]
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
+        """Search the lattice of levels. Nothing is random here: the best levels follow from the table."""
+        from noren.methods.incognito.search import best_full_domain
+        from noren.methods.requirements import compiled
+
+        found = best_full_domain(table, compiled(table, requirements), self.loss, self.suppression, self.weights)
+        columns = {
+            name: Recode(tree.nodes, tree.at[found.levels[name]][table.codes[name]])
+            for name, tree in found.trees.items()
+        }
+        levels = ", ".join(f"{name} {level} of {found.trees[name].height}" for name, level in found.levels.items())
+        notes = [f"levels: {levels}; {found.classes:,} classes; {self.loss} loss {found.loss:.6g}"]
+        if found.dropped:
+            notes.append(f"{found.dropped:,} of {table.n:,} records dropped")
+        return Plan(columns, found.keep if found.dropped else None, notes)

@@ -1,0 +1,190 @@
+"""The best level vector, proven: every other is tested, ruled out by one that is not, or too lossy in any case.
+
+A class-wise requirement that holds at a level vector holds at every more general one, because classes only merge.
+Leaving a quasi-identifier out of a table is the same as raising it to its root, so Incognito's passes over ever
+larger subsets of columns (LeFevre, DeWitt, Ramakrishnan 2005) are passes over this one lattice, and a subset that
+fails rules out everything below it.
+
+With dropped records this is true only for what no part of a failing class can meet: too few records, too few values.
+Every other level vector whose loss could be the least is then tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import RequirementNotMet
+from noren.kernels.lattice import next_open
+from noren.methods.incognito.lattice import Lattice, Levels
+from noren.methods.incognito.losses import OF_CLASSES
+from noren.methods.incognito.reach import shortfalls
+from noren.methods.requirements import Compiled
+from noren.schema.nodes import Tree
+from noren.table import Records
+
+SUBSETS = 2
+"""Incognito's passes that are made whatever the losses are: small subsets are cheap and rule out much."""
+
+
+@dataclass(frozen=True)
+class FullDomain:
+    """A level vector and what it publishes."""
+
+    levels: dict[str, int]
+    trees: dict[str, Tree]
+    keep: NDArray[np.bool_]
+    classes: int
+    loss: float
+    tested: int
+    """How many level vectors were tested."""
+
+    @property
+    def dropped(self) -> int:
+        return int(len(self.keep) - self.keep.sum())
+
+
+def best_full_domain(
+    table: Records,
+    compiled: Compiled,
+    loss: str = "granularity",
+    suppression: float = 0.0,
+    weights: Mapping[str, float] | None = None,
+) -> FullDomain:
+    """The level vector of least loss whose failing classes hold at most a share `suppression` of the records.
+
+    Raises RequirementNotMet where there is none, with what the whole table as one class reaches.
+    """
+    limit = int(suppression * table.n + 1e-9)
+    lattice = Lattice(table, compiled, loss, limit, weights or {})
+    search = _Search(lattice)
+    search.run()
+    if search.levels is None:
+        reasons = shortfalls(table, compiled)
+        dropping = f" with at most {limit:,} of {table.n:,} records dropped" if limit else ""
+        hint = "Ask for what is reachable" + ("." if limit else ", or allow suppression.")
+        raise RequirementNotMet(f"no generalisation meets the requirements{dropping}: {reasons}", hint=hint)
+    keep, classes = lattice.published(search.levels)
+    names = dict(zip(table.quasi, search.levels, strict=True))
+    trees = dict(zip(table.quasi, lattice.trees, strict=True))
+    return FullDomain(names, trees, keep, classes, search.best, lattice.tested)
+
+
+class _Search:
+    def __init__(self, lattice: Lattice) -> None:
+        self.lattice = lattice
+        self.top: Levels = tuple(size - 1 for size in lattice.shape)
+        self.levels: Levels | None = None
+        self.best = np.inf
+        self.closed = np.zeros(lattice.shape, np.bool_)
+        """Tested, or ruled out by a test."""
+        self.harmless = np.zeros(lattice.shape, np.bool_)
+        """Known to rule out nothing below."""
+        self.bound = np.zeros(lattice.shape) if lattice.loss in OF_CLASSES else lattice.means
+
+    def run(self) -> None:
+        self._descend()
+        if self.lattice.monotone or self.lattice.least > 1:
+            for size in range(1, min(SUBSETS, len(self.top)) + 1):
+                self._raise_bottom()
+                self._pass_over_subsets(size)
+        self._test_the_rest()
+        if self.levels is not None:
+            self._settle(self.levels)
+
+    def _test(self, levels: Levels) -> bool:
+        """Test a level vector, note what follows for others, and say whether it can be published."""
+        found = self.lattice.test(levels)
+        limit = self.lattice.limit
+        up = tuple(slice(level, None) for level in levels)
+        self.closed[levels] = True
+        if self.lattice.loss in OF_CLASSES:
+            np.maximum(self.bound[up], found.floor, out=self.bound[up])
+        if found.below > limit:
+            self.closed[tuple(slice(0, level + 1) for level in levels)] = True
+        else:
+            self.harmless[up] = True
+        if found.dropped > limit:
+            return False
+        if limit == 0:
+            self.closed[up] = True
+        if found.loss < self.best:
+            self.best, self.levels = found.loss, levels
+        return True
+
+    def _descend(self) -> None:
+        """From the roots down, as long as the loss falls: a first level vector to compare with."""
+        levels = self.top
+        if not self._test(levels):
+            return
+        while levels == self.levels:
+            for one in self._one_below(levels):
+                if not self.closed[one] and self._test(one) and self.levels == one:
+                    levels = one
+                    break
+            else:
+                return
+
+    def _pass_over_subsets(self, size: int) -> None:
+        """Level vectors with all but `size` columns at their roots, from the bottom up."""
+        for columns in combinations(range(len(self.top)), size):
+            heights = product(*(range(self.lattice.bottom.levels[i], self.top[i]) for i in columns))
+            for some in sorted(heights, key=sum):
+                levels = list(self.top)
+                for i, height in zip(columns, some, strict=True):
+                    levels[i] = height
+                one = tuple(levels)
+                if not self.closed[one] and not self.harmless[one]:
+                    self._test(one)
+
+    def _test_the_rest(self) -> None:
+        """All that is open and could be better. A loss of cells starts with the lossiest, which rule out most."""
+        if self.lattice.loss in OF_CLASSES:
+            order = self._by_subset()
+        else:
+            order = np.argsort(-self.lattice.means.ravel(), kind="stable")
+        closed, bound = self.closed.reshape(-1), self.bound.reshape(-1)
+        often = 16 + self.closed.size // 20_000
+        at = -1
+        for step in range(self.closed.size):
+            at = next_open(order, at + 1, closed, bound, self.best)
+            if at == len(order):
+                return
+            if step % often == 0:
+                self._raise_bottom()
+            self._test(tuple(int(level) for level in np.unravel_index(order[at], self.closed.shape)))
+
+    def _settle(self, levels: Levels) -> None:
+        """Down again where that costs nothing: a column that says nothing in any case stays as it is."""
+        lattice = self.lattice
+        lattice.bottom = lattice.everyone
+        for one in self._one_below(levels):
+            if lattice.loss in OF_CLASSES or lattice.means[one] >= lattice.means[levels] * (1 - 1e-12):
+                found = lattice.test(one)
+                if found.dropped <= lattice.limit and found.loss <= self.best:
+                    self.levels = one
+                    return self._settle(one)
+
+    def _one_below(self, levels: Levels) -> list[Levels]:
+        """The level vectors directly below, the least lossy first."""
+        below = [(*levels[:i], h - 1, *levels[i + 1 :]) for i, h in enumerate(levels) if h > 0]
+        return sorted(below, key=lambda one: float(self.lattice.means[one]))
+
+    def _by_subset(self) -> NDArray[np.int64]:
+        """Incognito's order: by number of columns below their roots, then by height."""
+        grid = np.indices(self.closed.shape, np.int16).reshape(len(self.top), -1)
+        below = (grid < np.array(self.top)[:, None]).sum(axis=0)
+        return np.lexsort((grid.sum(axis=0), below))
+
+    def _raise_bottom(self) -> None:
+        """Form later classes from those of the greatest level vector that is below all open ones."""
+        is_open = ~self.closed & (self.bound < self.best)
+        axes = range(is_open.ndim)
+        seen = [is_open.any(axis=tuple(a for a in axes if a != i)) for i in axes]
+        lowest = tuple(int(line.argmax()) for line in seen)
+        if is_open.any() and lowest != self.lattice.bottom.levels:
+            self.lattice.raise_bottom(lowest)

@@ -1,0 +1,11 @@
+"""Mondrian: the table is cut into classes as long as every class meets every requirement.
+
+- `method`: the options, and why a table cannot be cut at all.
+- `space`: quasi-identifiers in the order in which they are cut, and what a class would lose.
+- `terms`: requirements on quasi-sensitive terms, as rules on profiles.
+- `classes`: cut, refine, cut again, drop; the work is in `kernels.mondrian`.
+"""
+
+from noren.methods.mondrian.method import Mondrian, unreachable
+
+__all__ = ["Mondrian", "unreachable"]

@@ -1,0 +1,106 @@
+"""The classes of `mondrian`: cut, refine, cut again, drop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.kernels import requirements as kinds
+from noren.kernels.mondrian import Points, Required, cut, drop, move_records
+from noren.methods.mondrian.space import space_of
+from noren.methods.mondrian.terms import term_rules
+from noren.methods.requirements import Compiled, about_values, compiled
+from noren.models.base import Model
+from noren.ragged import offsets_of, owners
+from noren.table import RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mondrian import Mondrian
+
+
+class Workbench:
+    """The records in the order in which the kernels have put them; every class lies in one piece.
+
+    Records that look alike are told apart by a random order alone, so that their classes tell nothing of the input.
+    """
+
+    def __init__(
+        self, table: Records, requirements: Sequence[Model], order: RandomOrder, weights: Mapping[str, float]
+    ) -> None:
+        asked = compiled(table, about_values(requirements))
+        self.required = Required(asked.rules, term_rules(table, requirements), *smallest_class(asked))
+        self.space = space_of(table, weights)
+        secrets = np.zeros((table.n, max(1, len(asked.sensitive))), np.int32)
+        for j, name in enumerate(asked.sensitive):
+            secrets[:, j] = table.codes[name]
+        who = np.asarray(order(table.n), np.int64)
+        self.records = Points(self.space.rows[who], secrets[who], who)
+
+    def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
+        """Cut the parts that begin there; the marks of `cut`."""
+        return np.asarray(cut(self.records, begins, self.space.costs, self.required, relaxed))
+
+    def refine(self, of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """One round over the classes that are awake. Changes `of`; returns which classes are worth another."""
+        return np.asarray(move_records(self.records, of, awake, self.space.costs, self._required_by_row()))
+
+    def drop(self, of: NDArray[np.int64], count: int, budget: int) -> None:
+        """Drop single records; their class becomes -1."""
+        drop(self.records, of, count, self.space.costs, self._required_by_row(), self.space.total, budget)
+
+    def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Bring the records of every class together again, classes in ascending order; where each came from."""
+        together = np.argsort(of, kind="stable")
+        self.records = Points(*(part[together] for part in self.records))
+        return together
+
+    def _required_by_row(self) -> Required:
+        terms = self.required.terms
+        if len(terms.of):
+            terms = terms._replace(profiles=terms.profiles[self.records.who])
+        return self.required._replace(terms=terms)
+
+
+def classes_of(
+    table: Records, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
+) -> tuple[NDArray[np.int64], int]:
+    """The class of every record (-1: dropped) and the number of classes. All records together meet the requirements."""
+    bench = Workbench(table, requirements, order, method.weights)
+
+    def divide(begins: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.flatnonzero(bench.divide(begins, not method.strict))])
+
+    begins = divide(np.array([0, table.n]))
+    awake = np.ones(table.n, bool)
+    for _ in range(method.refinement):
+        of, count = owners(begins), len(begins) - 1
+        touched = bench.refine(of, awake[begins[:-1]])
+        if not touched.any():
+            break
+        awake = touched[of[bench.arrange(of)]]
+        sizes = np.bincount(of, minlength=count)
+        begins = divide(offsets_of(sizes[sizes > 0]))
+    of, count = owners(begins), len(begins) - 1
+    budget = int(method.suppression * table.n + 1e-9)
+    if budget:
+        bench.drop(of, count, budget)
+    classes = np.empty(table.n, np.int64)
+    classes[bench.records.who] = of
+    return classes, count
+
+
+def smallest_class(asked: Compiled) -> tuple[int, bool]:
+    """The smallest class that any requirement permits, and whether one asks for more than a size."""
+    sizes = [1.0]
+    for kind, _, first, second in asked:
+        if kind == kinds.K_ANONYMITY:
+            sizes.append(first)
+        elif kind in (kinds.ALPHA_K, kinds.P_SENSITIVE):
+            sizes.append(second)
+        elif kind in (kinds.DISTINCT, kinds.FREQUENCY, kinds.SUBTREES):
+            sizes.append(first)
+    guarded = any(kind != kinds.K_ANONYMITY for kind, *_ in asked)
+    return int(np.ceil(max(sizes) - 1e-9)), guarded

@@ -1,0 +1,92 @@
+"""Quasi-identifiers as the kernels of `mondrian` read them: codes in a suitable order, and what a class would lose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.methods.cover import is_ranked
+from noren.schema.column import Column
+from noren.schema.nodes import Tree, tree_of
+from noren.table import Records
+
+if TYPE_CHECKING:
+    from noren.kernels.mondrian.costs import Costs
+
+BITS = 64
+
+
+@dataclass(frozen=True)
+class Space:
+    """rows: one line per record, one column per quasi-identifier."""
+
+    rows: NDArray[np.int32]
+    costs: Costs
+    total: float
+    """The weights together: what a dropped record costs."""
+
+
+def space_of(table: Records, weights: Mapping[str, float]) -> Space:
+    """Losses are the normalised certainty penalty times the column's weight."""
+    from noren.kernels.mondrian.costs import RANKED, SET, TREE, Costs
+
+    names = table.quasi
+    q = len(names)
+    trees = {name: tree_of(facts.tree) for name in names if (facts := table.columns[name]).tree is not None}
+    widths = np.array([max(1, len(table.columns[name].domain)) for name in names], np.int64)
+    tallest = max([0, *(tree.height for tree in trees.values())]) + 1
+    rows = np.empty((table.n, q), np.int32)
+    kinds = np.empty(q, np.int64)
+    at = np.zeros((q, tallest, max(BITS + 1, int(widths.max()))), np.int32)
+    prices = np.zeros(at.shape)
+    for b, name in enumerate(names):
+        facts, d, weight = table.columns[name], int(widths[b]), weights.get(name, 1.0)
+        codes = table.codes[name]
+        if name in trees:
+            kinds[b] = TREE
+            tree = trees[name]
+            walk = leaf_order(tree)
+            rank = np.empty(d, np.int32)
+            rank[walk] = np.arange(d, dtype=np.int32)
+            rows[:, b] = rank[codes]
+            for h in range(tallest):
+                at[b, h, :d] = tree.at[min(h, tree.height)][walk]
+            prices[b, :, :d] = weight * (tree.nodes.sizes[at[b, :, :d]] - 1) / max(1, d - 1)
+            continue
+        rows[:, b] = codes
+        if is_ranked(facts.domain):
+            kinds[b] = RANKED
+            prices[b, 0, :d] = weight * places_of(facts)
+        else:
+            kinds[b] = SET
+            prices[b, 0, : BITS + 1] = weight * _set_costs(d)
+    total = float(sum(weights.get(name, 1.0) for name in names))
+    return Space(rows, Costs(kinds, widths, at, prices), total)
+
+
+def leaf_order(tree: Tree) -> NDArray[np.int64]:
+    """The leaves so that those under one node stand together."""
+    return np.lexsort(tree.at)
+
+
+def places_of(facts: Column) -> NDArray[np.float64]:
+    """Where the values of a ranked column stand between 0 and 1: numbers by size, other values by rank."""
+    domain = facts.domain
+    numbers = domain.numbers if domain.edges is None else None
+    if numbers is None or not np.isfinite(numbers).all() or (np.diff(numbers) < 0).any():
+        numbers = np.arange(len(domain), dtype=np.float64)
+    spread = float(numbers[-1] - numbers[0]) if len(numbers) else 0.0
+    return (numbers - numbers[0]) / spread if spread > 0 else np.zeros(len(numbers))
+
+
+def _set_costs(d: int) -> NDArray[np.float64]:
+    """What a set costs by the bits its codes set: exact up to 64 values, by linear counting beyond."""
+    bits = np.arange(BITS + 1, dtype=np.float64)
+    if d > BITS:
+        bits[:BITS] = BITS * np.log(BITS / (BITS - bits[:BITS]))
+        bits[BITS] = d
+    return np.clip(bits - 1, 0, max(0, d - 1)) / max(1, d - 1)

@@ -1,0 +1,108 @@
+"""Requirements on quasi-sensitive terms as the kernels of `mondrian` read them.
+
+Records with the same terms share a profile: the labels they link to. Records without terms link to all labels and
+records that link to none hold nothing; both are marked, not written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import TermCells
+from noren.methods.suppress.beliefs import postings_of
+from noren.methods.suppress.linkages import Linkage, linkages
+from noren.models.base import Model
+from noren.ragged import offsets_of
+from noren.table import Records
+
+if TYPE_CHECKING:
+    from noren.kernels.mondrian.term_rules import TermRules
+
+
+def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules:
+    """All rules of all linkages; without any, the arrays are empty."""
+    from noren.kernels.mondrian import term_rules as kernel
+
+    asked = [found for found in linkages(table, requirements) if found.rules]
+    starts = offsets_of([len(found.knowledge.labels) for found in asked])
+    profiles = np.empty((table.n if asked else 0, max(1, len(asked))), np.int32)
+    labels, sizes, shares = [np.empty(0, np.int32)], [np.empty(0, np.int64)], [np.empty(0)]
+    passed = 0
+    for j, found in enumerate(asked):
+        of, size, label = _profiles(found)
+        profiles[:, j] = np.where(of >= 0, of + passed, of)
+        passed += len(size)
+        weight = found.knowledge.label_weights[label]
+        labels.append((label + starts[j]).astype(np.int32))
+        sizes.append(size)
+        shares.append(1 / np.add.reduceat(weight, offsets_of(size)[:-1]) if len(size) else np.empty(0))
+    weights = np.concatenate([np.empty(0), *(found.knowledge.label_weights for found in asked)])
+    alpha = np.concatenate([np.empty(0), *(found.alpha for found in asked)])
+    totals = [(w.sum(), a.sum(), a @ a) for w, a in ((f.knowledge.label_weights, f.alpha) for f in asked)]
+    kinds = {"l2": kernel.NEAR_L2, "emd": kernel.NEAR_EMD}
+    rules = [
+        (j, kernel.DIVERSE, rule.c, rule.l, unlinked == "prior")
+        if rule.kind == "cl"
+        else (j, kinds[rule.metric], rule.t, 1, unlinked == "prior")
+        for j, found in enumerate(asked)
+        for rule, unlinked in found.rules
+    ]
+    of_rule, kind, first, rank, prior = zip(*rules, strict=True) if rules else ((), (), (), (), ())
+    return kernel.TermRules(
+        profiles,
+        offsets_of(np.concatenate(sizes)),
+        np.concatenate(labels),
+        np.concatenate(shares),
+        starts,
+        weights,
+        alpha,
+        np.array(totals, np.float64).reshape(-1, 3),
+        np.array(of_rule, np.int64),
+        np.array(kind, np.int64),
+        np.array(first, np.float64),
+        np.array(rank, np.int64),
+        np.array(prior, np.bool_),
+        np.empty(len(profiles), np.int64),
+        np.zeros(len(weights)),
+        np.empty(len(weights), np.int64),
+    )
+
+
+def _profiles(found: Linkage) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The profile of every record (or a mark), how many labels each profile has, and the labels of all profiles."""
+    from noren.kernels import linkage
+    from noren.kernels.mondrian.term_rules import EVERYTHING, NOTHING
+
+    of, first = same_terms(found.cells)
+    cells = found.cells.take(first)
+    empty = cells.sizes == 0
+    some = cells.take(np.flatnonzero(~empty))
+    postings = postings_of(found.knowledge)
+    size = linkage.link_counts(some.offsets, some.data, postings)
+    _, label = linkage.link_labels(some.offsets, some.data, postings, size)
+    number = np.full(len(first), EVERYTHING, np.int64)
+    number[~empty] = np.where(size > 0, np.cumsum(size > 0) - 1, NOTHING)
+    return number[of], size[size > 0], label
+
+
+def same_terms(cells: TermCells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which records have the same terms: a number for every record, and a record for every number."""
+    of = np.empty(len(cells), np.int64)
+    first: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    passed = 0
+    sizes = cells.sizes
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        sets = cells.data[cells.offsets[rows][:, None] + np.arange(size)]
+        if size:
+            _, place, number = np.unique(sets, axis=0, return_index=True, return_inverse=True)
+        else:
+            place, number = np.zeros(1, np.int64), np.zeros(len(rows), np.int64)
+        of[rows] = passed + number.ravel()
+        first.append(rows[place])
+        passed += len(place)
+    return of, np.concatenate(first)

@@ -1,0 +1,78 @@
+"""Several methods make one release: which columns and which requirements are whose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from noren.errors import PolicyError, Problem
+from noren.methods.base import Method
+from noren.models.base import Model
+from noren.progress import Stage, quiet
+from noren.schema.column import Column
+from noren.schema.roles import Role
+from noren.table import Plan, Table
+
+
+class Part(NamedTuple):
+    """What one method has to do: the columns it sees, and the requirements it must meet."""
+
+    method: Method
+    columns: tuple[str, ...]
+    requirements: tuple[Model, ...]
+
+
+def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: Sequence[Method]) -> list[Part]:
+    """Which method sees which columns and must meet which requirements.
+
+    A method that names no columns takes those that no other names. A requirement goes to the method of its columns,
+    one on all quasi-identifiers to the method that forms classes.
+    """
+    everything = tuple(name for name, column in attributes.items() if column.role is not Role.IDENTIFIER)
+    if len(methods) == 1:
+        return [Part(methods[0], everything, tuple(require))]
+    taken = {name for method in methods for name in method.on}
+    out = []
+    for method in methods:
+        own = method.on or tuple(name for name in everything if name not in taken)
+        asked: list[Model] = []
+        for model in require:
+            mine = tuple(name for name in model.on if name in own)
+            if (not model.on and method.forms_classes) or (mine == model.on and mine):
+                asked.append(model)
+            elif mine and not model.together:
+                asked.append(model.model_copy(update={"on": mine}))
+        out.append(Part(method, own, tuple(asked)))
+    return out
+
+
+def idle_problems(parts: Sequence[Part]) -> list[Problem]:
+    """Methods that share a release and have nothing to do in it."""
+    hint = "Require something of its columns, or leave the method out."
+    return [
+        Problem("method", f"no requirement is about the columns of {part.method.name!r}.", hint)
+        for part in parts
+        if len(parts) > 1 and not part.requirements
+    ]
+
+
+def paired(grouping: Method, drawing: Method, columns: Mapping[str, Column]) -> tuple[Method, Method] | None:
+    """A method of classes for everything but the secrets, and one that draws those; None where there is no secret."""
+    secrets = tuple(name for name, column in columns.items() if column.role is Role.SENSITIVE)
+    if not secrets:
+        return None
+    return grouping, drawing.model_copy(update={"on": secrets})
+
+
+def together(table: Table, parts: Sequence[Part], *, stage: Stage = quiet) -> Plan:
+    """What the methods decide, each for its own columns, as one plan."""
+    if idle := idle_problems(parts):
+        raise PolicyError(idle)
+    plans = []
+    for part in parts:
+        own = table if len(parts) == 1 else table.part(part.columns, part.requirements)
+        if problems := part.method.problems({n: table.columns[n].role for n in own.deciding}, part.requirements):
+            raise PolicyError(problems)
+        with stage("Generalising" if part.method.forms_classes else "Choosing designs", None) as meter:
+            plans.append(part.method.plan(own, meter=meter))
+    return plans[0] if len(plans) == 1 else Plan.merged(plans)

@@ -1,0 +1,13 @@
+"""Quasi-sensitive terms (paper 001): generalise into groups, then leave out terms group by group.
+
+- `method`: the options, and the two phases.
+- `linkages`: which columns link to which labels, under which rule.
+- `beliefs`: what terms reveal of a group, and what a removal costs.
+- `search`: the terms to leave out of one group, or of all of them.
+- `groups`: the second phase; what becomes of groups beyond mending.
+- `balance`, `cut_trees`: both losses chosen together, as a cover of a tree of cuts.
+"""
+
+from noren.methods.suppress.method import Balance, Suppress
+
+__all__ = ["Balance", "Suppress"]

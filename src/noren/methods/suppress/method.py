@@ -1,0 +1,204 @@
+"""Quasi-sensitive terms in two phases (paper 001): generalise into groups, then leave out terms group by group.
+
+The first phase is any method of the library that generalises, for k-anonymity and whatever else is required of the
+classic columns; with k = 1 and no such requirement records stay as they are and only those with equal
+quasi-identifiers form a group. The second phase searches, for every group whose terms reveal too much, the cheapest
+terms to leave out. A group that not even the loss of all terms can mend is merged with its nearest neighbour or
+dropped, as the policy says; it is never published.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from noren.errors import Problem
+from noren.methods.base import ClassMethod
+from noren.methods.requirements import class_problems
+from noren.models import KAnonymity
+from noren.models.base import Model
+from noren.progress import Meter, silent
+from noren.schema.roles import Role
+from noren.table import Plan, RandomOrder, Records
+
+
+class Balance(BaseModel):
+    """A budget for one of the two losses; the other is made as small as it gets."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    generalisation: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Largest mean loss of quasi-identifiers (NCP); then as few terms as possible go.",
+    )
+    terms: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Largest mean cost, over records, of left-out terms; then generalised as little as possible.",
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> Balance:
+        if (self.generalisation is None) == (self.terms is None):
+            raise ValueError("give a budget for generalisation or for terms")
+        return self
+
+
+class Suppress(ClassMethod):
+    """Generalise, then leave out terms; or choose both together under a budget."""
+
+    name: Literal["suppress"] = "suppress"
+    sentence: ClassVar[str] = "Values are made more general, and terms that would tell too much are left out."
+    k: int = Field(default=1, ge=1, description="Smallest group of the first phase; 1 leaves quasi-identifiers alone.")
+    generalise: str | dict[str, Any] = Field(
+        default="mondrian", description="Method of the first phase: its name, or a table with its name and options."
+    )
+    search: Literal["best", "adaptive", "depth-first"] = Field(
+        default="best", description="How terms are chosen: with proofs, the paper's adaptive search, or its baseline."
+    )
+    seconds: float | None = Field(
+        default=2.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Time for one group; its best removal by then is taken. No bound if another one is given.",
+    )
+    total_seconds: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="Time for all groups together, shared out evenly."
+    )
+    nodes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Search nodes for one group, instead of seconds: such a run can be repeated exactly.",
+    )
+    infeasible: Literal["merge", "drop", "refuse"] = Field(
+        default="merge",
+        description="Groups that no removal can mend: merge with the nearest, drop (within suppression), or refuse.",
+    )
+    balance: Balance | None = Field(
+        default=None, description="One step instead of two: a budget for generalisation or terms, the other is spared."
+    )
+
+    @field_validator("generalise")
+    @classmethod
+    def _known(cls, value: str | dict[str, Any]) -> str | dict[str, Any]:
+        from noren.methods import METHODS
+
+        name = value if isinstance(value, str) else value.get("name")
+        known = [name for name, kind in METHODS.items() if kind.first_phase]
+        if name not in known:
+            raise ValueError(f"no first phase {name!r}; known: {', '.join(known)}")
+        if isinstance(value, dict) and "suppression" in value:
+            raise ValueError("suppression is an option of the whole method, not of its first phase")
+        return value
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Suppress:
+        other = self.nodes is not None or self.total_seconds is not None
+        if other and "seconds" not in self.model_fields_set:
+            object.__setattr__(self, "seconds", None)
+        if self.seconds is None and self.total_seconds is None and self.nodes is None:
+            raise ValueError("a search needs a bound: seconds, total_seconds or nodes")
+        return self
+
+    @property
+    def grouping(self) -> ClassMethod:
+        """The method that forms the groups."""
+        from noren.methods import METHODS
+
+        options = {"name": self.generalise} if isinstance(self.generalise, str) else dict(self.generalise)
+        made = METHODS[options["name"]].model_validate(options | {"suppression": self.suppression})
+        assert isinstance(made, ClassMethod)
+        return made
+
+    @property
+    def wants_hierarchies(self) -> bool:
+        return self.balance is None and self.grouping.wants_hierarchies
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """k always: it is the whole story where everything else is as usual."""
+        return {"k": self.k, **super().changed}
+
+    def classic(self, requirements: Sequence[Model]) -> list[Model]:
+        """What is asked of the first phase: everything but terms, and groups of at least k."""
+        asked = [model for model in requirements if model.about != "terms"]
+        largest = max([1, *(model.least_class_size for model in asked if not model.on)])
+        return [*asked, KAnonymity(k=self.k)] if self.k > largest else asked
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        found = []
+        terms = [model for model in requirements if model.about == "terms"]
+        if not terms:
+            message = "the method 'suppress' leaves out quasi-sensitive terms, and nothing is required of any."
+            hint = 'Add [[require]] with model = "qs-diversity" or "qs-closeness", or use "mondrian".'
+            found.append(Problem("method.name", message, hint))
+        seen: dict[str, Model] = {}
+        for number, model in enumerate(requirements, 1):
+            for name in model.on if model.about == "terms" else ():
+                if name in seen:
+                    message = f"the method 'suppress' meets one requirement on terms, and {name!r} has two."
+                    found.append(Problem(f"require[{number}].on", message, 'Keep one, or use "mondrian".'))
+                seen[name] = model
+        try:
+            first = self.grouping
+        except ValueError as error:
+            return [*found, Problem("method.generalise", f"not the options of a method: {_first_line(error)}.")]
+        classic = self.classic(requirements)
+        plain = {name: role for name, role in roles.items() if role is not Role.QUASI_SENSITIVE}
+        if classic and self.balance is None:
+            more = first.problems(plain, classic)
+        else:
+            more = class_problems(self.name, plain, classic, self.suppression)
+        return found + [_renumbered(problem, classic, requirements) for problem in more]
+
+    def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
+        from noren.methods.suppress.groups import suppressed
+
+        found = suppressed(self, table, self._first(table, requirements, order, meter), requirements, meter)
+        budget = None if self.balance is None else self.balance.terms
+        spent = max((figure.mean_cost_of_records for figure in found.searches), default=0.0)
+        if budget is not None and spent > budget + 1e-9:
+            note = f"left-out terms cost {spent:.4f} over records, more than the budget of {budget:g}: search longer"
+            return replace(found, notes=[*found.notes, note])
+        return found
+
+    def _first(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter) -> Plan:
+        classic = self.classic(requirements)
+        if self.balance is not None:
+            from noren.methods.suppress.balance import NODES, balanced
+            from noren.methods.suppress.groups import covered, told
+
+            found = balanced(
+                table,
+                requirements,
+                order,
+                k=self.k,
+                generalisation=self.balance.generalisation,
+                terms=self.balance.terms,
+                nodes=NODES if self.nodes is None else self.nodes,
+                progress=told(meter),
+            )
+            return covered(table, Plan({}), found.classes, found.count)
+        return self.grouping.recode(table, classic, order) if classic else Plan({})
+
+
+def _renumbered(problem: Problem, classic: Sequence[Model], requirements: Sequence[Model]) -> Problem:
+    """The problem with its requirement's number among all of them."""
+    at = re.match(r"require\[(\d+)\]", problem.where)
+    if at is None or int(at[1]) > len(classic) or (model := classic[int(at[1]) - 1]) not in requirements:
+        return problem
+    number = next(i for i, other in enumerate(requirements, 1) if other is model)
+    return replace(problem, where=f"require[{number}]{problem.where[at.end() :]}")
+
+
+def _first_line(error: Exception) -> str:
+    """What pydantic says, without its addresses."""
+    found: list[Any] = getattr(error, "errors", list)()
+    return f"{'.'.join(map(str, found[0]['loc']))}: {found[0]['msg']}" if found else str(error)

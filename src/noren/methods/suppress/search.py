@@ -1,0 +1,395 @@
+"""Which terms to suppress in a group so that its labels stay diverse, or close to what was known before, at least cost.
+
+The cost is the inverse weighted cost (equation 2, inner index corrected): removing a term from a record that has w
+terms left costs 1/w, and a group's cost is normalised by that of removing everything. Three searches:
+
+- "best": one option per record, from a good start by exchange to a proof; reports a proven lower bound;
+- "adaptive": the paper's anytime search, ranked by gain per cost with ties by slack;
+- "depth-first": the paper's baseline.
+
+A time bound stops a search early, a node budget does so repeatably. Groups are independent and run on all cores.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import NorenError
+from noren.methods.suppress.beliefs import (
+    TOLERANCE,
+    Array,
+    TermRequirement,
+    Unlinked,
+    measure_groups,
+    postings_of,
+    removal_cost,
+)
+from noren.ragged import chosen
+from noren.schema.knowledge import Knowledge
+
+Search = Literal["best", "adaptive", "depth-first"]
+Progress = Callable[[int, int, float], None]
+
+MOST_OPTIONS = 4096
+MOST_OPEN = 1 << 22
+MOST_ENTRIES = 1 << 14
+"""Terms of a group that the searches of the paper take: their memory grows with the square."""
+STARTS = 12
+CLOSE = 1e-10
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """What to remove from one group: a mask over its (record, term) entries, and how good it is known to be.
+
+    Without a solution `feasible` is false and the cost infinite; `optimal` then says that none exists.
+    """
+
+    removed: NDArray[np.bool_]
+    cost: float
+    lower_bound: float
+    optimal: bool
+    feasible: bool
+    nodes: int
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """By how much the cost may exceed the least possible, as a share of the proven lower bound."""
+        if self.optimal or self.cost == self.lower_bound:
+            return 0.0
+        return self.cost / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
+
+
+@dataclass(frozen=True)
+class GroupsResult:
+    """The same for many groups: one mask over all entries of the table, and one value a group."""
+
+    removed: NDArray[np.bool_]
+    cost: NDArray[np.float64]
+    lower_bound: NDArray[np.float64]
+    optimal: NDArray[np.bool_]
+    feasible: NDArray[np.bool_]
+    searched: NDArray[np.bool_]
+    nodes: int
+    seconds: float
+
+
+class _Clock:
+    """When to stop: a deadline, a node budget, or both; and how many nodes to look at before asking again."""
+
+    def __init__(self, seconds: float | None, nodes: int | None) -> None:
+        self.begin = time.perf_counter()
+        self.end = np.inf if seconds is None else self.begin + seconds
+        self.nodes = (1 << 62) if nodes is None else nodes
+        self.timed = seconds is not None
+        self.rate = 2e5
+
+    def share(self, part: float, used: int) -> tuple[float, int]:
+        """A part of what is left: a deadline and a number of nodes."""
+        now = time.perf_counter()
+        end = now + part * max(0.0, self.end - now) if self.timed else np.inf
+        return end, used + int(part * max(0, self.nodes - used)) if self.nodes < 1 << 62 else self.nodes
+
+    def run(self, step: Callable[[int], None], counters: Array, at: int, end: float, limit: int) -> None:
+        """Call step(nodes in all) in slices of some milliseconds until it makes no progress or a bound is reached."""
+        while counters[at] < limit:
+            now = time.perf_counter()
+            if now >= end:
+                return
+            before = int(counters[at])
+            slice_ = limit if not self.timed else before + int(max(200, self.rate * min(0.02, (end - now) / 2 + 1e-4)))
+            step(min(limit, slice_))
+            spent = time.perf_counter() - now
+            done = int(counters[at]) - before
+            if done == 0 or counters[at] < min(limit, slice_):
+                return
+            self.rate = max(1e4, 0.5 * self.rate + 0.5 * done / max(spent, 1e-6))
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What all groups of a table share."""
+
+    knowledge: Knowledge
+    requirement: TermRequirement
+    alpha: NDArray[np.float64]
+    prior: bool
+    key: NDArray[np.int64]
+    keys: int
+
+    @classmethod
+    def of(
+        cls, knowledge: Knowledge, requirement: TermRequirement, alpha: Array | None, unlinked: Unlinked
+    ) -> _Setting:
+        labels = len(knowledge.labels)
+        given = np.zeros(labels) if alpha is None else np.asarray(alpha, np.float64)
+        closeness = requirement.kind == "t"
+        if alpha is None and (closeness or unlinked == "prior"):
+            raise NorenError("closeness and unlinked = 'prior' need a prior.", hint="Give alpha, or estimate it.")
+        told = [knowledge.label_weights]
+        if unlinked == "prior" or (closeness and requirement.metric == "emd"):
+            told.append(given)
+        distinct, key = np.unique(np.stack(told), axis=1, return_inverse=True)
+        return cls(knowledge, requirement, given, unlinked == "prior", key.ravel().astype(np.int64), distinct.shape[1])
+
+    def rule(self, d: int) -> Any:
+        from noren.kernels.term_search import judge as judges
+
+        wanted, alpha = self.requirement, self.alpha
+        rest = max(0.0, 1 - float(alpha.sum()))
+        square = float((alpha * alpha).sum())
+        labels = alpha.size
+        if wanted.kind == "cl":
+            return judges.Rule(
+                judges.CL, float(wanted.c), float(wanted.l), float(d), labels, square, rest, TOLERANCE * d
+            )
+        if wanted.metric == "l2":
+            bound, slight = float(d * wanted.t) ** 2, TOLERANCE * d * d
+            return judges.Rule(judges.L2, 1.0, bound, float(d), labels, square, rest, slight)
+        return judges.Rule(judges.EMD, 1.0, float(d * (1 - wanted.t)), float(d), labels, square, rest, TOLERANCE * d)
+
+    def options(self, bounds: Array, codes: Array) -> Any:
+        from noren.kernels.term_search.options import group_options
+
+        postings = postings_of(self.knowledge)
+        return group_options(bounds, codes, postings, self.key, self.keys, self.alpha, self.prior, MOST_OPTIONS)
+
+
+def search_group(
+    bounds: Array,
+    codes: Array,
+    knowledge: Knowledge,
+    requirement: TermRequirement,
+    alpha: Array | None = None,
+    *,
+    search: Search = "best",
+    seconds: float | None = 2.0,
+    nodes: int | None = None,
+    unlinked: Unlinked = "ignore",
+) -> GroupResult:
+    """The cheapest removal for one group of records with distinct term codes codes[bounds[i]:bounds[i + 1]]."""
+    setting = _Setting.of(knowledge, requirement, alpha, unlinked)
+    _compile(search)
+    return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
+
+
+def _whole(numbers: Array) -> NDArray[np.int64]:
+    return np.ascontiguousarray(numbers, np.int64)
+
+
+@cache
+def _compile(search: Search) -> None:
+    """Load the kernels before a clock runs: the first call in a new installation takes long."""
+    from noren.kernels.term_search import best
+    from noren.kernels.term_search import start as starts
+    from noren.kernels.term_search import tree as trees
+    from noren.kernels.term_search.bound import cost_bounds
+    from noren.kernels.term_search.judge import new_desk
+
+    setting = _Setting.of(Knowledge.from_sets([[0], [1]], terms=["a", "b"]), TermRequirement("cl"), None, "ignore")
+    bounds = np.array([0, 1, 2])
+    group, rule = setting.options(bounds, np.array([0, 1])), setting.rule(2)
+    desk, counters, numbers = new_desk(group.size.size), np.zeros(5, np.int64), np.zeros(2)
+    if search == "adaptive":
+        trees.adaptive(group, rule, trees.new_tree(group, bounds), desk, np.empty((3, 2, 2)), 0)
+        return
+    if search == "depth-first":
+        trees.depth_first(group, rule, trees.new_tree(group, bounds), desk, 0)
+        return
+    group = starts.reordered(group, starts.overlap_order(group, rule, desk))
+    choice = group.first[:-1].copy()
+    tables, added = cost_bounds(group, rule, np.inf)
+    starts.start(group, rule, tables, desk, 0, choice, starts.cost_of(group, choice), counters)
+    best.improve(group, rule, desk, choice, counters, np.zeros(2, np.int64), 0)
+    starts.slack_of(group, rule, desk, choice)
+    front = best.wider_front(best.new_front(4), 8)
+    best.open_root(front, counters, 0.0)
+    best.prove(group, rule, tables, added, desk, front, best.Standing(choice, numbers, counters), 0)
+    best.removed_entries(bounds, group.sets[choice])
+
+
+def _search(
+    setting: _Setting, bounds: Array, codes: Array, search: Search, seconds: float | None, nodes: int | None
+) -> GroupResult:
+    clock = _Clock(seconds, nodes)
+    if bounds.size < 2:
+        return GroupResult(np.zeros(0, bool), 0.0, 0.0, True, True, 0, 0.0)
+    work = _best if search == "best" else _tree
+    rule = setting.rule(bounds.size - 1)
+    removed, lower, optimal, found, looked = work(bounds, setting.options(bounds, codes), rule, clock, search)
+    sizes = np.diff(bounds)
+    spent = np.add.reduceat(np.append(removed, False), bounds[:-1]) * (sizes > 0)
+    most = float(sum(1 / np.arange(1, w + 1) @ np.ones(w) for w in sizes)) or 1.0
+    cost = removal_cost(sizes, spent) if found else np.inf
+    bound = cost if optimal else min(lower / most, cost)
+    return GroupResult(removed, cost, bound, optimal, found, looked, time.perf_counter() - clock.begin)
+
+
+def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -> tuple[Array, float, bool, bool, int]:
+    from noren.kernels.term_search import tree as tree_search
+    from noren.kernels.term_search.judge import new_desk
+
+    if not group.complete.all():
+        raise NorenError(
+            f"a record links to more than {MOST_OPTIONS} different label sets.", hint='Use search = "best".'
+        )
+    entries = int(bounds[-1])
+    if entries > MOST_ENTRIES:
+        raise NorenError(
+            f"a group has {entries:,} terms, and search {search!r} takes at most {MOST_ENTRIES:,}.",
+            hint='Use search = "best", or form smaller groups.',
+        )
+    tree, desk = tree_search.new_tree(group, bounds), new_desk(group.size.size)
+    if search == "adaptive":
+        scores = np.empty((entries + 1, 2, entries))
+        step = lambda budget: tree_search.adaptive(group, rule, tree, desk, scores, budget)  # noqa: E731
+    else:
+        step = lambda budget: tree_search.depth_first(group, rule, tree, desk, budget)  # noqa: E731
+    clock.run(step, tree.counters, tree_search.NODES, clock.end, clock.nodes)
+    done = bool(tree.counters[tree_search.DONE])
+    found = bool(tree.counters[tree_search.FOUND])
+    return tree.removed_best, 0.0, done, found, int(tree.counters[tree_search.NODES])
+
+
+def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -> tuple[Array, float, bool, bool, int]:
+    from noren.kernels.term_search import best
+    from noren.kernels.term_search import start as starts
+    from noren.kernels.term_search.bound import cost_bounds
+    from noren.kernels.term_search.judge import new_desk
+
+    desk = new_desk(group.size.size)
+    counters = np.zeros(5, np.int64)
+    choice = group.first[:-1].copy()
+    counters[best.NODES] += 1
+    if starts.slack_of(group, rule, desk, choice) >= -rule.tolerance:
+        return np.zeros(int(bounds[-1]), bool), 0.0, True, True, 1
+    order = starts.overlap_order(group, rule, desk)
+    group = starts.reordered(group, order)
+    everything = group.first[1:] - 1
+    holds = starts.slack_of(group, rule, desk, everything) >= -rule.tolerance
+    choice = everything.copy()
+    numbers = np.array([starts.cost_of(group, everything) if holds else np.inf, 0.0])
+    tables, added = cost_bounds(group, rule, numbers[best.BEST] - CLOSE)
+    complete = bool(group.complete.all())
+    if tables.root.size == 0:
+        numbers[best.LOWEST] = numbers[best.BEST]
+    else:
+        numbers[best.LOWEST] = tables.root[0]
+        _, first = np.unique(tables.at, return_index=True)
+        for rank, s in enumerate(np.sort(first)[:STARTS]):
+            if rank and time.perf_counter() > clock.begin + 0.5 * (clock.end - clock.begin):
+                break
+            if tables.root[s] < numbers[best.BEST] - CLOSE and counters[best.NODES] < clock.nodes:
+                numbers[best.BEST] = starts.start(group, rule, tables, desk, s, choice, numbers[best.BEST], counters)
+        if np.isfinite(numbers[best.BEST]) and numbers[best.LOWEST] < numbers[best.BEST] - CLOSE:
+            place = np.zeros(2, np.int64)
+            end, limit = clock.share(0.5, int(counters[best.NODES]))
+            exchange = lambda budget: best.improve(group, rule, desk, choice, counters, place, budget)  # noqa: E731
+            clock.run(exchange, counters, best.NODES, end, limit)
+            numbers[best.BEST] = starts.cost_of(group, choice)
+        _prove(best, group, rule, tables, added, desk, best.Standing(choice, numbers, counters), clock)
+    found = bool(np.isfinite(numbers[best.BEST]))
+    optimal = bool(numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE) and (complete or numbers[best.BEST] < np.inf)
+    kept = np.empty((order.size, group.sets.shape[1]), np.uint64)
+    kept[order] = group.sets[choice if found else group.first[:-1]]
+    looked = int(counters[best.NODES])
+    return best.removed_entries(bounds, kept), float(numbers[best.LOWEST]), optimal, found, looked
+
+
+def _prove(
+    best: Any, group: Any, rule: Any, tables: Any, added: Array, desk: Any, standing: Any, clock: _Clock
+) -> None:
+    """Best-first with a front that grows as needed; where options are missing only the root's bound is proven."""
+    numbers, counters = standing.numbers, standing.counters
+    if numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE or not group.complete.all():
+        return
+    front = best.new_front(1 << 14)
+    best.open_root(front, counters, numbers[best.LOWEST])
+    while True:
+        counters[best.FULL] = 0
+        prove = lambda budget, front=front: best.prove(  # noqa: E731
+            group, rule, tables, added, desk, front, standing, budget
+        )
+        clock.run(prove, counters, best.NODES, clock.end, clock.nodes)
+        if not counters[best.FULL] or front.bound.size >= MOST_OPEN:
+            return
+        front = best.wider_front(front, 4 * front.bound.size)
+
+
+def search_groups(
+    order: Array,
+    group_bounds: Array,
+    bounds: Array,
+    codes: Array,
+    knowledge: Knowledge,
+    requirement: TermRequirement,
+    alpha: Array | None = None,
+    *,
+    search: Search = "best",
+    seconds: float | None = 2.0,
+    nodes: int | None = None,
+    total_seconds: float | None = None,
+    unlinked: Unlinked = "ignore",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> GroupsResult:
+    """Search every group that does not hold already; group g is the records order[group_bounds[g]:group_bounds[g+1]].
+
+    With only a node budget the result does not depend on time or threads. `total_seconds` is shared out evenly among
+    the groups still to come. `progress(done, groups, mean cost so far)` is called after every searched group.
+    """
+    setting = _Setting.of(knowledge, requirement, alpha, unlinked)
+    order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
+    _compile(search)
+    begin = time.perf_counter()
+    measures = measure_groups(
+        order, group_bounds, bounds, codes, knowledge, setting.alpha, l=requirement.l, unlinked=unlinked
+    )
+    holds = requirement.holds(measures)
+    count = holds.size
+    out = GroupsResult(
+        np.zeros(codes.size, bool), np.zeros(count), np.zeros(count), np.ones(count, bool), np.ones(count, bool),
+        ~holds, 0, 0.0,
+    )  # fmt: skip
+    todo = np.flatnonzero(~holds)
+    workers = max(1, min(threads or os.cpu_count() or 1, todo.size))
+    started = 0
+
+    def work(g: int) -> tuple[int, Array, GroupResult]:
+        nonlocal started
+        started += 1
+        limit = seconds
+        if total_seconds is not None:
+            left = total_seconds - (time.perf_counter() - begin)
+            fair = max(0.0, left) * workers / max(1, todo.size - started + workers)
+            limit = fair if limit is None else min(limit, fair)
+        members = order[group_bounds[g] : group_bounds[g + 1]]
+        own, entries = chosen(bounds, members)
+        return g, entries, _search(setting, own, codes[entries], search, limit, nodes)
+
+    looked, spent, finished = 0, 0.0, count - todo.size
+    with ThreadPoolExecutor(workers) as pool:
+        for g, entries, result in pool.map(work, todo.tolist()):
+            out.removed[entries] = result.removed
+            out.cost[g], out.lower_bound[g] = result.cost, result.lower_bound
+            out.optimal[g], out.feasible[g] = result.optimal, result.feasible
+            looked += result.nodes
+            finished += 1
+            if result.feasible:
+                spent += result.cost
+            if progress is not None:
+                progress(finished, count, spent / finished)
+    return GroupsResult(
+        out.removed, out.cost, out.lower_bound, out.optimal, out.feasible, out.searched, looked,
+        time.perf_counter() - begin,
+    )  # fmt: skip

@@ -1,0 +1,58 @@
+"""The check of models that count the values of a published set."""
+
+from __future__ import annotations
+
+from noren.cells import CellBatch, Statement
+from noren.models.base import Check, Model
+from noren.models.verdict import Verdict
+
+
+class SetSizeCheck(Check):
+    """Every published set holds enough distinct values of the domain.
+
+    In the un-aggregated form (the product of a record's sets) a class for column j takes, from every record that
+    falls into it, one row per value of that record's set. A value therefore comes at most once per record, and its
+    share is at most records / sum of set sizes <= 1 / (smallest set): Theorem 2 for sets of any sizes. The
+    smallest set is thus a lower bound of what each class achieves, and exact for a class of one record.
+    """
+
+    def __init__(self, model: Model, statement: Statement, required: float, means: str) -> None:
+        super().__init__(statement.name)
+        self.model = model
+        self.statement = statement
+        self.required = required
+        self.means = means
+        self.smallest: int | None = None
+        self.records = 0
+        self.breaches = 0
+
+    def observe(self, batch: CellBatch) -> None:
+        sizes = self.statement.checked(batch[self.column]).sizes()
+        if not len(sizes):
+            return
+        self.records += len(sizes)
+        self.breaches += int((sizes < self.required - 1e-9).sum())
+        self._least(int(sizes.min()))
+
+    def _least(self, size: int | None) -> None:
+        if size is not None:
+            self.smallest = size if self.smallest is None else min(self.smallest, size)
+
+    def merge(self, other: SetSizeCheck) -> None:
+        self.records += other.records
+        self.breaches += other.breaches
+        self._least(other.smallest)
+
+    def verdict(self) -> Verdict:
+        achieved = self.smallest or 0
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            required=self.required,
+            achieved=achieved,
+            holds=self.records > 0 and self.breaches == 0,
+            basis="the release alone",
+            records=self.records,
+            breaches=self.breaches,
+            statement=self.means.format(achieved=achieved),
+        )

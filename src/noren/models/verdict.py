@@ -1,0 +1,133 @@
+"""What a check found: one verdict per requirement and column, and all verdicts of a release together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+from noren.results import Results, make_frame, one_line, plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Basis = Literal["the release alone", "the published design", "the original", "an estimate from the release"]
+WORDS = {True: "holds", False: "FAILS", None: "undecided"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One requirement on one column: what was asked, what was found, and on which ground.
+
+    `holds` is None where an estimate is too uncertain to say; the statement then tells what would settle it.
+    """
+
+    model: str
+    column: str
+    required: float
+    achieved: float
+    holds: bool | None
+    basis: str
+    records: int
+    breaches: int
+    statement: str
+    short: int = 0
+    """Classes or groups that fall short, where the model judges those."""
+    shortfalls: Sequence[Shortfall] = ()
+    """Some of them, the worst first, where they were asked for."""
+
+    def __repr__(self) -> str:
+        return verdict_line(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain data, for JSON."""
+        return plain(asdict(self))
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """A class that falls short: what its records publish, how many they are, and what was found in it."""
+
+    keys: Mapping[str, str]
+    records: int
+    achieved: float
+
+
+class Judged(Protocol):
+    """A verdict of a check, or what a release publishes of it."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def column(self) -> str: ...
+    @property
+    def required(self) -> float: ...
+    @property
+    def achieved(self) -> float | None: ...
+    @property
+    def holds(self) -> bool | None: ...
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def verdict_line(verdict: Judged) -> str:
+    """A verdict in one short line."""
+    found = "" if verdict.achieved is None else f", found {verdict.achieved:.4g}"
+    where = f"{one_line(verdict.model, 30)} on {one_line(verdict.column, 30)}"
+    return f"<Verdict: {where}: asked {verdict.required:g}{found}, {WORDS[verdict.holds]}>"
+
+
+V = TypeVar("V", bound=Judged)
+
+COLUMNS: dict[str, type] = {
+    "model": str,
+    "column": str,
+    "required": float,
+    "achieved": float,
+    "holds": bool,
+    "basis": str,
+    "records": int,
+    "breaches": int,
+    "statement": str,
+}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Verdicts(Results[V]):
+    """Every requirement on every column, in the order of the policy.
+
+    `frame` has one row per verdict; a published verdict says neither records nor breaches nor a statement.
+    """
+
+    @property
+    def hold(self) -> bool:
+        """Whether every requirement holds. Undecided is not "holds"."""
+        return all(verdict.holds is True for verdict in self)
+
+    @property
+    def failed(self) -> Verdicts[V]:
+        """Those that do not hold."""
+        return Verdicts([verdict for verdict in self if verdict.holds is False])
+
+    @property
+    def undecided(self) -> Verdicts[V]:
+        """Those that what is at hand does not settle."""
+        return Verdicts([verdict for verdict in self if verdict.holds is None])
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        rows = ({name: getattr(verdict, name, None) for name in COLUMNS} for verdict in self)
+        return make_frame(COLUMNS, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"hold": self.hold, "verdicts": [verdict.to_dict() for verdict in self]}
+
+    def _headline(self) -> str:
+        if not self:
+            return "nothing is required"
+        fine = sum(verdict.holds is True for verdict in self)
+        parts = [f"{fine} of {len(self)} hold{'s' if fine == 1 else ''}"]
+        bad = len(self.failed)
+        parts += [f"{bad} FAIL{'S' if bad == 1 else ''}"] if bad else []
+        parts += [f"{len(self.undecided)} undecided"] if self.undecided else []
+        return ", ".join(parts)

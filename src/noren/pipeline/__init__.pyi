@@ -1,0 +1,10 @@
+"""The names of `noren.pipeline`, for type checkers: at run time they are loaded when first used."""
+
+from noren.pipeline.anonymize import HolderFacts as HolderFacts
+from noren.pipeline.anonymize import Outcome as Outcome
+from noren.pipeline.anonymize import run as run
+from noren.pipeline.collect import Collector as Collector
+from noren.pipeline.compare import Candidate as Candidate
+from noren.pipeline.comparison import Comparison as Comparison
+from noren.pipeline.measure import Measure as Measure
+from noren.pipeline.measure import Measures as Measures

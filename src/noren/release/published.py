@@ -1,0 +1,85 @@
+"""A published table: columns with their statements, cells in batches, and how many people it speaks of.
+
+A draft that is being verified, a release, a table that another tool made: whatever is checked or attacked is this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from noren.cells import CellBatch, Cells, Design, Statement, batch_length, concat
+from noren.errors import QueryError, ReleaseError
+from noren.release.store import Store
+
+
+class Published:
+    """What a reader sees of a table."""
+
+    def __init__(
+        self, columns: Sequence[Statement], store: Store, records: int, *, suppressed: int = 0, title: str = "release"
+    ) -> None:
+        self.statements = tuple(columns)
+        self.store = store
+        self.records = records
+        """People in it."""
+        self.suppressed = suppressed
+        """People who were left out to protect the others."""
+        self.title = title
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.records:,} records: {', '.join(self.columns)}>"
+
+    # ------------------------------------------------------------------ columns
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Statement]:
+        return {column.name: column for column in self.statements}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.by_name)
+
+    def column(self, name: str) -> Statement:
+        """What the cells of one column say."""
+        if name not in self.by_name:
+            raise QueryError(f"there is no column {name!r}.", hint=f"Columns: {', '.join(self.columns)}.")
+        return self.by_name[name]
+
+    @property
+    def designs(self) -> dict[str, Design]:
+        """The design of every column that was drawn."""
+        return {column.name: column.design for column in self.statements if column.design is not None}
+
+    def over(self, columns: Mapping[str, Statement]) -> Published:
+        """The same cells with other statements about some columns."""
+        changed = [columns.get(column.name, column) for column in self.statements]
+        return Published(changed, self.store, self.records, suppressed=self.suppressed, title=self.title)
+
+    # ------------------------------------------------------------------ cells
+
+    @property
+    def rows_per_record(self) -> int:
+        return max((column.rows_per_record for column in self.statements), default=1)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the published table: one per person, or one per member of each person's set."""
+        return self.records * self.rows_per_record
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[CellBatch]:
+        """The cells of some columns, batch by batch."""
+        names = self.columns if columns is None else columns
+        return self.store.batches([self.by_name[name] for name in names])
+
+    def cells(self, columns: Sequence[str]) -> dict[str, Cells]:
+        """The cells of some columns, all rows at once."""
+        batches = list(self.batches(columns))
+        cells = concat(batches) if batches else {}
+        found = batch_length(cells) if batches else 0
+        if found != self.rows or not batches:
+            raise ReleaseError(
+                f"the data hold {found} rows, the manifest says {self.rows}.",
+                hint="Do not use it; ask the holder for it again.",
+            )
+        return cells

@@ -1,0 +1,54 @@
+"""Manifests of earlier formats, brought to the present one step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from noren.release.manifest import FORMAT
+
+Block = Mapping[str, Any]
+
+
+def upgraded(block: Block) -> Block:
+    """The manifest in the present format; one of an unknown format stays as it is. Raises ValueError where it lies."""
+    while (upgrade := _upgrade(block)) is not None:
+        block = upgrade(block)
+    return block
+
+
+def known_format(block: Block) -> bool:
+    return block.get("format") == FORMAT or _upgrade(block) is not None
+
+
+def _upgrade(block: Block) -> Callable[[Block], Block] | None:
+    number = block.get("format")
+    return UPGRADES.get(number) if isinstance(number, int) else None
+
+
+def _from_1(block: Block) -> Block:
+    """Format 1 (version 0.1): a layout for the whole table, one method, empty fields spelled out."""
+    out = dict(block)
+    layout, method, columns = out.pop("layout", "sets"), out.pop("method"), out["columns"]
+    groups = 0
+    made = []
+    for entry in columns:
+        column = {name: value for name, value in dict(entry).items() if value is not None}
+        if column["form"] == "value":
+            column["form"] = "exact"
+        if column["form"] == "group":
+            groups += 1
+            column["number"] = groups
+        made.append(column)
+    forms = {column["form"] for column in made}
+    fits = {
+        "sets": forms <= {"exact", "open", "set"},
+        "records": forms <= {"exact", "open", "member"} and "member" in forms,
+        "general": forms <= {"exact", "open", "node", "group", "terms"},
+    }
+    if not fits.get(layout, False):
+        raise ValueError("the layout does not fit the columns")
+    return out | {"format": 2, "columns": made, "methods": [{"name": method["name"]}]}
+
+
+UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1}

@@ -1,0 +1,75 @@
+"""All records as codes, for methods that must see them: the columns that decide, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import TermCells
+from noren.schema.column import Column
+from noren.schema.domain import Domain
+from noren.schema.knowledge import Knowledge
+from noren.schema.roles import Role
+
+QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
+RandomOrder = Callable[[int], NDArray[np.int64]]
+"""A uniformly random order of n things, from a cryptographic stream."""
+
+
+@dataclass(frozen=True)
+class TermRecords:
+    """The terms of all records. The domain begins with the terms of the knowledge; what follows are unknown terms."""
+
+    column: Column
+    cells: TermCells
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def domain(self) -> Domain:
+        return self.column.domain
+
+    @property
+    def knowledge(self) -> Knowledge:
+        return self.column.known
+
+
+@dataclass(frozen=True)
+class Records:
+    """The columns that decide: quasi-identifiers and sensitive columns of n records, as codes into their domains."""
+
+    n: int
+    columns: Mapping[str, Column]
+    codes: Mapping[str, NDArray]
+    terms: Mapping[str, TermRecords] = field(default_factory=dict)
+    """Quasi-sensitive columns. Those with one and the same knowledge are read together by an adversary."""
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """Quasi-identifiers, in the order of the policy."""
+        return tuple(name for name, column in self.columns.items() if column.role in QUASI)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Sensitive columns, in the order of the policy."""
+        return tuple(name for name, column in self.columns.items() if column.role.needs_requirement)
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        return {name: column.role for name, column in self.columns.items()}
+
+    def together(self) -> list[list[str]]:
+        """The quasi-sensitive columns of every knowledge table."""
+        out: dict[int, list[str]] = {}
+        for name, column in self.terms.items():
+            out.setdefault(id(column.knowledge), []).append(name)
+        return list(out.values())
+
+    def over(self, columns: Mapping[str, Column]) -> Records:
+        """The same records with other meanings of some columns."""
+        return replace(self, columns={name: columns.get(name, column) for name, column in self.columns.items()})

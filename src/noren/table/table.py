@@ -1,0 +1,127 @@
+"""The original as an engine holds it: where policy and data have met, once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import TermCells
+from noren.cells.set_cells import code_dtype
+from noren.errors import DataError
+from noren.io.source import Source
+from noren.models.base import Model
+from noren.progress import Stage, quiet
+from noren.schema.column import Column
+from noren.schema.domain import Domain
+from noren.schema.roles import Role
+from noren.table.engine import Engine, Reading
+from noren.table.profile import Profile
+from noren.table.records import Records, TermRecords
+
+
+@dataclass(frozen=True)
+class Table:
+    """Records that nobody but the holder may see, and what their columns mean. Every verb starts from it."""
+
+    engine: Engine
+    source: Source
+    columns: Mapping[str, Column]
+    """All columns that are published, in the table's order, over their whole domains."""
+    counts: Mapping[str, NDArray[np.int64]]
+    """How often each value of every listed column occurs; for terms, in how many records."""
+    profile: Profile
+    requirements: tuple[Model, ...]
+    deciding: tuple[str, ...]
+    """Quasi-identifiers and sensitive columns, in the order of the policy: those a method sees."""
+    drop: Sequence[str] = ()
+    stage: Stage = quiet
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def n(self) -> int:
+        """Records."""
+        return self.profile.records
+
+    def shares(self, name: str) -> NDArray[np.float64]:
+        """How a column is distributed."""
+        counts = self.counts[name]
+        return np.asarray(counts / max(1, int(counts.sum())))
+
+    def part(self, names: Sequence[str], requirements: Sequence[Model]) -> Table:
+        """The table as a method sees it that treats these columns for these requirements."""
+        kept = tuple(name for name in self.deciding if name in names)
+        return replace(self, deciding=kept, requirements=tuple(requirements))
+
+    def reading(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
+        """How to read some columns (all that are published): codes, terms, or texts of open columns."""
+        wanted = [self.columns[name] for name in (self.columns if names is None else names)]
+        sets = {column.name: column.domain for column in wanted if column.role is Role.QUASI_SENSITIVE}
+        return Reading(
+            domains={c.name: c.domain for c in wanted if not c.is_open and c.name not in sets},
+            terms=sets,
+            open=[column.name for column in wanted if column.is_open],
+            drop=self.drop,
+            key=key,
+        )
+
+    def histogram(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The different combinations of some columns' codes, ascending, and how often each occurs."""
+        return self.engine.histogram(self.source, self.reading(names), names)
+
+    @cached_property
+    def records(self) -> Records:
+        """The codes of all columns that decide.
+
+        Secrets that nobody has are left out of their domains, unless a requirement needs the declared order: a value
+        that nobody has must not make a class look more diverse.
+        """
+        domains: dict[str, Domain] = {}
+        for name in self.deciding:
+            column = self.columns[name]
+            if column.is_open:
+                raise DataError(f"column {name!r} has too many values for classes.", hint="Give bins, or leave it out.")
+            domains[name] = column.domain
+        sets = {name for name in self.deciding if self.columns[name].role is Role.QUASI_SENSITIVE}
+        codes = {n: np.empty(self.n, code_dtype(len(domain))) for n, domain in domains.items() if n not in sets}
+        parts: dict[str, list[TermCells]] = {name: [] for name in self.deciding if name in sets}
+        start = 0
+        with self.stage("Reading codes", self.n) as meter:
+            for batch in self.engine.encoded(self.source, self.reading(self.deciding), meter=meter):
+                for name, array in codes.items():
+                    array[start : start + batch.records] = batch.codes[name]
+                for name, cells in batch.terms.items():
+                    parts[name].append(cells)
+                start += batch.records
+        if start != self.n:
+            raise DataError(f"{self.name}: it changed while it was read.", hint="Give a table that stands still.")
+        columns = {name: self.columns[name] for name in codes}
+        ordered = {name for model in self.requirements if "order" in model.needs for name in model.on}
+        for name, column in columns.items():
+            if column.role.needs_requirement and name not in ordered:
+                columns[name], place = subdomain(column, self.counts[name] > 0)
+                codes[name] = place[codes[name]]
+        terms = {name: TermRecords(self.columns[name], TermCells.concat(found)) for name, found in parts.items()}
+        return Records(self.n, columns, codes, terms)
+
+
+def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]:
+    """The column over some of its values, and the new code of every old one (0 for those that go)."""
+    domain = column.domain
+    place = np.where(kept, np.cumsum(kept) - 1, 0).astype(code_dtype(int(kept.sum())))
+    if kept.all():
+        return column, place
+    values = tuple(value for value, stays in zip(domain.values, kept, strict=True) if stays)
+    resolved: dict[str, object] = {}
+    if column.tree is not None:
+        resolved["hierarchy"] = column.tree.restricted(values)
+    if isinstance(column.distance, tuple):
+        some = np.flatnonzero(kept)
+        resolved["distance"] = tuple(tuple(column.distance[i][j] for j in some.tolist()) for i in some.tolist())
+    return column.met(column.name, Domain(values, domain.kind, domain.source, domain.merged), **resolved), place

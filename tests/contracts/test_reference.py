@@ -1,0 +1,57 @@
+"""The reference of the policy file says what the code declares."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+import noren
+from noren.methods import METHODS
+from noren.models import MODELS
+from noren.policy import reference
+from noren.policy.policy import DataOptions, RandomnessOptions
+from noren.schema.column import Column
+
+DOCS = Path(noren.__file__).parents[2] / "docs"
+PAGES = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("policy.md", "auditor.md")}
+DECLARED: list[type[BaseModel]] = [*MODELS.values(), *METHODS.values(), Column, DataOptions, RandomnessOptions]
+
+
+@pytest.fixture
+def page() -> str:
+    return PAGES["policy.md"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_tables_are_up_to_date(name: str) -> None:
+    assert reference.filled(PAGES[name]) == PAGES[name], "make reference"
+
+
+def test_the_pages_have_every_table_once() -> None:
+    text = "".join(PAGES.values())
+    assert sorted(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == sorted(reference.PARTS)
+    assert text.count("<!-- end -->") == len(reference.PARTS)
+
+
+@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.__name__)
+def test_every_field_is_explained(kind: type[BaseModel], page: str) -> None:
+    for name, field in kind.model_fields.items():
+        if name in ("model", "name"):
+            assert f"`{field.default}`" in page
+        elif name == "on":
+            assert "`on`" in page
+        else:
+            assert field.description, f"{kind.__name__}.{name} has no description"
+            assert f"`{name}`" in page
+            assert field.description.rstrip(".").replace("|", "\\|") in page
+
+
+def test_bounds_choices_and_defaults_are_told() -> None:
+    assert reference.words_of(int | None) == "whole number"
+    assert reference.words_of(tuple[tuple[float, ...], ...]) == "list of lists of numbers"
+    assert "| `suppression` | number at least 0 and below 1 | `0.0` |" in reference.method_options()
+    assert '| `missing` | `category`, `drop`, `reject` | `"category"` |' in reference.attributes()
+    assert "`tau` (number above 0 and below 1)" in reference.models()
