@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 SOURCE = Path("src")
-DATA = (".typed", ".toml", ".csv", ".html", ".css", ".js", ".jinja")
+DATA = (".typed", ".pyi", ".toml", ".csv", ".html", ".css", ".svg")
 
 
 def faults(archive: Path) -> list[str]:
