@@ -32,6 +32,7 @@ GENERATED = (
     ("semantic_draw.py",),
     ("semantic_mse.py",),
     ("term_search.py",),
+    ("risk_table.py",),
     ("release_census.py", "--records", "10000000"),
 )
 

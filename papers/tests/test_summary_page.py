@@ -6,7 +6,7 @@ import re
 from itertools import count
 from pathlib import Path
 
-from tests.unit.report_world import Tree
+from tests.unit.report.world import Tree
 
 from noren_papers.base import Figure, Paper, Result
 from noren_papers.summary import page

@@ -17,6 +17,7 @@ _HOMES = {
     "Comparison": "noren.pipeline.comparison",
     "Collector": "noren.pipeline.collect",
     "Secret": "noren.secret",
+    "risk": "noren.pipeline.risk",
     # the auditor
     "verify": "noren.pipeline.verify",
     "Verdicts": "noren.models.verdict",

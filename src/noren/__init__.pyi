@@ -21,6 +21,7 @@ from noren.pipeline.comparison import Comparison as Comparison
 from noren.pipeline.foreign import check as check
 from noren.pipeline.measure import Measures as Measures
 from noren.pipeline.measure import measure as measure
+from noren.pipeline.risk import risk as risk
 from noren.pipeline.verify import verify as verify
 from noren.policy.policy import Policy as Policy
 from noren.release.release import Release as Release

@@ -182,3 +182,31 @@ def test_a_column_to_learn(command):
     text = command("--only", "incognito", "--classify", "shade").output
     assert "Predicting shade from the other columns" in text
     assert "no quasi-identifier or sensitive column 'who'" in command("--classify", "who", code=2).output
+
+
+def test_a_grid_is_swept_and_the_choice_written(command, folder, run, tmp_path):
+    words = ("--only", "mondrian", "--only", "anatomy", "--grid", "l=2,3")
+    told = command(*words).output
+    assert "mondrian, l = 3" in told
+    assert "The bend of the frontier is" in told
+    target = tmp_path / "top.toml"
+    assert f"is written to {target}" in command(*words, "--top", target, "--choose", 1).output
+    chosen = nr.Policy.load(target)
+    assert chosen.hierarchies["town"].leaves, "the path of the hierarchy leads from the new folder"
+    assert "exists already" in command(*words, "--top", target, code=2).output
+    answer = strict(command(*words, "--json").output)
+    assert answer["chosen"] in answer["frontier"]
+    assert {one["setting"]["l"] for one in answer["candidates"]} == {2, 3}
+
+
+def test_a_wrong_grid_is_refused(command):
+    assert "is not NAME=VALUES" in command("--grid", "l", code=2).output
+    assert "no requirement has a parameter 'k'" in command("--grid", "k=2,3", code=2).output
+    assert "there is no candidate 99" in command("--only", "mondrian", "--choose", 99, code=2).output
+
+
+def test_levels_are_listed(command):
+    told = command("--levels").output
+    assert "Level vectors that meet every requirement" in told
+    assert "levels = { age = " in told
+    assert strict(command("--levels", "--json").output)["levels"]

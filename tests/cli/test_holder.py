@@ -44,7 +44,9 @@ def test_init_drafts_a_policy_that_anonymize_accepts(hospital, tmp_path, run):
     result = run("init", hospital / "patients.csv")
     assert "# patient_id: " in result.output
     assert 'name           = { role = "identifier" }' in result.output
-    (tmp_path / "policy.toml").write_text(result.output, encoding="utf-8")
+    decided = "" if "[people]" in result.output else '\n[people]\nkey = "patient_id"\n'
+    decided += "" if "[dependence]" in result.output else "\n[dependence]\nmost = 1.0\n"
+    (tmp_path / "policy.toml").write_text(result.output + decided, encoding="utf-8")
     columns = ["patient_id", "name", "age", "zip", "job", "admission_year", "disease"]
     assert [*nr.Policy.load(tmp_path / "policy.toml").attributes] == columns
     run("anonymize", hospital / "patients.csv", tmp_path / "policy.toml", "--to", tmp_path / "release")
@@ -59,6 +61,19 @@ def test_init_writes_a_file_and_never_over_one(hospital, tmp_path, run):
     assert target.read_text(encoding="utf-8") == content
 
 
+def test_a_hierarchy_is_made_and_the_policy_takes_it(hospital, tmp_path, run):
+    target = tmp_path / "zip.csv"
+    result = run("hierarchy", hospital / "patients.csv", "zip", "--by", "prefix", "--to", target)
+    assert "levels written to" in result.output
+    lines = target.read_text(encoding="utf-8").splitlines()
+    assert all(line.endswith(";*") and line.count(";") == 4 for line in lines)
+    assert "exists already" in run("hierarchy", hospital / "patients.csv", "zip", "--to", target, code=2).output
+    answer = strict(run("hierarchy", hospital / "patients.csv", "age", "--json").output)
+    assert answer.keys() == {"made", "levels", "to"}
+    assert answer["levels"][1][0].startswith("below ")
+    assert "needs dates" in run("hierarchy", hospital / "patients.csv", "zip", "--by", "date", code=2).output
+
+
 def test_init_keeps_what_it_was_told_about_the_file(tmp_path, run):
     lines = ["who|shade", *(f"p{i}|{['röt', 'blau', 'grün', '?'][i % 4]}" for i in range(60))]
     (tmp_path / "shades.txt").write_bytes("\n".join(lines).encode("cp1252"))
@@ -66,7 +81,8 @@ def test_init_keeps_what_it_was_told_about_the_file(tmp_path, run):
     answer = strict(run("init", tmp_path / "shades.txt", *options, "--json").output)
     assert answer.keys() == {"policy", "notes"}
     policy = nr.Policy.parse(answer["policy"])
-    assert policy.data.model_dump() == {"separator": "|", "encoding": "cp1252", "missing_values": ("?",)}
+    told = {"separator": "|", "encoding": "cp1252", "missing_values": ("?",)}
+    assert policy.data.model_dump(exclude_none=True) == told
     release = nr.anonymize(tmp_path / "shades.txt", policy)
     assert set(release.column("shade").domain.values) == {"röt", "blau", "grün", "(missing)"}
 
@@ -79,7 +95,7 @@ def test_anonymize_says_what_it_did(file_format, hospital, tmp_path, run):
     assert f"Released 800 records to {target}" in result.output
     assert "holds" in result.output
     assert "FAILS" not in result.output
-    assert sorted(path.name for path in target.iterdir()) == [f"data.{file_format}", "datapackage.json"]
+    assert sorted(path.name for path in target.iterdir()) == ["README.md", f"data.{file_format}", "datapackage.json"]
 
 
 def test_anonymize_as_json(hospital, tmp_path, run):

@@ -20,7 +20,7 @@ from noren.methods import METHODS
 from noren.pipeline.anonymize import Outcome, run
 from noren.pipeline.measure import measure
 from noren.release.manifest import write_column
-from noren.table import Group, Omit, Recode
+from noren.table import Average, Group, Omit, Recode
 from tests.contracts.partitions import PartitionedEngine
 
 N = 403
@@ -69,7 +69,8 @@ def policy(method: Any, *require: Any, **more: Any) -> nr.Policy:
         "signs": "identifier",
     }
     randomness = more.pop("randomness", None)
-    options = {} if randomness is None else {"randomness": randomness}
+    options: dict[str, Any] = {"people": {"rows": "independent"}}
+    options |= {} if randomness is None else {"randomness": randomness}
     return nr.Policy(attributes=attributes | more, require=require or [FREQUENCY], method=method, **options)
 
 
@@ -88,6 +89,9 @@ BY_METHOD: Mapping[str, nr.Policy] = {
     "three-phase": policy("three-phase"),
     "anatomy": policy("anatomy"),
     "rating": policy("rating"),
+    "local-suppression": policy("local-suppression", FREQUENCY, {"model": "k-anonymity", "k": 4}),
+    "microaggregation": policy("microaggregation", FREQUENCY, {"model": "k-anonymity", "k": 4}),
+    "pram": policy("pram", {"model": "t-closeness", "on": "shade", "t": 0.4}),
     "suppress": linked({"name": "suppress", "k": 3, "nodes": 200}),
     "auto": policy({"name": "auto", "among": ["mondrian", "incognito"]}),
 }
@@ -158,7 +162,7 @@ def test_the_plan_is_the_same_in_the_same_order(case: str) -> None:
     for name, treatment in here.treatments.items():
         other = there.treatments[name]
         assert type(other) is type(treatment)
-        if isinstance(treatment, Recode | Group):
+        if isinstance(treatment, Recode | Group | Average):
             assert other.data.tolist() == treatment.data.tolist()  # type: ignore[union-attr]
         if isinstance(treatment, Recode):
             assert (other.nodes.labels, other.nodes.runs) == (treatment.nodes.labels, treatment.nodes.runs)  # type: ignore[union-attr]
@@ -175,14 +179,18 @@ def test_what_is_published_is_the_same_but_for_the_order_of_rows(case: str) -> N
     assert there.frame().sort("row").equals(here.frame().sort("row"))
 
 
-@pytest.mark.parametrize("case", ["decoys", "closeness", "semantic", "mixed"])
+@pytest.mark.parametrize("case", ["decoys", "pram", "closeness", "semantic", "mixed"])
 @pytest.mark.parametrize("kind", ["memory", "parquet", "csv"])
 @pytest.mark.usefixtures("fixed")
 def test_memoised_cells_are_the_same_cell_for_cell(case: str, kind: Any, tmp_path: Path) -> None:
     nr.Secret.create(tmp_path / "key")
     rules = CASES[case]
     keyed = nr.Policy(
-        attributes=rules.attributes, require=rules.require, method=rules.methods, randomness={"record_key": "row"}
+        attributes=rules.attributes,
+        require=rules.require,
+        method=rules.methods,
+        people=rules.people,
+        randomness={"record_key": "row"},
     )
     found = []
     for number, engine in enumerate(("local", PartitionedEngine())):
@@ -207,7 +215,7 @@ def test_a_release_is_verified_alike_wherever(case: str) -> None:
         assert not more or all(verdict.holds is True for verdict in there)
 
 
-@pytest.mark.parametrize("case", ["mondrian", "anatomy", "decoys", "mixed", "suppress"])
+@pytest.mark.parametrize("case", ["mondrian", "anatomy", "decoys", "mixed", "suppress", "microaggregation", "pram"])
 def test_what_a_release_achieves_is_the_same_wherever(case: str) -> None:
     release = nr.anonymize(table(), CASES[case])
     here, there = measure(release), measure(release, engine=PartitionedEngine())

@@ -51,15 +51,33 @@ def key(tmp_path) -> Path:
     return tmp_path / "secret.key"
 
 
-def policy(method: str = "decoys", require: Any = BOTH, record_key: str = "id", **more: Any) -> nr.Policy:
+CLOSE = [{"model": "t-closeness", "on": name, "t": 0.4} for name in ("shade", "town")]
+SERVED = {"decoys": BOTH, "pram": CLOSE}
+"""What each method of designs can be asked for."""
+
+
+def again(first: Any, d: int, eta: int) -> float:
+    """With which probability two independent draws around one truth agree.
+
+    Two sets that hold it: 1 / C(d - 1, eta - 1). Two changed values: the sum of the squares of their probabilities.
+    """
+    design = first.designs["shade" if d == len(SHADES) else "town"]
+    if eta == design.eta:
+        return 1 / comb(d - 1, eta - 1)
+    return float((design.inclusion_matrix()[0] ** 2).sum())
+
+
+def policy(method: str = "decoys", require: Any = None, record_key: str = "id", **more: Any) -> nr.Policy:
     parameters = {"parameters": more.pop("parameters")} if "parameters" in more else {}
     fingerprint = {"fingerprint": more.pop("fingerprint")} if "fingerprint" in more else {}
+    people = {"people": more.pop("people")} if "people" in more else {}
     attributes = {"id": "identifier", "row": "plain", "shade": "sensitive", "town": "sensitive"} | more
     return nr.Policy(
         attributes=attributes,
-        require=require,
+        require=SERVED[method] if require is None else require,
         method={"name": method, **parameters},
         randomness={"record_key": record_key, **fingerprint},
+        **people,
     )
 
 
@@ -158,21 +176,20 @@ def test_the_rows_are_the_same_whatever_the_way(way, method, key, tmp_path, monk
 @pytest.mark.parametrize("method", DESIGN_METHODS)
 def test_another_secret_gives_other_sets(method, key, tmp_path):
     nr.Secret.create(tmp_path / "other.key")
-    first = rows(nr.anonymize(people(), policy(method), secret=key))
-    second = rows(nr.anonymize(people(), policy(method), secret=tmp_path / "other.key"))
+    release = nr.anonymize(people(), policy(method), secret=key)
+    first, second = rows(release), rows(nr.anonymize(people(), policy(method), secret=tmp_path / "other.key"))
     for name, d, eta in (("shade", 9, 3), ("town", 70, 4)):
         same = int((first[name] == second[name]).sum())
-        # two independent sets around one truth agree with probability 1 / C(d - 1, eta - 1)
-        low, high = stats.binom.ppf([0.25e-9, 1 - 0.25e-9], N, 1 / comb(d - 1, eta - 1))
+        low, high = stats.binom.ppf([0.25e-9, 1 - 0.25e-9], N, again(release, d, eta))
         assert low <= same <= high
 
 
 @pytest.mark.parametrize("method", DESIGN_METHODS)
 def test_another_record_key_gives_other_sets(method, key):
     moved = people().set_column(0, "id", pa.array(np.arange(N) + 50_000))
-    first = rows(nr.anonymize(people(), policy(method), secret=key))
-    second = rows(nr.anonymize(moved, policy(method), secret=key))
-    low, high = stats.binom.ppf([0.5e-9, 1 - 0.5e-9], N, 1 / comb(8, 2))
+    release = nr.anonymize(people(), policy(method), secret=key)
+    first, second = rows(release), rows(nr.anonymize(moved, policy(method), secret=key))
+    low, high = stats.binom.ppf([0.5e-9, 1 - 0.5e-9], N, again(release, 9, 3))
     assert low <= int((first["shade"] == second["shade"]).sum()) <= high
 
 
@@ -238,6 +255,7 @@ def test_columns_that_are_new_to_the_ledger_are_added(key):
     alone = nr.Policy(
         attributes={"id": "identifier", "row": "plain", "shade": "sensitive", "town": "identifier"},
         require=BOTH[:1],
+        people={"key": "id"},
         randomness={"record_key": "id"},
     )
     nr.anonymize(people(), alone, secret=key)
@@ -286,8 +304,11 @@ def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkey
     monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
     monkeypatch.setattr("noren.pipeline.keys.RANGE_RECORDS", 64)
     keys = [*range(N - 3), 0, 1, 1]
+    data = people().set_column(0, "id", pa.array(keys))
+    with pytest.raises(nr.errors.PolicyError, match=f"{N} records have {N - 3} different values"):
+        nr.anonymize(data, policy(), secret=key)
     with pytest.raises(nr.errors.DataError, match="'id' is not unique: 3 records repeat"):
-        nr.anonymize(people().set_column(0, "id", pa.array(keys)), policy(), secret=key)
+        nr.anonymize(data, policy(people={"rows": "independent"}), secret=key)
     assert not key.with_name(key.name + ".ledger.json").exists()
 
 

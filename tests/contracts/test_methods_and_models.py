@@ -83,12 +83,20 @@ METHOD_CASES: dict[str, dict[str, Any]] = {
     "three-phase": {"refine": False},
     "anatomy": {"suppression": 0.1},
     "rating": {"suppression": 0.1},
+    "local-suppression": {"importance": {"number": 2.0}},
+    "microaggregation": {"each": True, "block": 500},
+    "pram": {"keep": {"shade": 0.6}, "prior": "data", "grid": 20},
     "auto": {"objective": "ncp", "among": ["mondrian"]},
     "suppress": {"k": 4, "generalise": {"name": "mondrian", "strict": False}, "balance": {"terms": 0.1}, "nodes": 9},
 }
 SET_MODELS = [name for name, kind in MODELS.items() if kind.judge_sets is not Model.judge_sets]
 SET_ONLY = [name for name in SET_MODELS if MODELS[name].judge_classes is Model.judge_classes]
 DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DrawingMethod)]
+SERVED: dict[str, tuple[str, dict[str, Any]]] = {
+    "decoys": ("frequency-l-diversity", {"l": 3}),
+    "pram": ("t-closeness", {"t": 0.4}),
+}
+"""A requirement that each method of designs can serve."""
 ATTAINABLE = {name: case.attainable for name, case in MODEL_CASES.items()} | CLASS_ONLY | TERMS_ONLY
 
 
@@ -109,6 +117,7 @@ def test_every_entry_has_a_case():
     assert MODEL_CASES.keys() == set(SET_MODELS)
     assert ATTAINABLE.keys() == MODELS.keys()
     assert METHOD_CASES.keys() == METHODS.keys()
+    assert SERVED.keys() == set(DESIGN_METHODS)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -143,6 +152,7 @@ def test_a_method_is_registered_under_its_own_name_and_survives_json(name):
         *METHODS.values(),
         nr.methods.DecoyParameters,
         nr.designs.DecoyDesign,
+        nr.designs.PramDesign,
         nr.designs.SemanticDesign,
         nr.Column,
     ],
@@ -235,7 +245,7 @@ def test_the_input_is_left_as_it_was(method, form, tmp_path):
     import pyarrow.parquet as pq
 
     original = table()
-    rules = policy("frequency-l-diversity", {"l": 3}, {"name": method})
+    rules = policy(*SERVED[method], {"name": method})
     if form in ("csv", "parquet"):
         path = tmp_path / f"people.{form}"
         (pv.write_csv if form == "csv" else pq.write_table)(original, path)
@@ -253,7 +263,7 @@ def test_the_input_is_left_as_it_was(method, form, tmp_path):
 @pytest.mark.parametrize("method", DESIGN_METHODS)
 def test_a_method_publishes_every_record_once_and_changes_no_exact_column(method, tmp_path):
     original = table()
-    release = nr.anonymize(original, policy("frequency-l-diversity", {"l": 3}, {"name": method}), to=tmp_path / "r")
+    release = nr.anonymize(original, policy(*SERVED[method], {"name": method}), to=tmp_path / "r")
     assert release.records == N
     assert sorted(release.frame()["number"].to_list()) == sorted(original["number"].to_pylist())
 

@@ -97,7 +97,7 @@ def method_options(r: random.Random, method: str, world: World) -> dict[str, Any
             out["parameters"] = {r.choice(secrets): {"eta": r.choice((2, 3, 4)), "p": r.choice((0.3, 0.8, 1.0))}}
         return out
     relative = any(asked["model"] in RELATIVE for asked in world.require)
-    if r.random() < (0.04 if relative else 0.45):
+    if r.random() < (0.04 if relative or method == "local-suppression" else 0.45):
         out["suppression"] = r.choice((0.05, 0.2, 0.5))
     if method == "mondrian":
         out |= {"strict": r.random() < 0.5, "refinement": r.choice((0, 1, 2))}

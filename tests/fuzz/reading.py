@@ -45,7 +45,10 @@ def read_release(directory: Path) -> Read:
     manifest = package["noren"]
     entries = {entry["name"]: NOTHING | entry for entry in manifest["columns"]}
     tables = {item["name"]: _table(directory, item) for item in package["resources"]}
-    rows = [{name: _cell(row[name], entry) for name, entry in entries.items()} for row in tables["data"]]
+    rows = [
+        {name: _cell(row[name] if name in row else row[f"{name} (group)"], entry) for name, entry in entries.items()}
+        for row in tables["data"]
+    ]
     numbered = [name for name, entry in entries.items() if entry["form"] == "group"]
     groups: dict[str, dict[int, dict[str, int]]] = {}
     for number, name in enumerate(numbered, 1):

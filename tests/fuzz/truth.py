@@ -194,7 +194,7 @@ def _secrets(world: World, read: Read, directory: Path) -> list[str]:
     names = ("holder-table", "secret.key", *world.files)
     out += [f"the name {name} is published" for name in names if name in everything]
     files = {path.name for path in directory.iterdir()}
-    known = {"datapackage.json", "data.csv", "data.parquet"}
+    known = {"README.md", "datapackage.json", "data.csv", "data.parquet"}
     if any(f not in known and not f.startswith(("groups-", "knowledge-")) for f in files):
         out.append("a file that no release has")
     return out

@@ -20,7 +20,10 @@ ODD_TEXTS = (
 )  # fmt: skip
 TYPED = ("parquet", "arrow", "polars", "pandas", "pyarrow")
 SOURCES = ("csv", "csv", "csv.gz", *TYPED)
-CLASS_METHODS = ("sweep", "mondrian", "incognito", "hilbert", "three-phase", "anatomy", "rating", "suppress", "auto")
+CLASS_METHODS = (
+    "sweep", "mondrian", "incognito", "hilbert", "three-phase", "anatomy", "rating", "local-suppression", "suppress",
+    "auto",
+)  # fmt: skip
 
 
 @dataclass

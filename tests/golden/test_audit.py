@@ -12,7 +12,7 @@ from noren.audit import attack
 from noren.cells import CodeCells
 from noren.release.release import Release
 from noren.schema.roles import Role
-from tests.unit.audit_world import assembled, keys, stated
+from tests.unit.audit.world import assembled, keys, stated
 
 
 def published(where: Sequence[int], held: Sequence[str], values: Sequence[str], **more: Any) -> Release:

@@ -67,10 +67,10 @@ def test_no_secret_is_anywhere(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_release_is_two_files_and_parquet_carries_no_remarks(way, tmp_path, monkeypatch):
+def test_a_release_is_three_files_and_parquet_carries_no_remarks(way, tmp_path, monkeypatch):
     release = make_release(way, tmp_path, monkeypatch)
     data = "data.csv" if way == "csv" else "data.parquet"
-    assert sorted(path.name for path in release.iterdir()) == [data, "datapackage.json"]
+    assert sorted(path.name for path in release.iterdir()) == ["README.md", data, "datapackage.json"]
     assert [path.name for path in release.parent.iterdir()] == ["release"]
     if way != "csv":
         metadata = pq.read_metadata(release / data)
@@ -111,6 +111,8 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
         "title": "People",
         "records": 600,
         "suppressed": 0,
+        "rows_are_people": True,
+        "sample": None,
         "columns": [
             column("row", "plain", [str(i) for i in range(600)], kind="integer"),
             column("zip", "quasi-identifier", ["01001", "01008", "52701"]),
@@ -165,6 +167,9 @@ def expected_package(data: str, content: bytes, randomness: str) -> dict:
 def test_the_descriptor_is_exactly_the_allow_list(way, tmp_path, monkeypatch):
     release = make_release(way, tmp_path, monkeypatch)
     found = json.loads((release / "datapackage.json").read_text(encoding="utf-8"))
+    page = (release / "README.md").read_bytes()
+    listed = {"path": "README.md", "bytes": len(page), "hash": f"sha256:{hashlib.sha256(page).hexdigest()}"}
+    assert found.pop("readme") == listed
     stated = found["noren"].pop("sha256")
     canonical = json.dumps(found["noren"], sort_keys=True, separators=(",", ":"))
     assert stated == hashlib.sha256(canonical.encode()).hexdigest()
@@ -185,6 +190,7 @@ def test_the_manifest_does_not_depend_on_how_common_the_values_are(tmp_path):
     blocks = []
     for number, original in enumerate((table, skewed)):
         data, policy = holder(tmp_path / str(number), original)
+        policy.write_text(policy.read_text() + "\n[dependence]\nmost = 1.0\n")
         blocks.append(nr.anonymize(data, policy).manifest.model_dump(mode="json"))
     assert blocks[0] == blocks[1]
 
@@ -194,6 +200,7 @@ def test_a_figure_that_tells_about_the_exact_distribution_is_left_out(tmp_path):
     policy = nr.Policy(
         attributes=dict.fromkeys(people().column_names, "identifier") | {"job": "sensitive"},
         require=[{"model": "t-closeness", "on": "job", "t": 0.25}],
+        people={"key": "insurance_no"},
     )
     nr.anonymize(people(), policy, to=tmp_path / "release")
     (verdict,) = json.loads((tmp_path / "release" / "datapackage.json").read_text())["noren"]["verdicts"]

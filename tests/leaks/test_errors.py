@@ -105,7 +105,9 @@ CASES = {
     "numbers and another text in an order": Case(
         f"k99,z,{MARK}", "order is not known", s=', distance = "ordinal"', require=FAR_APART, before=MARKS
     ),
-    "a repeated record key": Case(f"{MARK},z1,a", "not unique", before=(*RECORDS, f"{MARK},z2,b"), secret=True),
+    "a repeated record key": Case(
+        f"{MARK},z1,a", "different values of the identifier", before=(*RECORDS, f"{MARK},z2,b"), secret=True
+    ),
     "a missing record key": Case(f",{MARK},a", "record key is missing", secret=True),
     "a sensitive column of one value": Case(f"k99,z1,{MARK}", "single value", before=(f"k1,z1,{MARK}",)),
     "more diversity than values": Case(

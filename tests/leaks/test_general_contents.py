@@ -23,7 +23,10 @@ from noren.cli.main import main
 from tests.leaks.world import ALPHA, IDENTIFIERS, WARDS, everything, people, use_buckets
 
 N = 400
-METHODS = ("mondrian", "sweep", "incognito", "hilbert", "three-phase", "anatomy", "rating", "auto")
+METHODS = (
+    "mondrian", "sweep", "incognito", "hilbert", "three-phase", "anatomy", "rating", "local-suppression",
+    "microaggregation", "auto",
+)  # fmt: skip
 GROUPING = ("anatomy", "rating")
 BUCKETS = [("mondrian", "buckets"), ("rating", "buckets")]
 TOWNS = {"tree": {"west": ["01001", "01008", "01999"], "east": ["52701", "52888"]}}
@@ -54,7 +57,8 @@ def holder(folder: Path, method: str, suppression: float) -> tuple[Path, Path]:
     folder.mkdir(parents=True)
     pv.write_csv(table(), folder / "very-private-original.csv")
     (folder / "hidden-tree.csv").write_text("01001;west;*\n01008;west;*\n01999;west;*\n52701;east;*\n52888;east;*\n")
-    section = f'[method]\nname = "{method}"\nsuppression = {suppression}\n'
+    size = '[[require]]\nmodel = "k-anonymity"\nk = 2\n' if method == "microaggregation" else ""
+    section = f'{size}[method]\nname = "{method}"\nsuppression = {suppression}\n'
     (folder / "unseen-policy.toml").write_text(POLICY + section)
     return folder / "very-private-original.csv", folder / "unseen-policy.toml"
 
@@ -90,9 +94,11 @@ def test_no_identifier_and_no_name_of_the_holders_files_is_anywhere(method, way,
     assert b"Measles" in raw + text.encode(), "the same search finds what is published"
     suffix = "csv" if way == "csv" else "parquet"
     groups = [f"groups-1.{suffix}"] if method in GROUPING else []
-    assert sorted(path.name for path in release.iterdir()) == [f"data.{suffix}", "datapackage.json", *groups]
+    names = ["README.md", f"data.{suffix}", "datapackage.json", *groups]
+    assert sorted(path.name for path in release.iterdir()) == names
     assert [path.name for path in release.parent.iterdir()] == ["release"]
-    assert all(re.fullmatch(r"data\.\w+|datapackage\.json|groups-\d+\.\w+", path.name) for path in release.iterdir())
+    known = re.compile(r"data\.\w+|datapackage\.json|groups-\d+\.\w+|README\.md")
+    assert all(known.fullmatch(path.name) for path in release.iterdir())
     for path in release.glob("*.parquet"):
         assert pq.read_metadata(path).metadata is None
         assert pq.read_schema(path).metadata is None
@@ -104,8 +110,8 @@ def test_the_manifest_tells_nothing_of_settings_and_notes(method, tmp_path, monk
     package = json.loads((make(method, "streamed", tmp_path, monkeypatch) / "datapackage.json").read_text())
     assert package["noren"]["methods"] == [{"name": method, "on": []}]
     assert package["noren"].keys() == {
-        "format", "noren", "title", "records", "suppressed", "columns", "requirements", "methods",
-        "randomness", "verdicts", "sha256",
+        "format", "noren", "title", "records", "suppressed", "rows_are_people", "sample", "columns", "requirements",
+        "methods", "randomness", "verdicts", "sha256",
     }  # fmt: skip
 
 
@@ -129,7 +135,9 @@ def released(method: str, **roles: Any) -> pl.DataFrame:
     """A release beside the true place and values of every record, over a number that is published for the test."""
     data = table().select(["row", "zip", "age", "job", "ill"])
     attributes = {"row": "plain", **ROLES, "job": "plain"} | roles
-    policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="ill", l=2)], method=method)
+    asked: list[Any] = [nr.models.FrequencyLDiversity(on="ill", l=2)]
+    asked += [nr.models.KAnonymity(k=2)] if method == "microaggregation" else []
+    policy = nr.Policy(attributes=attributes, require=asked, method=method)
     frame = nr.anonymize(data, policy).frame().with_row_index("place")
     truth = pl.DataFrame({"row": range(N), "truth": data["ill"].to_pylist(), "years": data["age"].to_pylist()})
     return frame.join(truth, on="row", validate="1:1")

@@ -93,7 +93,7 @@ def test_after_a_broken_run_the_next_one_succeeds(temp, tmp_path, monkeypatch):
         with pytest.raises(Boom):
             nr.anonymize(people(), policy, to=tmp_path / "release")
     nr.anonymize(people(), policy, to=tmp_path / "release")
-    assert below(tmp_path / "release") == ["data.parquet", "datapackage.json"]
+    assert below(tmp_path / "release") == ["README.md", "data.parquet", "datapackage.json"]
     assert below(temp) == []
 
 
@@ -166,7 +166,12 @@ def test_buckets_hold_sets_and_no_truth(temp, tmp_path, monkeypatch):
     nr.anonymize(people(), policy, to=tmp_path / "public" / "release")
     assert len(files) >= 8
     assert modes == {0o700}
-    assert below(tmp_path / "public") == ["release", "release/data.parquet", "release/datapackage.json"]
+    assert below(tmp_path / "public") == [
+        "release",
+        "release/README.md",
+        "release/data.parquet",
+        "release/datapackage.json",
+    ]
     assert below(temp) == []
 
     content = b"\0".join(files.values())

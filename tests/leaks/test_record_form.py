@@ -113,6 +113,7 @@ def test_nothing_is_published_besides(way, tmp_path, monkeypatch):
     assert b"Qz0" not in raw
     assert "Qz0" not in texts
     assert sorted(path.name for path in (tmp_path / "release").iterdir()) == [
+        "README.md",
         "data.csv" if way == "csv" else "data.parquet",
         "datapackage.json",
     ]

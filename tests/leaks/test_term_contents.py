@@ -103,7 +103,7 @@ def test_no_identifier_no_file_name_and_no_dropped_term_is_anywhere(way: str, tm
     assert b"nausea" in raw + text.encode(), "the same search finds what is published"
     kind = "csv" if way == "csv" else "parquet"
     assert sorted(path.name for path in release.iterdir()) == [
-        f"data.{kind}", "datapackage.json", f"knowledge-1.{kind}"
+        "README.md", f"data.{kind}", "datapackage.json", f"knowledge-1.{kind}"
     ]  # fmt: skip
     for path in release.glob("*.parquet"):
         assert pq.read_metadata(path).metadata is None
@@ -172,8 +172,8 @@ def test_the_manifest_counts_nothing_that_was_left_out(way: str, tmp_path: Path,
     package = json.loads((release / "datapackage.json").read_text())
     block = package["noren"]
     assert block.keys() == {
-        "format", "noren", "title", "records", "suppressed", "columns", "requirements", "methods",
-        "randomness", "verdicts", "sha256",
+        "format", "noren", "title", "records", "suppressed", "rows_are_people", "sample", "columns", "requirements",
+        "methods", "randomness", "verdicts", "sha256",
     }  # fmt: skip
     assert block["methods"] == [{"name": "suppress", "on": []}]
     (signs,) = (column for column in block["columns"] if column["name"] == "signs")

@@ -18,7 +18,7 @@ from noren.designs.posterior import posterior
 from noren.release.release import Release
 from tests.oracles import audit as oracle
 from tests.oracles.audit import Shares
-from tests.unit.audit_world import LETTERS, of_groups, of_nodes, of_sets, of_values
+from tests.unit.audit.world import LETTERS, of_groups, of_nodes, of_sets, of_values
 
 D = 4
 TREE = (tuple("abcd"), ("ab", "ab", "c", "d"), ("ab", "ab", "cd", "cd"), ("*",) * 4)

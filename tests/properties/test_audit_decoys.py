@@ -18,7 +18,7 @@ from noren.audit.weak import truths
 from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.models import FrequencyLDiversity
-from tests.unit.audit_world import drawn, secret
+from tests.unit.audit.world import drawn, secret
 
 
 def set_probability(design: DecoyDesign, published: frozenset[int], value: int) -> Fraction:

@@ -8,7 +8,7 @@ import pytest
 @pytest.fixture(scope="session")
 def report_worlds(tmp_path_factory):
     """Three releases of one small table, with their policies and the original. Read, never written."""
-    from tests.unit.report_world import make_worlds
+    from tests.unit.report.world import make_worlds
 
     return make_worlds(tmp_path_factory.mktemp("worlds"))
 
@@ -16,6 +16,6 @@ def report_worlds(tmp_path_factory):
 @pytest.fixture(scope="session")
 def report_pages(report_worlds):
     """Every kind of report about them."""
-    from tests.unit.report_world import make_pages
+    from tests.unit.report.world import make_pages
 
     return make_pages(report_worlds)

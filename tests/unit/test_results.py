@@ -186,6 +186,7 @@ def made() -> tuple[nr.Release, pl.DataFrame, nr.Policy]:
     policy = nr.Policy(
         attributes={"job": nr.sensitive(), "town": nr.quasi_identifier()},
         require=[nr.models.FrequencyLDiversity(on="job", l=2)],
+        dependence={"most": 1.0},
     )
     return nr.anonymize(table, policy), table, policy
 

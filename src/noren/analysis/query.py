@@ -2,7 +2,8 @@
 
 `"job"` asks for a column, `"zip@2"` for level 2 of its hierarchy (0 is the value itself), `"age/10"` for intervals of
 width 10. A condition names a column and the values that count; a label of a higher hierarchy level stands for all
-values under it. On a column of terms a list asks for records with at least one of them, `{"all": [...]}` for records
+values under it; `{">=": 30, "<": 40}` asks for a range of numbers, dates (`{">=": "1987-05"}`) or other ordered
+values. On a column of terms a list asks for records with at least one of them, `{"all": [...]}` for records
 with all of them, `{"any": [...], "all": [...]}` for both at once.
 """
 
@@ -16,6 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.ranges import SIGNS, in_range
 from noren.cells import TermCells
 from noren.errors import QueryError
 from noren.schema.column import Column
@@ -115,9 +117,12 @@ def _width(text: str, column: Column, argument: str, domain: Domain) -> Grouping
 def allowed_values(column: Column, wanted: object, domain: Domain) -> NDArray[np.bool_]:
     """Which base values a condition admits."""
     if isinstance(wanted, Mapping):
+        if wanted and all(sign in SIGNS for sign in wanted):
+            return in_range(column, wanted, domain)
         raise QueryError(
             f"{column.name!r} holds one value a record, so its condition is a value or a list of values.",
-            hint=f"{' and '.join(map(repr, MODES))} are for columns that hold sets of terms.",
+            hint=f"{' and '.join(map(repr, MODES))} are for columns that hold sets of terms; ranges have "
+            f"{', '.join(map(repr, SIGNS))}.",
         )
     values: Sequence[object] = list(wanted) if isinstance(wanted, list | tuple | set | frozenset) else [wanted]
     if not values:

@@ -85,12 +85,13 @@ class Tuples:
         self.order, self.ids, self.counts = tuple(order), ids, counts
         self.shape = (slots, *(design.d for design in designs))
         every = (np.arange(slots, dtype=np.int32)[:, None], *sets)
-        stars = (0.0, *(star(design) for design in designs))
+        stars = (0.0, *(design.star(s) for design, s in zip(designs, sets, strict=True)))
         given = (None, *(weights if weights is not None else [None] * len(designs)))
         self._sets = [every[i] for i in self.order]
         self._weights = [np.ones(every[i].shape[1]) if (w := given[i]) is None else w for i in self.order]
         self._d = [self.shape[i] for i in self.order]
-        self._stars = [stars[i] for i in self.order]
+        self._stars = [bool(np.any(np.asarray(stars[i]) > 0)) for i in self.order]
+        self._outside = [stars[i] for i in self.order]
         self._exact = [i == 0 for i in self.order]
         self.nodes: list[int] = []
         changed = np.zeros(len(counts), np.bool_)
@@ -110,7 +111,7 @@ class Tuples:
     ) -> Tuples:
         """Sort and count records given as columns of slot and set numbers."""
         distinct = [max(1, slots), *(max(1, len(s)) for s in sets)]
-        widths = [1, *(design.eta + (star(design) > 0) for design in designs)]
+        widths = [1, *(d.eta + int(np.any(np.asarray(d.star(s)) > 0)) for d, s in zip(designs, sets, strict=True))]
         order = _best_order(distinct, widths, (slots, *(design.d for design in designs)), len(columns[0]))
         if prod(distinct) < 1 << 62:
             key = np.zeros(len(columns[0]), np.int64)
@@ -154,9 +155,10 @@ class Tuples:
     def _starred(self) -> Layout:
         """Sets plus, where p < 1, the marginal `*` that stands for every value outside."""
         sets, coefs, shape = [], [], []
-        for s, d, star, coef in zip(self._sets, self._d, self._stars, self._weights, strict=True):
+        parts = zip(self._sets, self._d, self._stars, self._outside, self._weights, strict=True)
+        for s, d, star, outside, coef in parts:
             sets.append(np.column_stack([s, np.full(len(s), d, np.int32)]) if star else s)
-            coefs.append(np.append(coef, star) if star else coef)
+            coefs.append(_with_star(coef, outside, len(s)) if star else coef)
             shape.append(d + 1 if star else d)
         return Layout.of(sets, coefs, shape, self.nodes)
 
@@ -284,12 +286,11 @@ class Tuples:
         return np.ascontiguousarray(np.transpose(table, np.argsort(self.order)))
 
 
-def star(design: Design) -> float:
-    """What any value gets where one inside the set gets 1 more: L is proportional to 1[in] + 1 / (rho - 1).
-
-    rho - 1 = p d / ((1 - p) eta), in the form that does not cancel.
-    """
-    return (1 - design.p) * design.eta / (design.p * design.d)
+def _with_star(coef: NDArray, outside: float | NDArray, sets: int) -> NDArray[np.float64]:
+    """The members' weights and, behind them, that of the marginal `*`: one row for all sets, or one for each."""
+    if np.ndim(outside) == 0 and coef.ndim == 1:
+        return np.append(coef, outside)
+    return np.column_stack([np.broadcast_to(coef, (sets, coef.shape[-1])), np.broadcast_to(outside, sets)])
 
 
 def _best_order(distinct: Sequence[int], widths: Sequence[int], shape: Sequence[int], records: int) -> tuple[int, ...]:

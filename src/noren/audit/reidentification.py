@@ -19,9 +19,9 @@ from pydantic import Field
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.census import Census, read_census
 from noren.audit.people import known_people
-from noren.audit.population import Uniqueness, expected_inverse, uniqueness
 from noren.audit.told import alike, in_release, key_names, published_classes, quasi_statements
 from noren.errors import QueryError
+from noren.metrics.population import Uniqueness, expected_inverse, uniqueness
 from noren.release.release import Release
 
 TITLES = {

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from noren.cells.batch import CellBatch, Cells, CodeCells, OpenCells, batch_length, concat, take
+from noren.cells.changed import ChangedStatement
 from noren.cells.design import Beliefs, Design
 from noren.cells.exact import ExactStatement
 from noren.cells.group import GroupStatement, GroupTable
+from noren.cells.mean import MeanStatement
 from noren.cells.member import MemberStatement
 from noren.cells.node import NodeStatement
 from noren.cells.open import OpenStatement
@@ -20,8 +22,10 @@ FORMS: dict[str, type[Statement]] = {
     "open": OpenStatement,
     "set": SetStatement,
     "member": MemberStatement,
+    "changed": ChangedStatement,
     "node": NodeStatement,
     "group": GroupStatement,
+    "mean": MeanStatement,
     "terms": TermsStatement,
 }
 
@@ -30,6 +34,7 @@ __all__ = [
     "Beliefs",
     "CellBatch",
     "Cells",
+    "ChangedStatement",
     "CodeCells",
     "Design",
     "ExactStatement",
@@ -37,6 +42,7 @@ __all__ = [
     "GroupTable",
     "Judge",
     "Likelihood",
+    "MeanStatement",
     "MemberStatement",
     "NodeStatement",
     "OpenCells",

@@ -42,6 +42,8 @@ class Cells(Protocol):
         """The different cells, and for every row the number of its cell among them."""
 
 
+PERSON = "\0person"
+"""The name of a column that is never published: whose row each is, for the holder's own checks."""
 CellBatch = Mapping[str, Cells]
 """A run of records: the same number of cells for every published column."""
 
@@ -110,6 +112,10 @@ class CodeCells:
 
     def take(self, rows: NDArray | slice) -> CodeCells:
         return CodeCells(self.d, self.data[rows])
+
+    def contains(self, codes: NDArray) -> NDArray[np.bool_]:
+        """Whether each cell is this code."""
+        return np.asarray(self.data == codes)
 
     def packed(self) -> Any:
         import pyarrow as pa

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells.batch import CodeCells
 from noren.cells.set_cells import SetCells
 
 if TYPE_CHECKING:
@@ -116,6 +117,13 @@ class Design(Protocol):
     def title(self) -> str:
         """Everything that decides what is drawn, short: what a register remembers."""
 
+    def star(self, sets: NDArray) -> float | NDArray[np.float64]:
+        """What any value gets where one inside a set gets 1 more: P(R | v) is proportional to 1[v in R] + star. One
+        number, or one for each row of codes; 0 where values outside are impossible."""
+
+    def expected_inside(self, codes: NDArray) -> float:
+        """How many of these true codes are expected to be in their sets."""
+
     def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
         """P(R | v) for rows R of eta ascending codes and each of their members v; 0 for a set it never draws."""
 
@@ -139,7 +147,10 @@ class Design(Protocol):
 
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
-    ) -> SetCells:
-        """One set for each true code. Memoised: a pure function of secret, attribute, record key, code and design."""
+    ) -> SetCells | CodeCells:
+        """One set, or one value by a design that changes values, for each true code.
+
+        Memoised: a pure function of secret, attribute, record key, code and design.
+        """
 
     def model_dump(self, *, mode: str) -> dict[str, Any]: ...

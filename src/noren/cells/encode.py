@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from noren.cells.set_cells import code_dtype
 from noren.errors import DataError
-from noren.schema.domain import MISSING, OTHER, Domain, number_text
+from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.kinds import Format, number_text, reader
 
 
 def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
@@ -79,6 +80,8 @@ def encode_labels(column: Any, name: str, domain: Domain) -> tuple[NDArray, int]
     import pyarrow.compute as pc
 
     texts, positions = as_dictionary(column, name)
+    if domain.kind not in ("string", "boolean") or domain.has_ends:
+        texts = pa.array(domain.canonical(texts.to_pylist()), pa.string())
     plain = [value for value in domain.values if value != OTHER]
     codes = np.array([domain.index[value] for value in plain], np.int64)
     found = pc.index_in(texts, value_set=pa.array(plain, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
@@ -97,10 +100,14 @@ def encode_labels(column: Any, name: str, domain: Domain) -> tuple[NDArray, int]
 
 def encode_bins(column: Any, name: str, domain: Domain) -> tuple[NDArray, int, int]:
     """Bin codes, how many cells are missing (coded 0 unless the domain has the category), how many lie outside."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     texts, positions = as_dictionary(column, name)
     table = np.full(len(texts) + 1, -1, np.int64)
+    written = domain.format
+    if written != Format():
+        texts = pa.array([reader("number", written)(text) or text for text in texts.to_pylist()], pa.string())
     numbers = to_numbers(pc.replace_with_mask(texts, pc.equal(texts, ""), "nan"))
     if numbers is None:
         raise DataError(

@@ -152,6 +152,10 @@ class GroupStatement(Statement):
             raise ReleaseError(f"column {self.name!r} names a group that does not exist.", hint=AGAIN)
         return CodeCells(self.groups, ids)
 
+    @property
+    def csv_title(self) -> str:
+        return f"{self.name} (group)"
+
     def field(self) -> dict[str, Any]:
         text = "A group; its own table tells which values it holds."
         return {"name": self.name, "type": "integer", "description": text}

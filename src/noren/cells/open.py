@@ -21,6 +21,7 @@ class OpenStatement(Statement):
     words: ClassVar[str] = "published exactly"
     is_exact: ClassVar[bool] = True
     is_key: ClassVar[bool] = True
+    lists_values: ClassVar[bool] = False
 
     @property
     def kinds(self) -> None:

@@ -89,6 +89,9 @@ class Judge(Protocol):
     def judge_members(self, statement: Statement, evidence: Any) -> Any:
         """Every row holds one member of a person's set, and nothing ties a person's rows together."""
 
+    def judge_changed(self, statement: Statement, evidence: Any) -> Any:
+        """Every cell is one value that may have been changed, by a published design."""
+
     def judge_terms(self, statement: Statement, evidence: Any) -> Any:
         """Every cell is a set of terms that knowledge links to labels."""
 
@@ -114,6 +117,8 @@ class Statement(ABC):
     """Whether the records with equal cells are a class by themselves, whatever their other columns say."""
     hides: ClassVar[bool] = False
     """Whether a cell leaves several values possible."""
+    lists_values: ClassVar[bool] = True
+    """Whether the column has a list of its values; where it has none, no value is ever named."""
 
     # ------------------------------------------------------------------ the column behind it
 
@@ -256,6 +261,11 @@ class Statement(ABC):
     @abstractmethod
     def from_arrow(self, column: Any) -> Cells:
         """Cells from a file's column; anything the statement does not allow is refused."""
+
+    @property
+    def csv_title(self) -> str:
+        """What a CSV file writes over the column, where nothing else tells its cells from values."""
+        return self.name
 
     def to_csv(self, cells: Any) -> Any:
         """The column of a CSV file."""

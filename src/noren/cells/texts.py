@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from noren.cells.encode import as_dictionary
 from noren.cells.set_cells import code_dtype
 from noren.errors import DataError, ReleaseError
-from noren.schema.domain import MISSING, Domain, Kind, number_text
+from noren.schema.domain import MISSING, Domain
+from noren.schema.kinds import Kind, number_text
 
 ESCAPE = "'"
 FORMULA = "=+-@\t\r\n\uff1d\uff0b\uff0d\uff20"
@@ -26,7 +27,8 @@ def arrow_type(kind: Kind) -> Any:
     """The Arrow type of one value of this kind."""
     import pyarrow as pa
 
-    return {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}[kind]
+    kinds = {"string": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+    return (kinds | {"date": pa.date32(), "datetime": pa.timestamp("s")})[kind]
 
 
 def arrow_values(domain: Domain) -> Any:
@@ -50,7 +52,7 @@ def json_lists(domain: Domain, codes: NDArray, offsets: NDArray) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = pa.array([json.dumps(value, ensure_ascii=False) for value in domain.typed()], pa.string())
+    texts = pa.array([json.dumps(value, ensure_ascii=False, default=str) for value in domain.typed()], pa.string())
     joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), texts.take(pa.array(codes))), ", ")
     return pc.binary_join_element_wise(pa.scalar("["), joined, pa.scalar("]"), "")
 
@@ -60,10 +62,10 @@ def parsed_lists(name: str, kind: Kind, column: Any) -> Any:
     import polars as pl
     import pyarrow as pa
 
-    kinds: dict[str, Any] = {"string": pl.String, "integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean}
+    kinds: dict[str, Any] = {"integer": pl.Int64, "number": pl.Float64, "boolean": pl.Boolean}
     texts = pl.from_arrow(column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column)
     try:
-        decoded = texts.str.json_decode(dtype=pl.List(kinds[kind])).to_arrow()  # type: ignore[union-attr]
+        decoded = texts.str.json_decode(dtype=pl.List(kinds.get(kind, pl.String))).to_arrow()  # type: ignore[union-attr]
     except pl.exceptions.PolarsError:
         raise ReleaseError(f"column {name!r} has a cell that is not a JSON array.", hint=AGAIN) from None
     return decoded.cast(pa.list_(decoded.type.value_type))

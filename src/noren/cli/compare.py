@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren.cli.options import PLACE, NamedOption
 from noren.cli.render import echo_json, stages, table
+from noren.errors import QueryError
 
 if TYPE_CHECKING:
     from noren.pipeline.compare import Candidate
@@ -19,6 +20,7 @@ COLUMNS = (
     "method",
     "smallest class",
     "worst share",
+    "right guesses",
     "query error",
     "utility qi",
     "utility sens.",
@@ -54,7 +56,21 @@ TERM_COLUMNS = (
 )
 @click.option("--suppression", type=click.FloatRange(0, 1, max_open=True), help="Share of records that may be dropped.")
 @click.option("--classify", metavar="COLUMN", help="Also measure how well a column can be learned from each release.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Write a chart of risk and loss: .html, .png or .svg.")
+@click.option(
+    "--grid",
+    multiple=True,
+    metavar="NAME=VALUES",
+    help="Parameters to sweep, in place of the policy's: k=3,5,10. Repeatable: all combinations are tried.",
+)
+@click.option("--top", type=click.Path(path_type=Path), help="Write the chosen policy to this file.")
+@click.option(
+    "--choose",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The candidate to adopt, by its place in the table; default: the first, of a grid the bend of the frontier.",
+)
+@click.option("--levels", is_flag=True, help="List the best level vectors of incognito instead, with their costs.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write a map of risk and loss: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.pass_context
 def compare(
@@ -64,6 +80,10 @@ def compare(
     only: tuple[str, ...],
     suppression: float | None,
     classify: str | None,
+    grid: tuple[str, ...],
+    top: Path | None,
+    choose: int | None,
+    levels: bool,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -75,31 +95,57 @@ def compare(
     """
     from noren.pipeline.compare import compare as run
 
+    if levels:
+        _show_levels(data, policy, suppression, as_json)
+        return
     if plot is not None:
         from noren.analysis.plots import chart_suffix
 
         chart_suffix(plot)
-    found = run(data, policy, among=only, suppression=suppression, classify=classify, stage=stages(as_json))
+    if top is not None and top.exists():
+        raise QueryError(f"{top} exists already.", hint="Name another file for the chosen policy.")
+    swept = _parsed(grid)
+    found = run(data, policy, among=only, suppression=suppression, classify=classify, grid=swept, stage=stages(as_json))
     good = [candidate for candidate in found if candidate.holds]
+    chosen = found.chosen
+    if choose is not None:
+        if choose > len(good):
+            raise QueryError(f"there is no candidate {choose}: {len(good)} hold.", hint="Name a place in the table.")
+        chosen = good[choose - 1]
+    if top is not None and chosen is not None and chosen.policy is not None:
+        from noren.analysis.plots import write_whole
+        from noren.policy.moving import text_for
+
+        write_whole(top, text_for(chosen.policy, top.parent).encode())
     if plot is not None and good:
         from noren.analysis.plots import save_chart
 
         save_chart(found.chart(), plot)
     if as_json:
-        echo_json(found.to_dict() | {"plot": str(plot) if plot else None})
+        more: dict[str, Any] = {"plot": str(plot) if plot else None}
+        if swept:
+            more |= {"frontier": [one.called for one in found.frontier], "chosen": chosen and chosen.called}
+        echo_json(found.to_dict() | more)
         ctx.exit(0 if good else 1)
-    first = found.best
     if good:
-        (_show_candidates if good[0].terms is None else _show_curve)(good)
+        if good[0].terms is None:
+            _show_candidates(good, found.frontier if swept else ())
+        else:
+            _show_curve(good)
         if classify is not None:
             _show_classification(classify, good)
         click.echo("Every candidate was verified. Figures rest on the original: keep them with the holder.")
     for candidate in found:
         if candidate.failure:
-            click.echo(f"{candidate.title}: {candidate.failure}")
-    if first is not None:
-        which = "the first" if first is good[0] else f"{first.title} (least query error)"
-        click.echo(f"\nTo adopt {which}, write into {policy}:\n\n{first.snippet}")
+            click.echo(f"{candidate.called}: {candidate.failure}")
+    if chosen is not None and top is not None:
+        click.echo(f"\nThe policy of {chosen.called} is written to {top}")
+    elif chosen is not None and swept:
+        click.echo(f"\nThe bend of the frontier is {chosen.called}. To adopt one, add --top FILE [--choose N].")
+    elif chosen is not None:
+        which = "the first" if chosen is good[0] else f"{chosen.title} (least query error)"
+        which = chosen.title if choose is not None else which
+        click.echo(f"\nTo adopt {which}, write into {policy}:\n\n{chosen.snippet}")
     else:
         click.echo("No method meets the requirements.")
     if plot is not None and good:
@@ -107,24 +153,64 @@ def compare(
     ctx.exit(0 if good else 1)
 
 
-def _show_candidates(good: Sequence[Candidate]) -> None:
-    """Risk and loss side by side."""
+def _parsed(grid: Sequence[str]) -> dict[str, list[float]]:
+    """`k=3,5,10` several times into a mapping."""
+    out: dict[str, list[float]] = {}
+    for item in grid:
+        name, _, values = item.partition("=")
+        try:
+            found = [float(text) for text in values.split(",") if text.strip()]
+        except ValueError:
+            found = []
+        if not name.strip() or not found:
+            raise QueryError(f"{item!r} is not NAME=VALUES.", hint="For example --grid k=3,5,10 --grid l=2,3.")
+        out[name.strip()] = [int(value) if value.is_integer() else value for value in found]
+    return out
+
+
+def _show_levels(data: str, policy: Path, suppression: float | None, as_json: bool) -> None:
+    """What incognito could publish, the best first."""
+    from noren.pipeline.levels import levels as run
+    from noren.pipeline.levels import line
+
+    found = run(data, policy, suppression=suppression, stage=stages(as_json))
+    if as_json:
+        echo_json(found.to_dict())
+        return
+    numbers = ("loss", "classes", "dropped")
+    rows = [[str(one), f"{one.loss:.6g}", f"{one.classes:,}", f"{one.dropped:,}"] for one in found]
+    table(f"Level vectors that meet every requirement, least {found.loss} first", ("levels", *numbers), rows, numbers)
+    if found:
+        click.echo(
+            f'To fix one, write it into the method, for example:\n\n[method]\nname = "incognito"\n{line(found[0])}'
+        )
+    else:
+        click.echo("No level vector meets the requirements.")
+
+
+def _show_candidates(good: Sequence[Candidate], frontier: Sequence[Candidate] = ()) -> None:
+    """Risk and loss side by side; of a grid with the settings, and which of them nobody beats."""
     rows = []
-    for candidate in good:
+    swept = any(candidate.setting for candidate in good)
+    for place, candidate in enumerate(good, 1):
         losses = candidate.losses or {}
         shown = [losses.get(name) for name in ("quasi_utility_score", "sensitive_utility_score", "ncp_loss")]
         rows.append(
             [
-                candidate.title,
+                *([place] if swept else []),
+                candidate.called,
                 f"{candidate.smallest_class:g}",
                 f"{candidate.worst_share:.3f}" if candidate.worst_share else "-",
+                "-" if candidate.belief is None else f"{candidate.belief:.3f}",
                 f"{candidate.query_loss:.3f}",
                 *("-" if figure is None else f"{figure:.3f}" for figure in shown),
                 candidate.suppressed,
                 f"{candidate.seconds:.2f}",
+                *(["yes" if candidate in frontier else ""] if swept else []),
             ]
         )
-    table("Candidates that meet every requirement, least query error first", COLUMNS, rows, COLUMNS[1:])
+    columns = ("#", *COLUMNS, "frontier") if swept else COLUMNS
+    table("Candidates that meet every requirement, least query error first", columns, rows, ("#", *COLUMNS[1:]))
 
 
 def _show_curve(good: Sequence[Candidate]) -> None:

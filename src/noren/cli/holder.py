@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 def init(
     data: str, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
 ) -> None:
-    """Draft a commented policy for DATA: types, distinct counts, guessed roles."""
+    """Draft a commented policy for DATA: kinds, distinct values, roles with reasons, what stays unprotected."""
     from noren.io.source import open_source
     from noren.policy.proposal import draft
-    from noren.policy.toml import value
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
-    text = draft(source)
     options = {"separator": separator, "encoding": encoding, "missing_values": list(missing) or None}
-    given = [f"{name} = {value(item)}" for name, item in options.items() if item is not None]
-    if given:
-        text += "\n".join(["", "[data]", *given, ""])
+    text = draft(source, options)
     if to is not None:
         if to.exists():
             raise DataError(f"{to} exists already.", hint="Choose another name, or remove it first.")

@@ -97,6 +97,8 @@ def _not_installed(name: str) -> click.Command:
 
 COMMANDS = {
     "init": ("holder", "Draft a policy from a table."),
+    "hierarchy": ("hierarchy", "Make a hierarchy of a column, to be edited."),
+    "risk": ("risk", "What the table gives away before anything is released."),
     "anonymize": ("holder", "Make a verified release from a table and a policy."),
     "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
     "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),

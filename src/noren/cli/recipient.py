@@ -12,8 +12,9 @@ from noren.cli.render import echo_json, guarded_frame, parse_where, split_by, st
 ESTIMATORS = OneOf("noren.analysis.tabulate:ESTIMATOR_NAMES")
 DEFAULT = "likelihood, or linear for shuffled records"
 WHERE = (
-    "Condition column=value,value (one of them). On a column of terms: signs=cough,fever (has one of them) or "
-    "signs@all=cough,fever (has all of them). Repeatable; conditions on different columns all hold."
+    "Condition column=value,value (one of them), or a range: 'age>=30', 'born<1987-05'. On a column of terms: "
+    "signs=cough,fever (has one of them) or signs@all=cough,fever (has all of them). Repeatable; conditions on "
+    "different columns all hold."
 )
 
 

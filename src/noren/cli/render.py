@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -98,20 +99,42 @@ def parse_where(conditions: Sequence[str], columns: Collection[str] = ()) -> dic
     """`job=Lawyer,Artist` several times into a mapping; a comma inside a value is written as a double comma.
 
     `signs@all=cough,fever` asks for records with all of these terms, `signs@any=...` and `signs=...` for one of them;
-    a column whose own name ends that way wins.
+    a column whose own name ends that way wins. `age>=30` and `age<40` together ask for a range.
     """
     out: dict[str, dict[str, list[str]]] = {}
+    ranges: dict[str, dict[str, str]] = {}
     for condition in conditions:
+        if (ranged := _range(condition, columns)) is not None:
+            column, sign, end = ranged
+            if sign in ranges.setdefault(column, {}):
+                raise QueryError(f"{column!r} has two conditions with {sign}.", hint="Keep the narrower one.")
+            ranges[column][sign] = end
+            continue
         name, found, values = condition.partition("=")
         name = name.strip()
         if not found or not name:
-            raise QueryError(f"condition {condition!r} is not column=value.", hint="For example job=Lawyer,Artist.")
+            hint = 'For example job=Lawyer,Artist, or "age>=30".'
+            raise QueryError(f"condition {condition!r} is not column=value.", hint=hint)
         column, _, mode = name.rpartition("@")
         if name in columns or column not in columns or mode not in ("any", "all"):
             column, mode = name, ""
         parts = [part.replace("\0", ",") for part in values.replace(",,", "\0").split(",")]
         out.setdefault(column, {}).setdefault(mode, []).extend(part.strip() for part in parts)
-    return {name: modes[""] if [*modes] == [""] else _by_mode(modes) for name, modes in out.items()}
+    both = next((name for name in ranges if name in out), None)
+    if both is not None:
+        raise QueryError(f"{both!r} has values and a range.", hint="Give one of them.")
+    return ranges | {name: modes[""] if [*modes] == [""] else _by_mode(modes) for name, modes in out.items()}
+
+
+RANGE = re.compile(r"([^=<>]+?)\s*(>=|<=|>|<)\s*(.+)")
+
+
+def _range(condition: str, columns: Collection[str]) -> tuple[str, str, str] | None:
+    """Column, sign and end of a range; None for another condition, or where a column's own name holds the sign."""
+    found = RANGE.fullmatch(condition.strip())
+    if found is None or condition.partition("=")[0].strip() in columns:
+        return None
+    return found[1].strip(), found[2], found[3].strip()
 
 
 def _by_mode(modes: Mapping[str, list[str]]) -> dict[str, list[str]]:

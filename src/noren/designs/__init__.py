@@ -8,15 +8,18 @@ from typing import Any
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
+from noren.cells.batch import CodeCells
 from noren.cells.design import Design
 from noren.cells.set_cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import draw_table
+from noren.designs.pram import PramDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.secret import Keystream, RecordStream
 
 DESIGNS: dict[str, type[BaseModel]] = {
     "uniform-decoys": DecoyDesign,
+    "pram": PramDesign,
     "semantic-flat": SemanticDesign,
     "semantic-uniform-sets": SemanticDesign,
     "semantic-simple": SemanticDesign,
@@ -43,14 +46,16 @@ def draw_columns(
     randomness: Keystream | RecordStream,
     *,
     digests: NDArray | None = None,
-) -> dict[str, SetCells]:
-    """Sets for all columns of a batch, each by its own design. Uniform decoys of all columns share the threads."""
+) -> dict[str, SetCells | CodeCells]:
+    """Sets (or changed values) for all columns of a batch, each by its own design. Uniform decoys share the threads."""
     plain = {name: design for name, design in designs.items() if isinstance(design, DecoyDesign)}
-    out = draw_table(plain, {name: columns[name] for name in plain}, randomness, digests=digests) if plain else {}
+    out: dict[str, SetCells | CodeCells] = {}
+    if plain:
+        out |= draw_table(plain, {name: columns[name] for name in plain}, randomness, digests=digests)
     for name, design in designs.items():
         if name not in plain:
             out[name] = design.draw(columns[name], randomness, attribute=name, digests=digests)
     return out
 
 
-__all__ = ["DESIGNS", "DecoyDesign", "Design", "SemanticDesign", "draw_columns", "read_design"]
+__all__ = ["DESIGNS", "DecoyDesign", "Design", "PramDesign", "SemanticDesign", "draw_columns", "read_design"]

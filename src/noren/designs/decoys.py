@@ -123,6 +123,13 @@ class DecoyDesign(BaseModel):
         """Whether every set is as likely under every value, so that sets tell nothing."""
         return not self.is_exact and self.d > 1 and self.p_gap < NO_INFORMATION
 
+    def star(self, sets: NDArray) -> float:
+        """rho - 1 = p d / ((1 - p) eta), in the form that does not cancel."""
+        return (1 - self.p) * self.eta / (self.p * self.d)
+
+    def expected_inside(self, codes: NDArray) -> float:
+        return self.p_true * len(codes)
+
     def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
         return np.full(np.shape(sets), self.kappa_in)
 

@@ -24,6 +24,7 @@ from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.schema.domain import Domain, bin_labels
+from noren.schema.kinds import Format
 from noren.secret import Keystream
 from noren.table.engine import Apply, CodeBatch, Counting, Reading
 from noren.table.profile import Profile, ValueCounts
@@ -41,10 +42,15 @@ class LocalEngine:
         meter: Meter = silent,
     ) -> Profile:
         columns = {name: ValueCounts(name) for name in counting.columns}
-        domains = {name: Domain(bin_labels(edges), edges=tuple(edges)) for name, edges in counting.bins.items()}
+        domains = {
+            name: Domain(bin_labels(edges), edges=tuple(edges), format=counting.formats.get(name, Format()))
+            for name, edges in counting.bins.items()
+        }
         bin_counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
         records = dropped = 0
-        wanted = dict.fromkeys([*counting.columns, *([] if counting.key is None else [counting.key])])
+        hashes: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in counting.identifiers}
+        key = [] if counting.key is None else [counting.key]
+        wanted = dict.fromkeys([*counting.columns, *key, *counting.identifiers])
         for batch, lost in kept_batches(source, list(wanted), counting.drop):
             dropped += lost
             records += batch.num_rows
@@ -57,10 +63,12 @@ class LocalEngine:
                     _count_bins(batch.column(name), found, domains[name], bin_counts[name])
                 else:
                     _count_labels(batch.column(name), found)
+            for name, parts in hashes.items():
+                parts.append(hashed(batch.column(name), name))
             meter(batch.num_rows + lost)
         for name, domain in domains.items():
             columns[name].counts = {v: int(c) for v, c in zip(domain.values, bin_counts[name], strict=True)}
-        return Profile(records, dropped, columns)
+        return Profile(records, dropped, columns, hashes)
 
     def encoded(self, source: Source, reading: Reading, *, meter: Meter = silent) -> Iterator[CodeBatch]:
         start = 0
@@ -113,6 +121,15 @@ def kept_batches(source: Source, columns: Sequence[str], drop: Sequence[str]) ->
             if not there.all():
                 kept = kept.filter(pa.array(there))
         yield kept, batch.num_rows - kept.num_rows
+
+
+def hashed(column: Any, name: str) -> NDArray[np.uint64]:
+    """A number for every text, the same for the same text; missing cells are left out."""
+    import polars as pl
+
+    texts, positions = as_dictionary(column, name)
+    found = pl.Series(texts.to_pylist(), dtype=pl.String).hash().to_numpy()
+    return np.asarray(found[positions[positions >= 0]])
 
 
 def code_batch(batch: Any, reading: Reading, source: str, start: int) -> CodeBatch:

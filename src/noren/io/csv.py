@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from noren.errors import DataError
+from noren.io.header import demand_header
 from noren.io.source import Writing, check_columns
 
 SEPARATORS = ",;\t|"
@@ -43,7 +44,9 @@ class CsvSource:
         separator: str | None = None,
         encoding: str | None = None,
         missing_values: tuple[str, ...] = (),
+        doubted: bool = False,
     ) -> None:
+        """`doubted`: somebody's own file, whose header and separator may not be what they seem."""
         self.path = path
         self.name = str(path)
         notes: list[str] = []
@@ -80,6 +83,8 @@ class CsvSource:
             header = next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
         except (csv.Error, StopIteration):
             raise DataError(f"{path}: the header cannot be read.", hint="Is a quote never closed?") from None
+        if doubted:
+            demand_header(self.name, text, separator, (*self.missing_values, "NA", "?"))
         self.columns = check_columns(header, self.name)
         before = text[: len(text) - len(text.lstrip("\r\n"))]
         self._blank_lines = max(before.count("\n"), before.count("\r"))
@@ -176,7 +181,11 @@ class CsvSource:
 def open_csv(place: str, writing: Writing) -> CsvSource:
     """Delimited text in a file."""
     return CsvSource(
-        Path(place), separator=writing.separator, encoding=writing.encoding, missing_values=writing.missing_values
+        Path(place),
+        separator=writing.separator,
+        encoding=writing.encoding,
+        missing_values=writing.missing_values,
+        doubted=True,
     )
 
 

@@ -63,6 +63,7 @@ SOURCES = {
     ".arrows": "noren.io.arrow:open_ipc",
     ".feather": "noren.io.arrow:open_ipc",
     ".ipc": "noren.io.arrow:open_ipc",
+    ".xlsx": "noren.io.excel:open_excel",
 }
 """Who opens what: a suffix of a file or a scheme with its colon ("postgresql:"), and module:function of the opener."""
 OTHERWISE = ".csv"

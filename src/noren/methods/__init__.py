@@ -8,7 +8,10 @@ from noren.methods.base import Method
 from noren.methods.decoys import DecoyParameters, Decoys
 from noren.methods.hilbert import Hilbert
 from noren.methods.incognito import Incognito
+from noren.methods.local_suppression import LocalSuppression
+from noren.methods.microaggregation import Microaggregation
 from noren.methods.mondrian import Mondrian
+from noren.methods.pram import Pram
 from noren.methods.rating import Rating
 from noren.methods.suppress import Suppress
 from noren.methods.sweep import Sweep
@@ -23,6 +26,9 @@ METHODS: dict[str, type[Method]] = {
     "three-phase": ThreePhase,
     "anatomy": Anatomy,
     "rating": Rating,
+    "local-suppression": LocalSuppression,
+    "microaggregation": Microaggregation,
+    "pram": Pram,
     "suppress": Suppress,
     "auto": Auto,
 }
@@ -35,8 +41,11 @@ __all__ = [
     "Decoys",
     "Hilbert",
     "Incognito",
+    "LocalSuppression",
     "Method",
+    "Microaggregation",
     "Mondrian",
+    "Pram",
     "Rating",
     "Suppress",
     "Sweep",

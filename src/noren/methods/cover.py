@@ -10,19 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.schema.column import Column
-from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.domain import MISSING, Domain, bin_labels
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.kinds import CALENDAR, NUMERIC
 from noren.schema.nodes import Nodes, runs_of, tree_of
 from noren.table import Recode
 
 INTERVALS = 3
 """Levels of an automatic interval hierarchy between the values and the root."""
 FIRST_INTERVALS = 16
-
-
-def is_ranked(domain: Domain) -> bool:
-    """Whether a class may publish an interval of the column: the order of its values means something."""
-    return domain.is_ordered and domain.index.keys().isdisjoint((MISSING, OTHER))
 
 
 def cover(facts: Column, codes: NDArray, classes: NDArray[np.int64], count: int) -> Recode:
@@ -32,7 +28,7 @@ def cover(facts: Column, codes: NDArray, classes: NDArray[np.int64], count: int)
         tree = tree_of(facts.tree)
         node = common_nodes(tree.at, codes[kept], classes[kept], count)
         nodes = tree.nodes
-    elif is_ranked(facts.domain):
+    elif facts.domain.is_ranked:
         nodes, node = _intervals(facts.domain, codes[kept], classes[kept], count)
     else:
         nodes, node = _value_sets(facts.domain, codes[kept], classes[kept], count)
@@ -54,16 +50,29 @@ def common_nodes(at: NDArray[np.int64], codes: NDArray, classes: NDArray, count:
 
 
 def _intervals(domain: Domain, codes: NDArray, classes: NDArray, count: int) -> tuple[Nodes, NDArray[np.int64]]:
-    low = np.full(count, len(domain), np.int64)
+    """What every class covers: from its least to its largest value and, beside that, whether one is missing."""
+    d, gone = len(domain), domain.missing_code
+    there = np.ones(len(codes), bool) if gone is None else codes != gone
+    low = np.full(count, d, np.int64)
     high = np.full(count, -1, np.int64)
-    np.minimum.at(low, classes, codes)
-    np.maximum.at(high, classes, codes)
-    empty = high < 0
+    np.minimum.at(low, classes[there], codes[there])
+    np.maximum.at(high, classes[there], codes[there])
+    lacks = np.zeros(count, bool)
+    lacks[classes[~there]] = True
+    empty = (high < 0) & ~lacks
     low[empty], high[empty] = 0, 0
-    pairs, node = np.unique(low * len(domain) + high, return_inverse=True)
-    first, last = pairs // len(domain), pairs % len(domain)
-    labels = [interval_label(domain, a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)]
-    return Nodes(len(domain), tuple(labels), np.arange(len(pairs) + 1), first, last + 1), node.ravel()
+    keys, node = np.unique(np.stack([low, high, lacks], axis=1), axis=0, return_inverse=True)
+    labels, runs = [], []
+    for first, last, missing in keys.tolist():
+        covered = last >= first
+        words = [interval_label(domain, first, last)] if covered else []
+        labels.append(" or ".join([*words, *([MISSING] if missing else [])]))
+        pieces = [(first, last + 1)] if covered else []
+        if missing:
+            assert gone is not None
+            pieces = [(first, gone + 1)] if covered and last + 1 == gone else [*pieces, (gone, gone + 1)]
+        runs.append(pieces)
+    return Nodes.from_runs(d, labels, runs), node.ravel()
 
 
 def interval_label(domain: Domain, low: int, high: int) -> str:
@@ -71,6 +80,9 @@ def interval_label(domain: Domain, low: int, high: int) -> str:
     if low == high:
         return domain.values[low]
     if domain.edges is not None:
+        first, last = domain.edges[low], domain.edges[high + 1]
+        if np.isinf(first) or np.isinf(last):  # an open end stays open
+            return bin_labels((first, last))[0] if first > -np.inf or last < np.inf else "any number"
         return domain.values[low].split(",")[0] + "," + domain.values[high].split(",")[1]
     return f"[{domain.values[low]}, {domain.values[high]}]"
 
@@ -94,7 +106,10 @@ def automatic_hierarchy(facts: Column) -> Hierarchy:
     if facts.tree is not None:
         return facts.tree
     values = facts.domain.values
-    numbers = facts.domain.numbers if is_ranked(facts.domain) and facts.domain.edges is None else None
+    domain = facts.domain
+    if domain.kind in CALENDAR and domain.is_ranked:
+        return Hierarchy.from_calendar(values, ("month", "quarter", "year", "decade"))
+    numbers = np.array([float(v) for v in domain.plain]) if domain.is_ranked and domain.kind in NUMERIC else None
     if numbers is None or len(values) <= FIRST_INTERVALS or not np.isfinite(numbers).all():
         return Hierarchy((values,))
     spread = float(numbers.max() - numbers.min())

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
-from noren.methods.cover import cover, is_ranked
+from noren.methods.cover import cover
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.ragged import row_numbers
@@ -157,11 +157,9 @@ def _losses(facts: Sequence[Column]) -> tuple[NDArray, NDArray, NDArray]:
             tree = tree_of(column.tree)
             at[j, : tree.height + 1, :d] = tree.at
             share[j, : tree.height + 1, :d] = (tree.nodes.sizes[tree.at] - 1) / max(1, d - 1)
-        elif is_ranked(column.domain):
+        elif column.domain.is_ranked:
             kinds[j] = kernel.INTERVAL
-            numbers = column.domain.numbers
-            place = np.arange(d, dtype=float) if numbers is None or not np.isfinite(numbers).all() else numbers
-            share[j, 0, :d] = (place - place.min()) / max(float(np.ptp(place)), 1e-300)
+            share[j, 0, :d] = np.nan_to_num(column.domain.line(), nan=1.0)
         else:
             kinds[j] = kernel.VALUES
             share[j, 0, 0] = 1 / max(1, d - 1)

@@ -71,7 +71,8 @@ def together(table: Table, parts: Sequence[Part], *, stage: Stage = quiet) -> Pl
     plans = []
     for part in parts:
         own = table if len(parts) == 1 else table.part(part.columns, part.requirements)
-        if problems := part.method.problems({n: table.columns[n].role for n in own.deciding}, part.requirements):
+        roles = {name: column.role for name, column in table.columns.items() if name in part.columns}
+        if problems := part.method.problems(roles, part.requirements):
             raise PolicyError(problems)
         with stage("Generalising" if part.method.forms_classes else "Choosing designs", None) as meter:
             plans.append(part.method.plan(own, meter=meter))

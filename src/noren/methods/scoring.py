@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from noren.cells import CodeCells, SetCells
 from noren.designs import draw_columns
 from noren.errors import QueryError
 from noren.metrics.general import GeneralTable
@@ -52,6 +53,8 @@ def drawn_columns(table: Table, records: Records, plan: Plan) -> dict[str, Drawn
         index = table.columns[name].domain.index
         places = np.array([index[value] for value in records.columns[name].domain.values], np.int64)
         sets = draw_columns({name: design}, {name: places[records.codes[name][keep]]}, Keystream())[name]
+        if isinstance(sets, CodeCells):  # one value is a set of one
+            sets = SetCells.from_codes(sets.d, sets.data[:, None])
         out[name] = DrawnColumn.of(design, sets, places)
     return out
 

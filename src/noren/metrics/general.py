@@ -174,7 +174,8 @@ class GeneralTable:
 
 def view_of(records: Records, plan: Plan) -> GeneralTable:
     """Truth beside publication: the records that a method saw, and what it decided. It never leaves the holder."""
-    recoded = plan.recoded
+    means = {name: one.covered for name, one in plan.averaged.items() if one.covered is not None}
+    recoded = plan.recoded | means
     columns = {n: GeneralColumn(column, records.codes[n], recoded.get(n)) for n, column in records.columns.items()}
     return GeneralTable(columns, np.ones(records.n, bool) if plan.keep is None else plan.keep)
 

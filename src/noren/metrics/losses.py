@@ -19,6 +19,7 @@ from noren.metrics.information import (
     sensitive_utility_score,
     utility_score,
 )
+from noren.schema.kinds import CALENDAR, NUMERIC
 
 
 def ncp_loss(table: GeneralTable) -> float:
@@ -101,12 +102,12 @@ def _leaf_share(column: GeneralColumn) -> NDArray[np.float64]:
 
 def _certainty_penalty(column: GeneralColumn) -> NDArray[np.float64]:
     """As `_leaf_share`, but by width where intervals of numbers are published without a hierarchy."""
-    numbers = column.domain.numbers
-    if column.nodes is None or column.belongs_to_tree or numbers is None or not column.domain.is_ordered:
+    domain, nodes = column.domain, column.nodes
+    numeric = domain.edges is not None or domain.has_ends or domain.kind in (*NUMERIC, *CALENDAR)
+    if nodes is None or column.belongs_to_tree or not numeric or not domain.is_ranked or len(domain.plain) < 2:
         return _leaf_share(column)
-    width = float(numbers[-1] - numbers[0])
-    if not (0 < width < np.inf and (np.diff(numbers) > 0).all()):
-        return _leaf_share(column)
-    nodes = column.nodes
-    high, low = numbers[nodes.stops[nodes.bounds[1:] - 1] - 1], numbers[nodes.starts[nodes.bounds[:-1]]]
-    return np.asarray((high - low) / width)
+    places = domain.line()
+    members, bounds = nodes.flat_members()
+    width = np.fmax.reduceat(places[members], bounds[:-1]) - np.fmin.reduceat(places[members], bounds[:-1])
+    beside = np.logical_or.reduceat(np.isnan(places[members]), bounds[:-1]) & ~np.isnan(width)
+    return np.asarray(np.nan_to_num(width) + beside / len(domain))

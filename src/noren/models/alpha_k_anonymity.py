@@ -22,6 +22,7 @@ class AlphaKAnonymity(ClassModel):
     """
 
     model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
+    counts_holders: ClassVar[bool] = True
     figure_ignores: ClassVar[frozenset[str]] = frozenset({"k"})
     parameter: ClassVar[str] = "alpha"
     higher_is_safer: ClassVar[bool] = False

@@ -47,6 +47,8 @@ class Evidence:
 
     columns: Mapping[str, Statement]
     overall: Mapping[str, Overall]
+    people: bool = False
+    """Whether the batches say whose row each is, so that people are counted and not rows."""
     _classes: dict[Any, Classes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def exact_columns(self) -> tuple[str, ...]:
@@ -110,6 +112,10 @@ class Check(Accumulator):
 
     @abstractmethod
     def verdict(self) -> Verdict: ...
+
+    def of_rows(self, verdict: Verdict) -> Verdict:
+        """What the verdict says where people may have several rows and nobody knows whose they are."""
+        return verdict
 
 
 class SearchRule(NamedTuple):
@@ -211,6 +217,9 @@ class Model(BaseModel, ABC):
     def judge_members(self, statement: Statement, evidence: Evidence) -> Check:
         raise self.refuses(statement)
 
+    def judge_changed(self, statement: Statement, evidence: Evidence) -> Check:
+        raise self.refuses(statement)
+
     def judge_terms(self, statement: Statement, evidence: Evidence) -> Check:
         raise self.refuses(statement)
 
@@ -221,6 +230,11 @@ class Model(BaseModel, ABC):
     def judges_sets(self) -> bool:
         """Whether it makes a statement about a column that is published as sets."""
         return type(self).judge_sets is not Model.judge_sets
+
+    @property
+    def judges_changed(self) -> bool:
+        """Whether it makes a statement about a column whose values were changed at random."""
+        return type(self).judge_changed is not Model.judge_changed
 
     @property
     def judges_classes(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from noren.models.classes import Classes, Histograms, worst
 from noren.models.verdict import Verdict
 
 TOLERANCE = 1e-9
+OF_ROWS = "rows were counted, people may have several, and the release does not say whose they are"
 
 Judged = tuple[NDArray, NDArray[np.bool_]]
 """One figure per class, and whether each class satisfies the model."""
@@ -28,6 +30,8 @@ class ClassModel(Model):
     """A requirement on what every class of records holds of a sensitive column."""
 
     coarsening_preserves: ClassVar[bool] = True
+    counts_holders: ClassVar[bool] = False
+    """Where people have several rows: whether a value counts for all who have it, or by the shares of their rows."""
 
     @abstractmethod
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
@@ -62,6 +66,9 @@ class ClassCheck(Check):
     def parts(self) -> Sequence[Accumulator]:
         return (self.classes,)
 
+    def of_rows(self, verdict: Verdict) -> Verdict:
+        return replace(verdict, holds=None, statement=f"{verdict.statement}; {OF_ROWS}")
+
     def observe(self, batch: CellBatch) -> None:
         self.classes.observe(batch)
 
@@ -73,7 +80,7 @@ class ClassCheck(Check):
         overall = table.shares(d, self.weights) if model.relative else np.zeros(0)
         found = [np.zeros(0)]
         good = [np.zeros(0, bool)]
-        for part in table.histograms(self.weights):
+        for part in table.histograms(self.weights, model.counts_holders):
             figures, satisfied = model.judged(part, self.published, overall)
             found.append(np.asarray(figures, np.float64))
             good.append(satisfied)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Statement
+from noren.cells.batch import PERSON
+from noren.errors import ModelDoesNotApply
 from noren.models.base import Accumulator, Evidence
 from noren.models.verdict import Shortfall
 
@@ -39,6 +41,8 @@ class Histograms:
     value: NDArray[np.int64]
     mass: NDArray[np.float64]
     """How many records of the class have this value; a record that is generalised is divided among its values."""
+    lone: NDArray[np.int64] | None = None
+    """Where people have several rows: the most values of a class that one person alone has."""
 
     def __len__(self) -> int:
         return len(self.n)
@@ -47,6 +51,11 @@ class Histograms:
     def distinct(self) -> NDArray[np.int64]:
         """How many values every class holds."""
         return np.diff(self.starts)
+
+    @property
+    def distinct_beside(self) -> NDArray[np.int64]:
+        """How many values stay possible for a person who knows what the others of the class have."""
+        return self.distinct if self.lone is None else np.minimum(self.distinct, 1 + self.distinct - self.lone)
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
@@ -105,8 +114,8 @@ class ClassTable:
     def __len__(self) -> int:
         return len(self.n)
 
-    def histograms(self, weights: NDArray[np.float64] | None = None) -> Iterator[Histograms]:
-        """The classes in their order, some at a time, over base values."""
+    def histograms(self, weights: NDArray[np.float64] | None = None, holders: bool = False) -> Iterator[Histograms]:
+        """The classes in their order, some at a time, over base values. One row a person: `holders` changes nothing."""
         column = self.column
         nodes = None if column is None else column.nodes
         widths = np.ones(len(self.code), np.int64) if nodes is None else nodes.sizes[self.code]
@@ -216,8 +225,12 @@ class AlikeClasses(Classes):
         columns = {f"k{i}": key for i, key in enumerate(key_columns(self.keys, batch))}
         frame = pl.DataFrame(columns)
         codes = None if self.column is None else pl.Series(self.column.checked(batch[self.column.name]))
-        frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes)
+        frame = frame.with_columns(v=pl.lit(0, pl.Int64) if codes is None else codes, **self._extra(batch))
         self._keep(frame.group_by(frame.columns).agg(count=pl.len().cast(pl.Int64)))
+
+    def _extra(self, batch: CellBatch) -> dict[str, Any]:
+        """What else tells rows apart."""
+        return {}
 
     def _join(self, other: AlikeClasses) -> None:
         for part in other._parts:
@@ -296,12 +309,112 @@ def worst(classes: Classes, figures: NDArray, records: NDArray, fails: NDArray, 
     return [Shortfall(keys, int(records[i]), float(figures[i])) for keys, i in zip(names, short.tolist(), strict=True)]
 
 
+class PeopleClasses(AlikeClasses):
+    """Records that agree in all key columns, where people may have several: a class counts the people in it."""
+
+    def __init__(self, keys: Sequence[Statement], column: Statement | None) -> None:
+        super().__init__(keys, column)
+        self.needs = (*self.needs, PERSON)
+
+    def _extra(self, batch: CellBatch) -> dict[str, Any]:
+        return {"p": batch[PERSON].data.astype(np.int64)}  # type: ignore[attr-defined]
+
+    def _made(self) -> ClassTable:
+        import polars as pl
+
+        if not self._parts:
+            return super()._made()
+        rows = self._together()
+        self._parts = [rows]
+        keys = [name for name in rows.columns if name not in ("v", "p", "count")]
+        rows = rows.sort([*keys, "p", "v"])
+        changed = pl.any_horizontal([pl.col(key).ne_missing(pl.col(key).shift()) for key in keys])
+        new = rows.select(new=changed)["new"].to_numpy().copy()
+        new[0] = True
+        first = np.flatnonzero(new)
+        self._rows, self._first = rows, first
+        of, person = np.cumsum(new) - 1, rows["p"].to_numpy()
+        fresh = new.copy()
+        fresh[1:] |= person[1:] != person[:-1]
+        people = np.bincount(of[fresh], minlength=len(first))
+        code, count = rows["v"].cast(pl.Int64).to_numpy(), rows["count"].to_numpy()
+        starts = np.append(first, len(code))
+        whose = np.cumsum(fresh) - 1
+        return PeopleTable(self.column, people, people, starts, code, count, 0, whose, person)
+
+
+@dataclass(frozen=True)
+class PeopleTable(ClassTable):
+    """Classes of people: entries are (person, code) pairs, and `whose` numbers the person of every entry."""
+
+    whose: NDArray[np.int64] | None = None
+    person: NDArray[np.int64] | None = None
+    """The person of every entry, the same in all classes."""
+
+    def shares(self, d: int, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The mean over all people of the shares of their rows, in whatever classes these are."""
+        assert self.person is not None
+        people = int(self.person.max(initial=-1)) + 1
+        rows = np.bincount(self.person, self.count, minlength=people)
+        there = int((rows > 0).sum())
+        value, mass, entry = self._values(weights)
+        part = mass * self.count[entry] / rows[self.person[entry]]
+        return np.asarray(np.bincount(value, part, minlength=d) / max(1, there))
+
+    def _values(self, weights: NDArray[np.float64] | None) -> tuple[NDArray, NDArray, NDArray]:
+        """Base values of all entries, what part of its entry each is, and the entry."""
+        nodes = None if self.column is None else self.column.nodes
+        if nodes is None:
+            return self.code, np.ones(len(self.code)), np.arange(len(self.code))
+        value, bounds = nodes.flat_members(self.code)
+        mass = np.ones(len(value)) if weights is None else weights[value]
+        entry = np.repeat(np.arange(len(self.code)), np.diff(bounds))
+        return value, mass / np.add.reduceat(mass, bounds[:-1])[entry], entry
+
+    def histograms(self, weights: NDArray[np.float64] | None = None, holders: bool = False) -> Iterator[Histograms]:
+        """With `holders` a value's mass is the people who have it, else the sum of the shares of people's rows."""
+        d = 1 if self.column is None else self.column.d
+        assert self.whose is not None
+        owner = np.repeat(np.arange(len(self)), np.diff(self.starts))
+        value, mass, entry = self._values(weights)
+        rows = np.bincount(self.whose, self.count)
+        whose, of = self.whose[entry], owner[entry]
+        if holders:
+            key, place = np.unique(whose * np.int64(d) + value, return_inverse=True)
+            most = np.zeros(len(key))
+            np.maximum.at(most, place.ravel(), mass)
+            class_of = np.zeros(int(self.whose.max()) + 1, np.int64)
+            class_of[whose] = of
+            found = summed(self.n, class_of[key // d], key % d, most, d)
+        else:
+            found = summed(self.n, of, value, mass * self.count[entry] / rows[whose], d)
+        yield replace(found, lone=self._lone(of, whose, value, d))
+
+    def _lone(self, of: NDArray, whose: NDArray, value: NDArray, d: int) -> NDArray[np.int64]:
+        """For every class the most values that one of its people has and nobody else in it."""
+        pairs = np.unique(np.stack([of * np.int64(d) + value, whose], axis=1), axis=0)
+        _, start, times = np.unique(pairs[:, 0], return_index=True, return_counts=True)
+        alone = times == 1
+        person, number = np.unique(pairs[start[alone], 1], return_counts=True)
+        class_of = np.zeros(int(whose.max(initial=0)) + 1, np.int64)
+        class_of[whose] = of
+        out = np.zeros(len(self), np.int64)
+        np.maximum.at(out, class_of[person], number)
+        return out
+
+
 def make_classes(evidence: Evidence, column: str | None, keys: tuple[str, ...]) -> Classes:
     """Classes by these columns, or the groups of a column that names groups."""
     sensitive = None if column is None else evidence.columns[column]
     if sensitive is not None and sensitive.is_class:
+        if evidence.people:
+            raise ModelDoesNotApply(
+                f"column {sensitive.name!r} is {sensitive.words}, in which people with several rows are not counted.",
+                hint="Use a method that generalises quasi-identifiers, or one that draws decoys.",
+            )
         return GroupClasses(sensitive)
-    return AlikeClasses(class_keys(evidence, keys), sensitive)
+    made = PeopleClasses if evidence.people else AlikeClasses
+    return made(class_keys(evidence, keys), sensitive)
 
 
 def class_keys(evidence: Evidence, names: Sequence[str]) -> list[Statement]:

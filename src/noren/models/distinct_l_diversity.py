@@ -38,7 +38,7 @@ class DistinctLDiversity(ClassModel):
         return [cls(on=statement.name, l=2)] if statement is not None else []
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
-        return part.distinct, part.distinct >= self.l
+        return part.distinct_beside, part.distinct_beside >= self.l
 
     def says(self, achieved: float, smallest: int) -> str:
         return f"every class holds at least {achieved:g} different values"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class FrequencyLDiversity(ClassModel):
     """
 
     model: Literal["frequency-l-diversity"] = "frequency-l-diversity"
+    counts_holders: ClassVar[bool] = True
     l: int = Field(ge=2, description="No value may make up more than 1/l of a class.")  # noqa: E741
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:

@@ -13,8 +13,9 @@ from noren.models.verdict import Verdict
 class Judgement:
     """The checks of some requirements, and what they gather."""
 
-    def __init__(self, checks: Sequence[Check], show: int = 0) -> None:
+    def __init__(self, checks: Sequence[Check], show: int = 0, several: bool = False) -> None:
         self.checks = list(checks)
+        self.several = several
         parts: dict[int, Accumulator] = {}
         for check in self.checks:
             check.show = show
@@ -28,16 +29,22 @@ class Judgement:
         requirements: Sequence[Model],
         overall: Mapping[str, Overall] | None = None,
         show: int = 0,
+        people: bool = False,
+        several: bool = False,
     ) -> Judgement:
-        """The judgement of a table with these columns. One made from the same arguments merges with it."""
-        evidence = Evidence(columns, overall or {})
+        """The judgement of a table with these columns. One made from the same arguments merges with it.
+
+        With `people`, batches hold the hidden column that says whose row each is, and people are counted. With
+        `several`, people may have several rows and nothing says whose they are.
+        """
+        evidence = Evidence(columns, overall or {}, people)
         absent = sorted({name for model in requirements for name in model.on} - evidence.columns.keys())
         if absent:
             raise ReleaseError(
                 f"the requirements name columns that the release does not have: {', '.join(map(repr, absent))}.",
                 hint=f"It has {', '.join(evidence.columns)}.",
             )
-        return cls([check for model in requirements for check in model.checks(evidence)], show)
+        return cls([check for model in requirements for check in model.checks(evidence)], show, several)
 
     @property
     def needs(self) -> set[str]:
@@ -55,4 +62,5 @@ class Judgement:
             own.merge(one)
 
     def verdicts(self) -> list[Verdict]:
-        return [check.verdict() for check in self.checks]
+        found = [(check, check.verdict()) for check in self.checks]
+        return [check.of_rows(verdict) if self.several else verdict for check, verdict in found]

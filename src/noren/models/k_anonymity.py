@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from pydantic import Field
 from noren.cells import CellBatch, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Accumulator, Check, Evidence, Model, Promise, SearchRule
+from noren.models.class_check import OF_ROWS
 from noren.models.classes import Classes, worst
 from noren.models.verdict import Verdict
 
@@ -85,6 +87,12 @@ class ClassSizeCheck(Check):
     @property
     def parts(self) -> Sequence[Accumulator]:
         return (self.classes,)
+
+    def of_rows(self, verdict: Verdict) -> Verdict:
+        """Fewer than k rows are fewer than k people; of k rows nobody knows."""
+        if verdict.holds is False:
+            return verdict
+        return replace(verdict, holds=None, statement=f"{verdict.statement}; {OF_ROWS}")
 
     def observe(self, batch: CellBatch) -> None:
         self.classes.observe(batch)

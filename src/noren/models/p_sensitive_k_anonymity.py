@@ -40,7 +40,7 @@ class PSensitiveKAnonymity(ClassModel):
         return [cls(on=statement.name, p=2, k=2)] if statement is not None else []
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
-        return part.distinct, (part.distinct >= self.p) & (part.n >= self.k)
+        return part.distinct_beside, (part.distinct_beside >= self.p) & (part.n >= self.k)
 
     def says(self, achieved: float, smallest: int) -> str:
         return (

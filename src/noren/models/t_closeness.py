@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import CellBatch, SetCells, Statement
+from noren.cells import CellBatch, CodeCells, SetCells, Statement
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Model, Need, Overall, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
 from noren.models.classes import Histograms
-from noren.models.verdict import Verdict
+from noren.models.verdict import Basis, Verdict
 from noren.schema.hierarchy import Hierarchy
 
 CHUNK = 1 << 14
@@ -93,6 +94,19 @@ class TCloseness(ClassModel):
                 hint="Give the original, or verify the release as a recipient.",
             )
         return ClosenessCheck(self, statement, statement.design, overall)
+
+    @property
+    def judges_changed(self) -> bool:
+        return self.distance != "tree"
+
+    def judge_changed(self, statement: Statement, evidence: Evidence) -> Check:
+        if self.distance == "tree":
+            raise ModelDoesNotApply(
+                f"t-closeness by tree distance makes no statement about column {statement.name!r}, whose values were "
+                "changed at random.",
+                hint='Set distance = "equal", which bounds the tree distance too.',
+            )
+        return ChangedCheck(self, statement, evidence.overall.get(statement.name))
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         if self.distance == "ordered":
@@ -244,6 +258,61 @@ class ClosenessCheck(Check):
         )
 
 
+class ChangedCheck(Check):
+    """Bayes' theorem for every value that is published, by the likelihood that the statement gives."""
+
+    def __init__(self, model: TCloseness, column: Statement, overall: Overall | None) -> None:
+        super().__init__(column.name)
+        self.model = model
+        self.statement = column
+        self.overall = overall
+        self.seen = np.zeros(column.d, np.int64)
+
+    def observe(self, batch: CellBatch) -> None:
+        self.seen += np.bincount(self.statement.checked(batch[self.column]), minlength=len(self.seen))
+
+    def merge(self, other: ChangedCheck) -> None:
+        self.seen += other.seen
+
+    def verdict(self) -> Verdict:
+        t, d = self.model.t, self.statement.d
+        likely = self.statement.likelihood(CodeCells(d, np.arange(d)))
+        assert likely is not None
+        rows = likely.dense(d)
+        rho = float((rows.max(axis=1) / rows.min(axis=1)).max()) if rows.min() > 0 else inf
+        proof = (rho**0.5 - 1) / (rho**0.5 + 1) if rho < inf else 1.0
+        records, free = int(self.seen.sum()), proof <= t + TOLERANCE
+        moved = np.full(d, proof)
+        if self.overall is not None:
+            shares = self.overall.shares
+            joint = rows * shares
+            belief = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
+            moved = moved_beliefs(belief, shares, self.model.distance)
+        breaches = int(self.seen[moved > t + TOLERANCE].sum())
+        known = self.overall is not None and self.overall.std_error is None
+        holds: bool | None = records > 0 and breaches == 0
+        basis: Basis = "the published design" if self.overall is None else self.overall.basis
+        achieved = float(moved[self.seen > 0].max(initial=0.0))
+        statement = f"no published value moves the overall distribution by more than {achieved:.4g}"
+        if not known and free:
+            holds, basis, breaches = records > 0, "the published design", 0
+            statement = f"rho = {rho:.4g} proves t = {t:g} for any distribution"
+        elif not known and breaches:
+            holds = None
+            statement = f"estimated {achieved:.4g}; the published design does not prove {t:g}, the original settles it"
+        return Verdict(self.model.model, self.column, t, achieved, holds, basis, records, breaches, statement)
+
+
+def moved_beliefs(belief: NDArray[np.float64], shares: NDArray[np.float64], distance: str) -> NDArray[np.float64]:
+    """How far every row of beliefs lies from the overall distribution."""
+    difference = belief - shares[None, :]
+    if distance == "equal":
+        return np.asarray(np.abs(difference).sum(axis=1) / 2)
+    if len(shares) == 1:
+        return np.zeros(len(belief))
+    return np.asarray(np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1) / (len(shares) - 1))
+
+
 def belief_distances(
     cells: SetCells, design: DecoyDesign, shares: NDArray[np.float64], distance: str
 ) -> NDArray[np.float64]:
@@ -254,9 +323,4 @@ def belief_distances(
     joint = np.where(inside, design.kappa_in, design.kappa_out) * shares[None, :]
     total = joint.sum(axis=1, keepdims=True)
     belief = np.divide(joint, total, out=np.tile(shares, (n, 1)), where=total > 0)
-    difference = belief - shares[None, :]
-    if distance == "equal":
-        return np.asarray(np.abs(difference).sum(axis=1) / 2)
-    if d == 1:
-        return np.zeros(n)
-    return np.asarray(np.abs(np.cumsum(difference, axis=1)[:, :-1]).sum(axis=1) / (d - 1))
+    return moved_beliefs(belief, shares, distance)

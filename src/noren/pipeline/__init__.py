@@ -10,6 +10,7 @@ _HOMES = {
     "Measure": "noren.pipeline.measure",
     "Measures": "noren.pipeline.measure",
     "Outcome": "noren.pipeline.anonymize",
+    "Risk": "noren.pipeline.risk.result",
     "run": "noren.pipeline.anonymize",
 }
 

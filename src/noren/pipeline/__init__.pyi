@@ -8,3 +8,4 @@ from noren.pipeline.compare import Candidate as Candidate
 from noren.pipeline.comparison import Comparison as Comparison
 from noren.pipeline.measure import Measure as Measure
 from noren.pipeline.measure import Measures as Measures
+from noren.pipeline.risk.result import Risk as Risk

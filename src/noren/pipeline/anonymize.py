@@ -11,16 +11,24 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from noren.cells import CellBatch, Design, Statement, batch_length, concat
+from noren.cells.batch import PERSON
 from noren.errors import NorenError, PolicyError
 from noren.methods.parts import together
+from noren.models import KAnonymity
+from noren.models.base import Model
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
+from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
@@ -38,10 +46,13 @@ from noren.release.package import (
     write_sides,
 )
 from noren.release.release import Release
-from noren.release.store import MemoryStore, Store, store_for
+from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
 from noren.secret import Keystream, Ledger
 from noren.table import Engine, Plan, Table, TermSearch
+
+GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
+"""How many times as large classes are made, where people have several records, until enough people are in each."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,7 @@ def anonymize(
 
     >>> import noren as nr
     >>> import polars as pl
-    >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
     >>> policy = nr.Policy(
     ...     attributes={"town": nr.quasi_identifier(), "job": nr.sensitive()},
     ...     require=[nr.models.FrequencyLDiversity(on="job", l=2)],
@@ -151,6 +162,22 @@ def drafted(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
     return Draft(table, plan, most=most, **secrets)
 
 
+def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
+    """A draft that holds. Methods form classes of records: where people have several, classes grow until enough people
+    are in each."""
+    if table.people is None or not policy.forms_classes:
+        return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
+    for factor in GROWTH:
+        grown = replace(table, requirements=tuple(larger(policy.require, factor)))
+        rules = policy.model_copy(update={"require": grown.requirements})
+        draft = drafted(table, decide(grown, rules, stage=stage), policy, **secrets)
+        verdicts = judged(draft, policy.require)
+        if all(verdict.holds is True for verdict in verdicts):
+            return draft
+    demand(verdicts)
+    return draft
+
+
 class _Run:
     """One anonymisation, stage by stage."""
 
@@ -158,6 +185,8 @@ class _Run:
         self.policy = policy
         self.stage = stage
         self.seconds: dict[str, float] = {}
+        self.people: list[NDArray[np.int64]] = []
+        """Whose rows were published, in their order, where people have several."""
         self.key = policy.randomness.record_key
         self.secret_path = secret_file(policy, secret)
         self.stream = memoised_stream(policy, self.secret_path)
@@ -165,8 +194,9 @@ class _Run:
     def publish(self, data: Any, engine: str | Engine | None, target: Path | None, file_format: FileFormat) -> Outcome:
         table = self._prepared(data, engine)
         started = perf_counter()
-        plan = decide(table, self.policy, stage=self.stage)
-        draft = drafted(table, plan, self.policy, stream=self.stream, key=self.key)
+        draft = self._drafted(table)
+        with self.stage("Columns that tell each other", None):
+            demand_independence(draft, self.policy)
         ledger = None if self.secret_path is None else Ledger.open(self.secret_path)
         if ledger is not None:
             ledger.check(draft.ledger_entries())
@@ -191,9 +221,13 @@ class _Run:
         )
         return Outcome(release, facts)
 
+    def _drafted(self, table: Table) -> Draft:
+        return settled(table, self.policy, stage=self.stage, stream=self.stream, key=self.key)
+
     def _prepared(self, data: Any, engine: str | Engine | None) -> Table:
         started = perf_counter()
-        keys = UniqueKeys(self.stream) if self.stream is not None and self.key is not None else None
+        alone = self.stream is not None and self.key is not None and not self.policy.people.key
+        keys = UniqueKeys(self.stream) if self.stream is not None and alone else None
         with closing(keys) if keys is not None else nullcontext():
             table = prepare(data, self.policy, engine, stage=self.stage, on_keys=None if keys is None else keys.add)
             if keys is not None:
@@ -204,7 +238,8 @@ class _Run:
     def _in_memory(self, draft: Draft) -> tuple[Release, list[Verdict]]:
         store = MemoryStore(concat(list(self._shuffled(draft, None))))
         verdicts = self._verified(draft, store, draft.statements)
-        manifest = make_manifest(self.policy, draft.published(store), verdicts, self.stream is not None)
+        published = draft.published(store)
+        manifest = make_manifest(self.policy, published, verdicts, self.stream is not None, not self.people)
         return Release(manifest, store), verdicts
 
     def _written(
@@ -223,7 +258,7 @@ class _Run:
             store = store_for(data)
             verdicts = self._verified(draft, store, statements)
             published = draft.published(store)
-            manifest = make_manifest(self.policy, published, verdicts, self.stream is not None)
+            manifest = make_manifest(self.policy, published, verdicts, self.stream is not None, not self.people)
             write_descriptor(work, data, manifest)
             if ledger is not None:
                 ledger.record(draft.ledger_entries())
@@ -255,20 +290,56 @@ class _Run:
                 done = sum(self.seconds.get(part, 0.0) for part in ("read and encode", "draw decoys"))
                 self.seconds["shuffle"] += max(0.0, now - after - (done - inside))
                 inside = done
-                yield batch
+                if PERSON in batch:
+                    self.people.append(batch[PERSON].data)  # type: ignore[attr-defined]
+                yield {name: cells for name, cells in batch.items() if name != PERSON}
                 meter(batch_length(batch))
                 after = perf_counter()
 
     def _verified(self, draft: Draft, store: Store, statements: tuple[Statement, ...]) -> list[Verdict]:
         started = perf_counter()
-        published, overall = draft.published(store, statements), draft.overall()
+        several = bool(self.people)
+        seen: Store = PeopleStore(store, np.concatenate(self.people)) if several else store
+        published, overall = draft.published(seen, statements), draft.overall()
+
+        def make() -> Judgement:
+            return Judgement.of(published.by_name, self.policy.require, overall, people=several)
+
         with self.stage("Verifying", draft.rows) as meter:
-            verdicts = draft.table.engine.judge(
-                published, lambda: Judgement.of(published.by_name, self.policy.require, overall), meter=meter
-            )
+            verdicts = draft.table.engine.judge(published, make, meter=meter)
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
+
+
+def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
+    """The requirements with classes that many times as large."""
+    least = max([2, *(model.least_class_size for model in requirements)])
+    out = [
+        model.model_copy(update={"k": ceil(model.least_class_size * factor)}) if model.least_class_size > 1 else model
+        for model in requirements
+    ]
+    counted = any(model.least_class_size > 1 for model in requirements)
+    return out if counted or factor == 1 else [*out, KAnonymity(k=ceil(least * factor))]
+
+
+def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
+    """The draft's verdicts, counting people, before anything is shuffled or written."""
+    table = draft.table
+    made = table.engine.apply(table.source, draft.reading, draft.apply) if draft.reading.columns else draft.held()
+    cells = concat(list(made))
+    store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
+    if PERSON in cells:
+        store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
+    published, overall = draft.published(store), draft.overall()
+    several = PERSON in cells
+
+    def make() -> Judgement:
+        return Judgement.of(published.by_name, requirements, overall, people=several)
+
+    found = table.engine.judge(published, make)
+    draft.forget()
+    return found
 
 
 def losses(draft: Draft, policy: Policy) -> dict[str, float]:

@@ -22,6 +22,7 @@ from noren.cells import (
     ExactStatement,
     OpenCells,
     OpenStatement,
+    SetCells,
     SetStatement,
     Statement,
     concat,
@@ -159,8 +160,9 @@ class Collector:
         out: dict[str, Any] = {}
         for name in self.policy.published:
             if name in sets:
-                values = self.columns[name].domain.typed()
-                out[name] = [values[code] for code in sets[name].codes(self.designs[name].eta)[0]]
+                values, cells = self.columns[name].domain.typed(), sets[name]
+                assert isinstance(cells, SetCells)  # decoys alone are collected
+                out[name] = [values[code] for code in cells.codes(self.designs[name].eta)[0]]
             elif self._text(record[name]) is None:
                 if self.policy.attributes[name].missing != "category":
                     raise DataError(f"the value of {name!r} is missing.")

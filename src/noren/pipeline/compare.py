@@ -6,13 +6,17 @@ are for the holder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from pydantic import ValidationError
+
 from noren.cells import concat
+from noren.cells.batch import PERSON
 from noren.errors import NorenError, PolicyError, Problem, QueryError
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
@@ -23,7 +27,8 @@ from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
 from noren.models.base import Model
 from noren.models.verdict import Verdict
-from noren.pipeline.anonymize import decide, drafted
+from noren.pipeline.anonymize import settled
+from noren.pipeline.belief import right_guesses
 from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.pipeline.comparison import Comparison
 from noren.pipeline.draft import Draft
@@ -33,14 +38,15 @@ from noren.pipeline.verify import check
 from noren.policy.policy import Policy
 from noren.policy.toml import method_lines
 from noren.progress import Stage, quiet
-from noren.release.store import MemoryStore
+from noren.release.store import MemoryStore, PeopleStore, Store
 from noren.results import WIDTH, one_line
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.table import Engine, Table
 
-Candidates = Sequence[tuple[Method, ...]]
-"""Methods that make a release alone or together."""
+Setting = Mapping[str, float]
+"""Parameters of requirements: k = 5, l = 3."""
+MOST_SETTINGS = 200
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,19 @@ class Candidate:
     """Records that share all published quasi-identifiers, at least: 1 / this bounds re-identification."""
     worst_share: float = 0.0
     """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
+    belief: float | None = None
+    """Share of people whose secret an adversary guesses right from all published columns."""
     query_loss: float = 0.0
     losses: dict[str, float] | None = None
     classification: dict[str, float] | None = None
     """Decision trees and rules for a target column, where one was asked for."""
     terms: TermFigures | None = None
     """What left-out terms cost and leave to believe, where the policy has quasi-sensitive columns."""
+    setting: Setting = field(default_factory=dict)
+    """The parameters that were asked for, where a grid of them was tried."""
+    policy: Policy | None = None
+    """The whole policy that makes this release."""
+    notes: Sequence[str] = ()
 
     def __repr__(self) -> str:
         told = f"query error {self.query_loss:.3f}" if self.holds else f"publishes nothing: {self.failure}"
@@ -74,6 +87,16 @@ class Candidate:
         return not self.failure
 
     @property
+    def called(self) -> str:
+        """Method and setting: "mondrian, k = 5"."""
+        return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in self.setting.items())])
+
+    @property
+    def risk(self) -> float:
+        """What the map shows: the share of right guesses, else the largest share of one value in a class."""
+        return self.worst_share if self.belief is None else self.belief
+
+    @property
     def snippet(self) -> str:
         """What to write into the policy to adopt this candidate."""
         head = "[method]" if len(self.methods) == 1 else "[[method]]"
@@ -82,6 +105,8 @@ class Candidate:
     def figures(self) -> dict[str, Any]:
         """The line as plain data."""
         out: dict[str, Any] = {"method": self.title, "holds": self.holds, "seconds": self.seconds}
+        if self.setting:
+            out["setting"] = dict(self.setting)
         if self.failure:
             return out | {"failure": self.failure}
         more = {} if self.terms is None else {"terms": self.terms.plain()}
@@ -93,6 +118,7 @@ class Candidate:
                 "suppressed": self.suppressed,
                 "smallest_class": self.smallest_class,
                 "worst_share": self.worst_share,
+                "belief": self.belief,
                 "query_loss": self.query_loss,
                 "losses": self.losses,
                 "classification": self.classification,
@@ -109,10 +135,14 @@ def compare(
     among: Sequence[str] = (),
     suppression: float | None = None,
     classify: str | None = None,
+    grid: Mapping[str, Sequence[float]] | None = None,
     engine: str | Engine | None = None,
     stage: Stage = quiet,
 ) -> Comparison:
     """Try every method that can serve the policy, best count-query error first, failures last.
+
+    `grid` sweeps parameters of the requirements: {"k": [3, 5, 10], "l": [2, 3]} tries every method under all six
+    pairs, in place of what the policy asks.
 
     Methods that form classes are also tried together with decoys for the secrets ("mondrian + decoys"). With
     quasi-sensitive columns the candidates are the trade-off between left-out terms and general quasi-identifiers, over
@@ -134,14 +164,20 @@ def compare(
     if unknown:
         known = ", ".join(sorted({_plain(methods) for methods in everything}))
         raise QueryError(f"no method {unknown[0]!r} to compare.", hint=f"Known: {known}.")
-    served = [(methods, rules) for methods in tried if (rules := _with(policy, methods)) is not None]
+    asked = [(setting, _under(policy, setting)) for setting in settings(policy, grid or {})]
+    served = [
+        (setting, methods, rules)
+        for setting, one in asked
+        for methods in tried
+        if (rules := _with(one, methods)) is not None
+    ]
     if not served:
         raise PolicyError(
             [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
             source=policy.source,
         )
-    table = prepare(data, _widest(served), engine, stage=stage)
-    served = [(methods, rules) for methods, rules in served if methods == own or _within(methods, table.n)]
+    table = prepare(data, _widest([rules for _, _, rules in served]), engine, stage=stage)
+    served = [one for one in served if one[1] == own or _within(one[1], table.n)]
     if classify is not None and not _can_be_learned(table.columns.get(classify)):
         raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")
     linked = any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values())
@@ -149,8 +185,9 @@ def compare(
     measures = TermMeasures(records, policy.require, own[0]) if linked else None
     found = []
     with stage("Comparing methods", len(served)) as meter:
-        for methods, rules in served:
-            found.append(_tried(methods, rules, table, classify, measures))
+        for setting, methods, rules in served:
+            seen = _asking(table, rules)
+            found.append(replace(_tried(methods, rules, seen, classify, measures), setting=setting, policy=rules))
             meter(1)
     if measures is not None:
         return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
@@ -194,9 +231,52 @@ def _with(policy: Policy, methods: tuple[Method, ...]) -> Policy | None:
         return None
 
 
-def _widest(served: Sequence[tuple[tuple[Method, ...], Policy]]) -> Policy:
+def settings(policy: Policy, grid: Mapping[str, Sequence[float]]) -> list[Setting]:
+    """Every combination of the parameters in a grid; one empty setting where there is none."""
+    if grid and any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
+        raise QueryError("with quasi-sensitive columns k is swept already.", hint="Leave the grid out.")
+    known = {name for model in policy.require for name in model.parameters()}
+    for name, values in grid.items():
+        if name not in known:
+            hint = f"Requirements here have {', '.join(sorted(known)) or 'no parameters'}."
+            raise QueryError(f"no requirement has a parameter {name!r}.", hint=hint)
+        if not values:
+            raise QueryError(f"no values of {name!r} to try.", hint="For example k=3,5,10.")
+    out = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    if len(out) > MOST_SETTINGS:
+        raise QueryError(f"the grid has {len(out):,} settings; {MOST_SETTINGS} are tried at most.", hint="Try fewer.")
+    return list(out)
+
+
+def _under(policy: Policy, setting: Setting) -> Policy:
+    """The policy with other parameters in every requirement that has them."""
+    if not setting:
+        return policy
+    changed = []
+    for model in policy.require:
+        known = {name: value for name, value in setting.items() if name in model.parameters()}
+        try:
+            changed.append(type(model).model_validate(model.model_dump() | known))
+        except ValidationError as error:
+            said = error.errors()[0]["msg"].removeprefix("Value error, ")
+            text = ", ".join(f"{name} = {value:g}" for name, value in known.items())
+            raise QueryError(f"{model.model} cannot have {text}: {said}.", hint="Change the grid.") from None
+    parts = {name: getattr(policy, name) for name in type(policy).model_fields}
+    return Policy(**(parts | {"require": tuple(changed)}))
+
+
+def _asking(table: Table, policy: Policy) -> Table:
+    """The table under other parameters of the same requirements. Its codes stay as they were read."""
+    if table.requirements == policy.require:
+        return table
+    other = replace(table, requirements=policy.require)
+    vars(other).update({name: vars(table)[name] for name in ("records", "people") if name in vars(table)})
+    return other
+
+
+def _widest(served: Sequence[Policy]) -> Policy:
     """The policy under which the table is read once for all: one that forms classes, where there is one."""
-    return next((rules for _, rules in served if rules.forms_classes), served[0][1])
+    return next((rules for rules in served if rules.forms_classes), served[0])
 
 
 def _within(methods: Sequence[Method], records: int) -> bool:
@@ -213,8 +293,8 @@ def _tried(
 ) -> Candidate:
     started, name = perf_counter(), title(methods)
     try:
-        plan = decide(table, policy)
-        draft = drafted(table, plan, policy)
+        draft = settled(table, policy)
+        plan = draft.plan
         seconds = perf_counter() - started
         verdicts, risk = _judged(policy, draft)
         failed = [verdict for verdict in verdicts if verdict.holds is not True]
@@ -232,6 +312,7 @@ def _tried(
             if terms is not None
             else count_query_loss(records, view, drawn=drawn_columns(table, records, plan))
         )
+        belief = None if measures is not None else right_guesses(draft, view)
     except NorenError as error:
         return Candidate(name, methods, perf_counter() - started, failure=_reason(error))
     shares = [1 / v.achieved for v in risk if v.model == "frequency-l-diversity" and v.achieved > 0]
@@ -244,10 +325,12 @@ def _tried(
         suppressed=draft.suppressed,
         smallest_class=min((v.achieved for v in risk if v.model == "k-anonymity"), default=0.0),
         worst_share=max(shares, default=0.0),
+        belief=belief,
         query_loss=loss,
         losses=losses,
         classification=None if classify is None or plan.designs else _classified(view, classify),
         terms=terms,
+        notes=tuple(plan.notes),
     )
 
 
@@ -260,9 +343,14 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     """The policy's verdicts, and two more that measure the risk, by the independent checks."""
     table = draft.table
     made = table.engine.apply(table.source, draft.reading, draft.apply) if draft.reading.columns else draft.held()
-    published = draft.published(MemoryStore(concat(list(made))))
+    cells = concat(list(made))
+    several = PERSON in cells
+    store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
+    if several:
+        store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
+    published = draft.published(store)
     draft.demand_heads()
-    verdicts = check(published, policy.require, draft.overall(), engine=table.engine)
+    verdicts = check(published, policy.require, draft.overall(), people=several, engine=table.engine)
     measured: list[Model] = [
         FrequencyLDiversity(on=statement.name, l=2)
         for statement in published.statements
@@ -271,7 +359,9 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     quasi = [s for s in published.statements if s.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)]
     if quasi and all(statement.is_key or statement.is_class for statement in quasi):
         measured.append(KAnonymity(k=2))
-    return verdicts, check(published, measured, engine=table.engine)
+    risks = check(published, measured, people=several, engine=table.engine)
+    draft.forget()
+    return verdicts, risks
 
 
 def _classified(view: GeneralTable, target: str) -> dict[str, float]:
@@ -291,24 +381,8 @@ def _classified(view: GeneralTable, target: str) -> dict[str, float]:
 
 def chart(candidates: Sequence[Candidate]) -> Any:
     """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""
-    import altair as alt
-
     if any(candidate.terms is not None for candidate in candidates):
         return curve_chart(candidates)
-    rows = [
-        {"method": c.title, "error": c.query_loss, "share": c.worst_share, "smallest": c.smallest_class}
-        for c in candidates
-        if c.holds
-    ]
-    shapes = alt.Shape("method:N", title="Method")
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X(
-            "share:Q", title="Largest share of one secret value in a class", scale=alt.Scale(zero=False, padding=30)
-        ),
-        y=alt.Y("error:Q", title="Mean relative error of count queries", scale=alt.Scale(zero=False, padding=20)),
-    )
-    tips = [alt.Tooltip(f"{name}:{kind}") for name, kind in zip(rows[0], "NQQQ", strict=True)] if rows else []
-    points = base.mark_point(filled=True, size=120, opacity=0.85).encode(
-        color=alt.Color("method:N", title="Method"), shape=shapes, tooltip=tips
-    )
-    return points.properties(width=560, height=380, title="Risk and loss of the candidates")
+    from noren.pipeline.risk_map import map_chart
+
+    return map_chart([candidate for candidate in candidates if candidate.holds])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 COLUMNS: dict[str, type] = {
     "method": str,
+    "setting": str,
     "holds": bool,
     "failure": str,
     "seconds": float,
@@ -22,6 +23,7 @@ COLUMNS: dict[str, type] = {
     "suppressed": int,
     "smallest_class": float,
     "worst_share": float,
+    "belief": float,
     "query_loss": float,
 }
 
@@ -43,7 +45,26 @@ class Comparison(Results["Candidate"]):
     def frame(self) -> pl.DataFrame:
         measured = [(one.losses or {}) | (one.classification or {}) for one in self]
         columns = COLUMNS | {name: float for figures in measured for name in figures if name not in COLUMNS}
-        return make_frame(columns, ({**figures, **one.figures()} for one, figures in zip(self, measured, strict=True)))
+        lines = []
+        for one, figures in zip(self, measured, strict=True):
+            setting = ", ".join(f"{name} = {value:g}" for name, value in one.setting.items())
+            lines.append(figures | one.figures() | {"setting": setting or None})
+        return make_frame(columns, lines)
+
+    @property
+    def frontier(self) -> list[Candidate]:
+        """Those that no other beats in both risk and error, the least risk first."""
+        from noren.pipeline.risk_map import frontier
+
+        return frontier([candidate for candidate in self if candidate.holds and candidate.terms is None])
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The one to adopt: the best; of a grid, the bend of the frontier, where risk and error are both low."""
+        from noren.pipeline.risk_map import bend
+
+        swept = any(candidate.setting for candidate in self)
+        return (bend(self.frontier) if swept else None) or self.best
 
     def chart(self) -> Any:
         """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""

@@ -6,7 +6,7 @@ leaves possible: code that no method shares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from time import perf_counter
 
@@ -17,10 +17,12 @@ from noren import __version__
 from noren.cells import (
     CellBatch,
     Cells,
+    ChangedStatement,
     CodeCells,
     Design,
     ExactStatement,
     GroupStatement,
+    MeanStatement,
     MemberStatement,
     NodeStatement,
     OpenStatement,
@@ -30,6 +32,8 @@ from noren.cells import (
     TermsStatement,
     take,
 )
+from noren.cells.batch import PERSON
+from noren.cells.mean import mean_cells
 from noren.cells.set_cells import code_dtype
 from noren.designs import draw_columns
 from noren.errors import RequirementNotMet
@@ -47,8 +51,8 @@ from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.secret import Keystream, LedgerEntry, RecordStream
-from noren.table import CodeBatch, Group, Plan, Reading, Recode, Records, Table
+from noren.secret import Keystream, LedgerEntry, RecordStream, Secret
+from noren.table import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
 from noren.table.table import subdomain
 
 ROWS_AT_ONCE = 1 << 18
@@ -73,8 +77,11 @@ class Draft:
         self.notes = list(plan.notes)
         self.seconds = 0.0
         self._heads = dict.fromkeys(self.designs, 0)
+        self._expected = dict.fromkeys(self.designs, 0.0)
         self._lock = Lock()
         self._randomness = Keystream() if stream is None else stream
+        if stream is None and table.people is not None and self.designs:
+            self._randomness = RecordStream(Secret.fresh())
         self._demand_share(most)
         self._cells: dict[str, Cells] = {}
         """The cells of all records, for columns that a method decided record by record."""
@@ -83,7 +90,7 @@ class Draft:
         numbers = _knowledge_numbers(table.columns.values())
         self._groups = 0
         self.statements: tuple[Statement, ...] = tuple(self._statement(name, numbers) for name in table.columns)
-        self._by_name = {statement.name: statement for statement in self.statements}
+        self.by_name = {statement.name: statement for statement in self.statements}
         self._demand_truth()
         self.exploded = plan.exploded
 
@@ -114,6 +121,8 @@ class Draft:
         if column.is_open:
             return OpenStatement(column)
         if name in self.designs:
+            if isinstance(self.plan.of(name), Change):
+                return ChangedStatement(column, self.designs[name])
             drawn = MemberStatement if self.plan.exploded == name else SetStatement
             return drawn(column, self.designs[name])
         if column.role is Role.QUASI_SENSITIVE:
@@ -126,6 +135,11 @@ class Draft:
     def _decided(self, column: Column) -> Statement:
         """A column that a method of classes decided: general values, groups, or as it is."""
         name, records = column.name, self.records_seen
+        if name in self.plan.averaged:
+            statement, self._cells[name] = mean_cells(
+                column, self._amounts(name), self.plan.averaged[name].data, self.keep
+            )
+            return statement
         part = Outgoing(column, records.codes[name], self.plan.recoded.get(name))
         secret = column.role.needs_requirement
         if secret:
@@ -146,6 +160,13 @@ class Draft:
             return GroupStatement(column, change.table.groups, self._groups, change.table)
         self._cells[name] = CodeCells(column.d, part.codes)
         return ExactStatement(column)
+
+    def _amounts(self, name: str) -> NDArray[np.float64]:
+        """What every record has of a column of numbers, NaN where it is missing."""
+        records = self.records_seen
+        amounts = records.columns[name].domain.amounts
+        assert amounts is not None, "means are for numbers"
+        return np.asarray(amounts[records.codes[name]])
 
     def _terms(self, column: Column, number: int) -> Statement:
         """The manifest lists the terms of the knowledge, and of the unknown ones only those that are published."""
@@ -191,10 +212,15 @@ class Draft:
 
     def apply(self, batch: CodeBatch) -> CellBatch:
         """What is published instead of a run of records."""
+        out = self.apply_to(batch, list(self.table.columns))
+        return exploded(out, self.exploded, self.designs) if self.exploded is not None else out
+
+    def apply_to(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
+        """What is published of some columns, one row a record."""
         rows = np.flatnonzero(self.keep[batch.start : batch.start + batch.records])
         sets = self._drawn(batch, rows)
         out: dict[str, Cells] = {}
-        for name in self.table.columns:
+        for name in names:
             if name in self._cells:
                 out[name] = self._cells[name].take(rows + batch.start)
             elif name in sets:
@@ -203,8 +229,10 @@ class Draft:
                 out[name] = batch.open[name].take(rows)
             else:
                 codes, place = batch.codes[name][rows], self._places.get(name)
-                out[name] = CodeCells(self._by_name[name].d, codes if place is None else place[codes])
-        return exploded(out, self.exploded, self.designs) if self.exploded is not None else out
+                out[name] = CodeCells(self.by_name[name].d, codes if place is None else place[codes])
+        if self.table.people is not None:
+            out[PERSON] = CodeCells(self.table.n, self.table.people[batch.start : batch.start + batch.records][rows])
+        return out
 
     def held(self, meter: Meter = silent) -> Iterator[CellBatch]:
         """The cells of a draft that need not be read: all columns were decided record by record."""
@@ -218,7 +246,7 @@ class Draft:
             return {}
         started = perf_counter()
         codes = {name: batch.codes[name] for name in self.designs}
-        digests = None if self.stream is None else self.stream.digests(batch.keys)
+        digests = self._digests(batch)
         if len(rows) < batch.records:
             codes = {name: array[rows] for name, array in codes.items()}
             digests = None if digests is None else digests[rows]
@@ -228,7 +256,25 @@ class Draft:
             self.seconds += perf_counter() - started
             for name, count in inside.items():
                 self._heads[name] += count
+                self._expected[name] += self.designs[name].expected_inside(codes[name])
         return sets
+
+    def _digests(self, batch: CodeBatch) -> NDArray | None:
+        """What keys the draws of every record: its person, so that a person's rows with one value have one set."""
+        if self.stream is not None:
+            return self.stream.digests(batch.keys)
+        if not isinstance(self._randomness, RecordStream) or self.table.people is None:
+            return None
+        import pyarrow as pa
+
+        people = self.table.people[batch.start : batch.start + batch.records]
+        return self._randomness.digests(pa.array(people).cast(pa.string()))
+
+    def forget(self) -> None:
+        """Count anew how often the truth is in its set: the cells will be made again."""
+        self._heads = dict.fromkeys(self.designs, 0)
+        self._expected = dict.fromkeys(self.designs, 0.0)
+        self.seconds = 0.0
 
     # ------------------------------------------------------------------ the truth
 
@@ -246,7 +292,7 @@ class Draft:
         """Every published cell covers its record's truth."""
         kept = np.flatnonzero(self.keep)
         for name, cells in self._cells.items():
-            statement = self._by_name[name]
+            statement = self.by_name[name]
             if not self._true(statement, cells.take(kept), kept):
                 message = f"the cells of {name!r} do not cover the truth, so nothing is published."
                 raise RequirementNotMet(message, hint=DEFECT)
@@ -261,6 +307,8 @@ class Draft:
             left = had.keep(shown)
             truth: object = TermCells(statement.d, left.offsets, place[left.data].astype(np.int32))
             return bool(statement.covers(cells, truth).all())
+        if isinstance(statement, MeanStatement):
+            return statement.holds_truth(cells, self._amounts(name)[kept])
         labels, own = records.columns[name].domain.values, statement.domain.index
         place = np.array([own.get(label, -1) for label in labels], np.int64)
         codes = place[records.codes[name][kept]]
@@ -275,8 +323,9 @@ class Draft:
             if design.p_true == 1.0 or design.eta == design.d:
                 broken = self._heads[name] != self.records
             else:
-                slack = 8 * np.sqrt(self.records * design.p_true * (1 - design.p_true)) + 1e-6 * self.records + 1
-                broken = abs(self._heads[name] - design.p_true * self.records) > slack
+                expected = self._expected[name]
+                slack = 8 * np.sqrt(expected * (1 - expected / self.records)) + 1e-6 * self.records + 1
+                broken = abs(self._heads[name] - expected) > slack
             if broken:
                 message = f"the sets of {name!r} do not follow their design, so nothing is published."
                 raise RequirementNotMet(message, hint=DEFECT)
@@ -285,7 +334,7 @@ class Draft:
 
     def ledger_entries(self) -> dict[str, LedgerEntry]:
         """What the ledger remembers of every drawn column."""
-        return ledger_entries({name: self._by_name[name].column for name in self.designs}, self.designs)
+        return ledger_entries({name: self.by_name[name].column for name in self.designs}, self.designs)
 
 
 def _coded(d: int, data: NDArray) -> CodeCells:
@@ -343,7 +392,9 @@ def priors(records: Records) -> dict[str, Overall]:
     return out
 
 
-def make_manifest(policy: Policy, published: Published, verdicts: list[Verdict], memoised: bool) -> Manifest:
+def make_manifest(
+    policy: Policy, published: Published, verdicts: list[Verdict], memoised: bool, rows_are_people: bool = True
+) -> Manifest:
     """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
     mixed = len(policy.methods) > 1
     return Manifest(
@@ -351,6 +402,8 @@ def make_manifest(policy: Policy, published: Published, verdicts: list[Verdict],
         title=policy.title,
         records=published.records,
         suppressed=published.suppressed,
+        rows_are_people=rows_are_people,
+        sample=policy.sample.share,
         columns=published.statements,
         requirements=tuple(model.model_dump(mode="json") for model in policy.require),
         methods=tuple(UsedMethod(name=part.method.name, on=part.columns if mixed else ()) for part in policy.parts),

@@ -38,8 +38,9 @@ from noren.release.published import Published
 from noren.release.release import Release, open_release
 from noren.release.store import MemoryStore
 from noren.schema.column import Column
-from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, number_text, sort_labels
+from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, sort_labels
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.kinds import number_text
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
 from noren.engines import engine_for
-from noren.errors import NAMED_FROM, PolicyError
+from noren.errors import NAMED_FROM, PolicyError, Problem
+from noren.io.sample import sampled
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
-from noren.policy.resolve import column_problems, resolve
+from noren.policy.resolve import column_problems, decimal_of, resolve
 from noren.progress import Stage, quiet
 from noren.schema.domain import OTHER
+from noren.schema.kinds import Format
 from noren.schema.roles import Role
 from noren.table import Engine, Table
 from noren.table.engine import Counting
+from noren.table.profile import Profile
+
+KEY_SHARE = 0.05
+"""An identifier with fewer different values than this share of the records names no people: it is only dropped."""
+KEY_LEAST = 10
+"""So does one with fewer different values than this."""
 
 
 def read_policy(policy: Policy | str | Path) -> Policy:
@@ -31,13 +39,15 @@ def prepare(
     *,
     stage: Stage = quiet,
     on_keys: Callable[[Any], None] | None = None,
+    sample: bool = True,
 ) -> Table:
     """The original as an engine holds it. Raises PolicyError with everything in which policy and table disagree.
 
-    `on_keys` sees the record keys, where the policy names a column of them.
+    `on_keys` sees the record keys, where the policy names a column of them. Without `sample` all records are read,
+    also where the policy asks for a sample.
     """
     policy = read_policy(policy)
-    source = open_table(data, policy)
+    source = sampled(open_table(data, policy), policy.sample.share if sample else None)
     engine = engine_for(source, engine)
     published = [name for name in source.columns if name in policy.published]
     if not published:
@@ -46,15 +56,18 @@ def prepare(
     key = policy.randomness.record_key
     counting = Counting(
         published,
-        bins={name: bins for name in published if (bins := policy.attributes[name].bins) is not None},
+        bins={name: edges for name in published if (edges := policy.attributes[name].edges) is not None},
+        formats={name: Format(decimal=mark) for name in published if (mark := decimal_of(policy, name)) is not None},
         terms=[name for name in published if policy.attributes[name].role is Role.QUASI_SENSITIVE],
         drop=drop,
         key=key if key in source.columns else None,
+        identifiers=_watched(policy, source.columns),
     )
     with stage("Reading", source.rows) as meter:
         profile = engine.profile(source, counting, on_keys=on_keys, meter=meter)
     profile.demand(source.name, counting.terms)
     met = resolve(policy, source.name, source.columns, profile)
+    _demand_people(policy, profile)
     deciding = [
         name
         for name, column in policy.attributes.items()
@@ -68,9 +81,34 @@ def prepare(
         profile=profile,
         requirements=policy.require,
         deciding=tuple(deciding),
+        people_key=policy.people.key,
         drop=drop,
         stage=stage,
     )
+
+
+def _watched(policy: Policy, columns: Sequence[str]) -> list[str]:
+    """Identifiers that may turn out to name people who have several rows."""
+    if policy.people.key or policy.people.rows == "independent":
+        return []
+    named = [name for name in columns if name in policy.attributes and name != policy.people.household]
+    return [name for name in named if policy.attributes[name].role is Role.IDENTIFIER]
+
+
+def _demand_people(policy: Policy, profile: Profile) -> None:
+    """An identifier that repeats names people with several rows: then requirements must count people."""
+    problems = []
+    for name in profile.hashes:
+        distinct, cells = profile.distinct(name), sum(map(len, profile.hashes[name]))
+        if max(KEY_LEAST, KEY_SHARE * profile.records) <= distinct < cells:
+            message = f"{cells:,} records have {distinct:,} different values of the identifier {name!r}."
+            hint = (
+                f'If it names people, add [people] with key = "{name}", so that people are counted; if every row is a '
+                'person of its own, add [people] with rows = "independent".'
+            )
+            problems.append(Problem("people.key", message, hint))
+    if problems:
+        raise PolicyError(problems, source=policy.source)
 
 
 def remarks(table: Table, policy: Policy) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from noren.cells import Statement
+from noren.cells import MeanStatement, Statement
 from noren.designs.decoys import DecoyDesign
+from noren.designs.inversion import Groups
+from noren.designs.pram import PramDesign
 from noren.engines import engine_for
 from noren.errors import DataError, ReleaseError, RequirementNotMet
 from noren.io.source import open_source
@@ -20,7 +24,7 @@ from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.draft import priors
-from noren.pipeline.prepare import read_policy
+from noren.pipeline.prepare import prepare, read_policy
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
 from noren.policy.resolve import declared_column
@@ -29,7 +33,7 @@ from noren.release.published import Published
 from noren.release.release import Release, open_release
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role
-from noren.table import Engine, Reading, Records, TermRecords
+from noren.table import Engine, Reading, Records, Table, TermRecords
 from noren.table.engine import Counting
 
 
@@ -39,16 +43,20 @@ def check(
     overall: Mapping[str, Overall] | None = None,
     *,
     show: int = 0,
+    several: bool = False,
+    people: bool = False,
     engine: str | Engine | None = None,
     meter: Meter = silent,
 ) -> list[Verdict]:
     """Judge a published table in one pass over the cells that the requirements name.
 
-    `show` names up to so many classes that fall short, per requirement.
+    `show` names up to so many classes that fall short, per requirement. With `people`, the store says whose row each
+    is, and people are counted; `several` says that people may have several rows and nobody knows whose they are: then
+    what rows show about classes settles little.
     """
 
     def make() -> Judgement:
-        return Judgement.of(published.by_name, requirements, overall, show)
+        return Judgement.of(published.by_name, requirements, overall, show, people=people, several=several)
 
     return engine_for(published, engine).judge(published, make, meter=meter)
 
@@ -82,7 +90,7 @@ def verify(
 
     >>> import noren as nr
     >>> import polars as pl
-    >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
     >>> attributes = {"town": nr.quasi_identifier(), "job": nr.sensitive()}
     >>> policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="job", l=2)])
     >>> release = nr.anonymize(people, policy)
@@ -96,7 +104,7 @@ def verify(
     policy = None if policy is None else read_policy(policy)
     requirements = list(policy.require if policy is not None else claimed(release))
     truth = None if original is None else Truth(release, policy, original, engine)
-    overall = overall_distributions(release, requirements, truth)
+    overall = overall_distributions(release, requirements, None if release.manifest.sample is not None else truth)
     published = release if policy is None else release.over(_declared(release, requirements, policy))
     seen = 0
 
@@ -105,9 +113,11 @@ def verify(
         seen += done
         meter(done, note=note, total=total)
 
-    verdicts = check(published, requirements, overall, show=show, engine=engine, meter=count)
+    several = not release.manifest.rows_are_people
+    verdicts = check(published, requirements, overall, show=show, several=several, engine=engine, meter=count)
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
+        verdicts += _another_share(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
             f"the data hold {seen} rows, the manifest says {release.rows}.",
@@ -133,6 +143,16 @@ def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -
         domain = None if column.is_open else column.domain
         out[name] = statement.over(column.met(name, domain, role=policy.attributes[name].role, **known))
     return out
+
+
+def _another_share(release: Release, policy: Policy) -> list[Verdict]:
+    """A failing verdict where a release says it is another sample than the policy asks for."""
+    asked, said = policy.sample.share or 1.0, release.manifest.sample or 1.0
+    if asked == said:
+        return []
+    text = f"the release says that every record is in it with probability {said:g}, the policy {asked:g}"
+    ground, records = "the release alone", release.records
+    return [Verdict("sample-share", "all columns", asked, said, False, ground, records, records, text)]
 
 
 def unwanted(columns: Sequence[str], policy: Policy, records: int, what: str) -> list[Verdict]:
@@ -176,7 +196,7 @@ def overall_distributions(
     published: Published, requirements: Sequence[Model], truth: Truth | None = None
 ) -> dict[str, Overall]:
     """What closeness is judged against: the original's shares and beliefs, or an estimate from the release."""
-    drawn = {name: design for name, design in published.designs.items() if isinstance(design, DecoyDesign)}
+    drawn = {name: design for name, design in published.designs.items() if isinstance(design, DecoyDesign | PramDesign)}
     names = list(dict.fromkeys(n for m in requirements if "prior" in m.needs for n in m.on if n in drawn))
     if truth is not None:
         counts = truth.counts(names) if names else {}
@@ -196,8 +216,14 @@ def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.
     return out
 
 
-def _estimated(design: DecoyDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
+def _estimated(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
     """The overall distribution by linear inversion, with its standard errors."""
+    if isinstance(design, PramDesign):
+        found = np.maximum(design.inversion.invert(inclusions / records, 0), 0)
+        found = found / found.sum()
+        scoring = design.inversion.scoring(Groups(np.arange(design.d), design.d, is_identity=True))
+        noise = np.maximum(scoring.second_moments(found, 0) - found, 0)
+        return Overall(found, "an estimate from the release", np.sqrt(noise / records))
     if design.p_gap == 0:
         return Overall(np.full(design.d, 1 / design.d), "an estimate from the release")
     p_true, p_other, gap = design.p_true, design.p_other, design.p_gap
@@ -232,11 +258,30 @@ class Truth:
         if strangers:
             domains = {name: _with_rest(domain) for name, domain in domains.items()}
         self._demand(names)
+        try:
+            return self._counted(domains)
+        except DataError:
+            if self.policy is None:
+                raise
+            return self._counted({name: self._as_written(domain, name) for name, domain in domains.items()})
+
+    def _counted(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
         counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
         for batch in self.engine.encoded(self.source, Reading(domains, drop=self.drop)):
-            for name in names:
-                counts[name] += np.bincount(batch.codes[name], minlength=len(domains[name]))
+            for name, codes in batch.codes.items():
+                counts[name] += np.bincount(codes, minlength=len(domains[name]))
         return counts
+
+    def _as_written(self, domain: Domain, name: str) -> Domain:
+        """The published domain, read as the original writes it."""
+        column = self._table.columns.get(name)
+        return domain if column is None or column.is_open else replace(domain, format=column.domain.format)
+
+    @cached_property
+    def _table(self) -> Table:
+        """The original as it met its policy: that pass found out how numbers and dates are written."""
+        assert self.policy is not None
+        return prepare(self.source, self.policy, self.engine, sample=False)
 
     def _demand(self, names: Sequence[str]) -> None:
         absent = [name for name in names if name not in self.source.columns]
@@ -290,12 +335,55 @@ class Truth:
 
     def verdicts(self) -> list[Verdict]:
         """Every true value is possible as often as it is true; no term is published that is not."""
-        return [*self._possible(), *(self._no_term_more(column) for column in self.terms().values())]
+        found = [self._no_term_more(column) for column in self.terms().values()]
+        if self.release.manifest.sample is not None:
+            return [*self._sampled(), *found]
+        return [*self._possible(), *self._means(), *found]
+
+    def _means(self) -> list[Verdict]:
+        """Means of classes have the mean of the original, where no number is missing and nobody was left out."""
+        release, out = self.release, []
+        averaged = [s for s in release.statements if isinstance(s, MeanStatement)]
+        if not averaged or self.policy is None or release.suppressed:
+            return []
+        for statement in averaged:
+            column = self._table.columns[statement.name]
+            amounts = None if column.is_open else column.domain.amounts
+            if amounts is None or column.domain.has_missing:
+                continue
+            truth = float(amounts @ self._table.counts[statement.name]) / max(1, self._table.n)
+            total = sum(
+                float(statement.numbers[statement.checked(batch[statement.name])].sum())
+                for batch in release.batches([statement.name])
+            )
+            found = total / max(1, release.records)
+            slack = 0.5 * 10.0**-statement.decimals + 1e-9 * float(np.abs(amounts).max(initial=0.0))
+            holds = abs(found - truth) <= slack and release.records == self._table.n
+            text = f"the means of the classes {'agree' if holds else 'do not agree'} with the mean of all records"
+            n, short = release.records, 0 if holds else release.records
+            out.append(Verdict("means-are-true", statement.name, truth, found, holds, "the original", n, short, text))
+        return out
+
+    def _sampled(self) -> list[Verdict]:
+        """A sample has about as many people as its share says: within eight standard deviations. Who they are, and so
+        how often a value must be possible, is not known."""
+        release, share = self.release, self.release.manifest.sample
+        listed = [s.name for s in release.statements if s.lists_values and s.terms is None]
+        if not listed or share is None:
+            return []
+        whole = int(self.counts(listed[:1], strangers=True)[listed[0]].sum())
+        people = release.records + release.suppressed
+        near = abs(people - share * whole) <= 8 * np.sqrt(whole * share * (1 - share)) + 1
+        found = people / max(1, whole)
+        text = f"the release speaks of {people} of {whole} records"
+        short = 0 if near else people
+        return [Verdict("sample-size", "all columns", share, found, bool(near), "the original", people, short, text)]
 
     def _possible(self) -> list[Verdict]:
         """Every true value must be possible at least as often as it is true, less the records that were left out."""
         release = self.release
-        names = [s.name for s in release.statements if s.hides and (s.design is None or s.design.p == 1.0)]
+        hidden = [s for s in release.statements if s.hides and s.lists_values]
+        names = [s.name for s in hidden if s.design is None or s.design.p == 1.0]
         if not names:
             return []
         missing = release.suppressed
@@ -342,14 +430,15 @@ class Truth:
         text = "no term is published more often than it is true"
         if over.any():
             text = "some terms are published more often than they are true"
-        if records != people:
+        whole = release.manifest.sample is None
+        if whole and records != people:
             text = f"the original has {records} records, the release speaks of {people}"
         return Verdict(
             model="terms-are-true",
             column=statement.name,
             required=1.0,
             achieved=float(1 - over.sum() / max(1, int(shown.sum()))),
-            holds=not over.any() and records == people,
+            holds=not over.any() and (records == people or not whole),
             basis="the original",
             records=records,
             breaches=int(over.sum()),
@@ -362,4 +451,4 @@ def _with_rest(domain: Domain) -> Domain:
     if domain.source != "data":
         return domain
     added = tuple(label for label in (OTHER, MISSING) if label not in domain.index)
-    return Domain((*domain.values, *added), "string", "data")
+    return replace(domain, values=(*domain.values, *added), kind="string")

@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -18,6 +18,7 @@ from pydantic import (
     PrivateAttr,
     SerializeAsAny,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
@@ -52,6 +53,48 @@ class DataOptions(BaseModel):
     separator: str | None = Field(default=None, min_length=1, max_length=1, description="Column separator of a CSV.")
     encoding: str | None = Field(default=None, description="Text encoding of a CSV, for example utf-8 or cp1252.")
     missing_values: tuple[str, ...] = Field(default=(), description="Texts that mean 'missing', besides empty cells.")
+    decimal: Literal[".", ","] | None = Field(default=None, description="The mark before decimals in all columns.")
+
+
+class PeopleOptions(BaseModel):
+    """Whose rows are whose. Requirements count people, not rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: tuple[str, ...] = Field(
+        default=(), description="The column, or columns together, that name a person; never published by itself."
+    )
+    household: str | None = Field(
+        default=None, description="The column that names a household: finding one member finds it (`noren risk`)."
+    )
+    rows: Literal["people", "independent"] = Field(
+        default="people",
+        description="'independent' says that every row is a person of its own, although an identifier repeats.",
+    )
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> PeopleOptions:
+        if self.key and self.rows == "independent":
+            raise ValueError("give the key of people, or say that rows are independent, not both")
+        return self
+
+
+class DependenceOptions(BaseModel):
+    """How much one published column may tell about a protected one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    most: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Largest share of people whose protected value another column may make certain; 1 asks nothing.",
+    )
 
 
 class RandomnessOptions(BaseModel):
@@ -63,6 +106,16 @@ class RandomnessOptions(BaseModel):
     secret: str | None = Field(default=None, description="Secret file, made with `noren secret`.")
     fingerprint: str | None = Field(
         default=None, description="Fingerprint of the only secret allowed; another one is refused."
+    )
+
+
+class SampleOptions(BaseModel):
+    """Publish a random sample instead of everybody. Requirements are judged on the sample, without credit for it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    share: float | None = Field(
+        default=None, gt=0, lt=1, description="Probability with which every record is in the sample; all, if left out."
     )
 
 
@@ -100,7 +153,12 @@ class Policy(BaseModel):
         default_factory=lambda: (Decoys(),), description="How it is reached; several, if each names its columns."
     )
     data: DataOptions = Field(default_factory=DataOptions, description="How the input is written.")
+    people: PeopleOptions = Field(default_factory=PeopleOptions, description="Which rows are one person's.")
+    dependence: DependenceOptions = Field(
+        default_factory=DependenceOptions, description="Columns that tell each other."
+    )
     randomness: RandomnessOptions = Field(default_factory=RandomnessOptions, description="Memoised decoys.")
+    sample: SampleOptions = Field(default_factory=SampleOptions, description="Publish a random sample.")
     source: str = Field(default="policy", exclude=True, description="How messages call the policy.")
     base: Path = Field(default_factory=Path, exclude=True, description="The folder that paths are relative to.")
 
@@ -121,6 +179,10 @@ class Policy(BaseModel):
         methods = reader.methods(raw.get("method", Decoys()))
         data = reader.part("data", DataOptions, raw.get("data", DataOptions()))
         randomness = reader.part("randomness", RandomnessOptions, raw.get("randomness", RandomnessOptions()))
+        people = reader.part("people", PeopleOptions, raw.get("people", PeopleOptions()))
+        reader.people(attributes, people, randomness)
+        dependence = reader.part("dependence", DependenceOptions, raw.get("dependence", DependenceOptions()))
+        sample = reader.part("sample", SampleOptions, raw.get("sample", SampleOptions()))
         hierarchies = reader.hierarchies(attributes)
         knowledge = reader.knowledge(attributes)
         reader.cross_check(attributes, require, methods, randomness, hierarchies)
@@ -140,7 +202,10 @@ class Policy(BaseModel):
                 "require": tuple(require.values()),
                 "method": methods,
                 "data": data,
+                "people": people,
+                "dependence": dependence,
                 "randomness": randomness,
+                "sample": sample,
                 "source": source,
                 "base": base,
             }
@@ -345,6 +410,20 @@ class _Reader:
         except ValidationError as error:
             self.problems += from_validation(name, error, kind)
             return kind()
+
+    def people(self, attributes: Mapping[str, Column], people: PeopleOptions, randomness: RandomnessOptions) -> None:
+        named = [
+            *(("key", name) for name in people.key),
+            *([("household", people.household)] if people.household else []),
+        ]
+        for option, name in named:
+            if name not in attributes and name not in self.broken:
+                message = f"no column {name!r} in [attributes]."
+                self.problems.append(Problem(f"people.{option}", message, closest(name, attributes)))
+        key = randomness.record_key
+        if people.key and key is not None and people.key != (key,):
+            message = f"people are told apart by {', '.join(people.key)}, and decoys are memoised by {key!r}."
+            self.problems.append(Problem("randomness.record_key", message, "Name the same column in both."))
 
     def hierarchies(self, attributes: Mapping[str, Column]) -> dict[str, Hierarchy]:
         out: dict[str, Hierarchy] = {}

@@ -30,6 +30,9 @@ INNER: dict[str, tuple[type[BaseModel], ...]] = {
 def closest(word: str, known: Iterable[str]) -> str:
     """A hint that names the nearest known word, or all of them."""
     names = list(known)
+    family = [name for name in names if len(word) >= 4 and word != name and name.endswith(word.lower())]
+    if len(family) > 1:
+        return f"Did you mean {', '.join(map(repr, family[:-1]))} or {family[-1]!r}?"
     near = get_close_matches(word, names, n=1)
     if near:
         return f"Did you mean {near[0]!r}?"
@@ -196,8 +199,8 @@ def _role_problem(where: str, name: str, attribute: Column, model: Model, parts:
         return [Problem(where, f"{name!r} has the role {role}, which is published as it is.", hint)]
     out: list[Problem] = []
     size = None if attribute.values is None else len(attribute.values)
-    if attribute.bins is not None:
-        size = len(attribute.bins) - 1
+    if attribute.edges is not None:
+        size = len(attribute.edges) - 1
     sets = any(not part.method.forms_classes and name in part.columns for part in parts)
     if sets and size is not None and model.least_set_size > size + (attribute.missing == "category"):
         message = f"{model.model} {model.required:g} exceeds the {size} values declared for {name!r}."

@@ -1,44 +1,53 @@
-"""A first policy for a table: types, distinct counts and guessed roles, commented, for a person to correct.
+"""A first policy for a table that reads like advice: what every column is, why, what the draft protects and what not.
 
-Guesses lean to protection: a column that nothing is known about is drafted as a sensitive quasi-identifier, because a
-wrong `plain` publishes people and a wrong `sensitive` only costs accuracy.
+Unedited, a draft either runs or stops with what a person must decide. People are made alike in the columns by which
+they are found, secrets are hidden among decoys, what names people is left out.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from math import ceil, floor, log10
+from typing import Any
 
 from noren.engines import engine_for
 from noren.io.source import Source
+from noren.policy.guessing import CLASSIC, EVENTS, HOUSEHOLDS, PERSONS, SECRET, Guess, Seen, describe, guess, says, seen
+from noren.policy.relations import Codes, read_codes, telling
 from noren.policy.toml import key, value
-from noren.schema.domain import Kind, infer_kind
-from noren.schema.hierarchy import exact
 from noren.schema.roles import Role
 from noren.table.engine import Counting
-from noren.table.profile import ValueCounts
+from noren.table.profile import Profile
 
-IDENTIFIERS = r"(^|_| )(name|surname|firstname|lastname|id|uid|uuid|ssn|e-?mail|phone|tel|iban|passport|mrn)($|_| )"
-QUASI = r"(zip|postal|postcode|plz|city|town|region|county|state|country|sex|gender|birth|dob)"
-BOTH = r"(^|_| |-)(age|job|occupation|profession|education|race|ethnic|marital|relationship|workclass|employer)"
-SENSITIVE = r"(disease|diagnos|icd|illness|condition|salary|income|wage|religion|party|vote|crime|drug|symptom|outcome)"
-AMOUNT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-MANY = 40
-"""Categories beyond which a column is drafted with a remark, numbers beyond which it is drafted with bins."""
+K = 5
+LS = {5: 10, 3: 4, 2: 3}
+"""Values that must stay possible, and from how many values on that is asked."""
+T = 0.3
+KEY_SHARE = 0.05
+"""A column with fewer different values than this share of the records names no people."""
+LIST = Guess(Role.IDENTIFIER, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
+TITLE = """\
+# Drafted from {name}: {records:,} records, {columns} columns.
+# Every role is a guess: read each line, correct it, then run `noren anonymize`.
+#
+# Roles: identifier (dropped), quasi-identifier (others may know it: made general until nobody stands alone),
+#        sensitive (a secret: published hidden among other values), sensitive-quasi-identifier (both at once),
+#        quasi-sensitive (terms that outside knowledge links to secrets; needs a knowledge table),
+#        plain (harmless, published as it is).
+"""
 
 
 @dataclass(frozen=True)
-class Guess:
-    """A drafted line and why it says what it says."""
+class Proposal:
+    """Everything that is drafted, before it is written."""
 
-    role: Role
-    why: str
-    options: str = ""
+    guesses: Mapping[str, Guess]
+    people: Mapping[str, Any]
+    why_people: str
+    codes: Codes
 
-
-LIST = Guess(Role.IDENTIFIER, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
+    def names(self, role: Role) -> list[str]:
+        return [name for name, one in self.guesses.items() if one.role is role]
 
 
 def list_columns(source: Source) -> list[str]:
@@ -52,112 +61,199 @@ def list_columns(source: Source) -> list[str]:
     return [name for name in source.columns if any(check(first.column(name).type) for check in checks)]
 
 
-def draft(source: Source) -> str:
-    """The text of a policy for this table."""
+def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
+    """The text of a policy for this table. `data`: how the input is written, as far as it was said."""
     lists = list_columns(source)
     profile = engine_for(source).profile(source, Counting(source.columns, terms=lists))
     profile.demand(source.name, lists)
-    lines = [
-        f"# Drafted from {source.name.rsplit('/', 1)[-1]}: {profile.records:,} records, {len(source.columns)} columns.",
-        "# Every role is a guess: read each line, correct it, then run `noren anonymize`.",
-        "#",
-        "# Roles: identifier (dropped), quasi-identifier (others may know it; published as it is),",
-        "#        sensitive (a secret), sensitive-quasi-identifier (both at once),",
-        "#        quasi-sensitive (terms that outside knowledge links to secrets; needs a knowledge table),",
-        "#        plain (harmless, published as it is).",
-        "",
-        "[attributes]",
+    columns = {name: seen(profile.columns[name]) for name in source.columns}
+    made = propose(source, profile, columns, lists)
+    parts = [
+        TITLE.format(name=source.name.rsplit("/", 1)[-1], records=profile.records, columns=len(source.columns)),
+        "\n".join(["[attributes]", *_attribute_lines(made, columns)]),
+        *_requirements(made),
+        _methods(made),
+        _section("data", data or {}),
+        _section("people", made.people, made.why_people),
+        "\n".join(f"# {line}" for line in _closing(made, profile)),
     ]
-    protected: list[tuple[str, int]] = []
-    small: list[str] = []
-    width = max(len(key(name)) for name in source.columns)
-    for name in source.columns:
-        column = profile.columns[name]
-        guess = LIST if name in lists else guess_role(name, column, profile.records)
-        text = f"{key(name):<{width}} = {{ role = {value(guess.role.value)}{guess.options} }}"
-        lines.append(f"# {key(name)}: {describe(column)}; {guess.why}")
-        lines.append(text)
-        if guess.role.needs_requirement:
-            size = len(column.counts) + bool(column.missing)
-            if "bins" in guess.options:
-                size = len(round_bins(column)) - 1
-            if size >= 3:
-                protected.append((name, size))
-            else:
-                small.append(name)
-    if protected:
-        lines += [
-            "",
-            "# At least l values stay possible for each of these columns. Inside a set of l values, an adversary",
-            "# who knows how common they are can still prefer the common ones: t-closeness bounds that.",
-            "[[require]]",
-            'model = "frequency-l-diversity"',
-            f"on = {value([name for name, _ in protected])}",
-            f"l = {min(3, min(size for _, size in protected) - 1)}",
-        ]
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+
+def propose(source: Source, profile: Profile, columns: Mapping[str, Seen], lists: Sequence[str]) -> Proposal:
+    """A guess for every column, corrected by how the columns stand to each other."""
+    guesses = {
+        name: LIST if name in lists else guess(column, profile.records, source.columns)
+        for name, column in columns.items()
+    }
+    flat = [name for name in source.columns if name not in lists]
+    codes = read_codes(source, flat, [name for name in flat if columns[name].is_amount and name not in lists])
+    compared = [name for name in flat if guesses[name].role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER)]
+    for name, kept in _told(guesses, telling(codes, compared)).items():
+        why_not = f"it and {kept} say the same, and two statements about one thing give it away; {kept} is kept"
+        guesses[name] = guesses[name].dropped(why_not)
+    people, why = _people(guesses, codes)
+    return Proposal(guesses, people, why, codes)
+
+
+def _told(guesses: Mapping[str, Guess], pairs: Mapping[tuple[str, str], bool]) -> dict[str, str]:
+    """Columns to leave out, each with the one that is kept and tells it, or is told by it.
+
+    No secret may be told by anything else that is published; columns by which people are found are made general
+    together and may tell each other. What people are usually found by is kept first, then what sounds like a secret,
+    then other columns by which they are found; of equals the one that tells most.
+    """
+
+    def rank(name: str) -> tuple[int, int]:
+        one, finds = guesses[name], guesses[name].role is Role.QUASI_IDENTIFIER
+        order = [finds and says(name, CLASSIC), one.role is Role.SENSITIVE and says(name, SECRET), finds, True]
+        return order.index(True), -sum(first == name for first, _ in pairs)
+
+    kept: list[str] = []
+    out: dict[str, str] = {}
+    for name in sorted({name for pair in pairs for name in pair}, key=rank):
+        rivals = [other for other in kept if (other, name) in pairs or (name, other) in pairs]
+        rivals = [other for other in rivals if Role.SENSITIVE in (guesses[name].role, guesses[other].role)]
+        if rivals:
+            out[name] = rivals[0]
+        else:
+            kept.append(name)
+    return out
+
+
+def _people(guesses: Mapping[str, Guess], codes: Codes) -> tuple[dict[str, Any], str]:
+    """The key of people, where rows repeat them; nothing where every row is a person of its own or nobody can say."""
+    distinct = {
+        name: len(set(codes.columns[name].tolist()) - {0})
+        for name, one in guesses.items()
+        if one.role is Role.IDENTIFIER and name in codes.columns
+    }
+    repeats = [name for name, number in distinct.items() if KEY_SHARE * codes.records <= number < codes.records]
+    if not repeats:
+        return {}, ""
+    keys = [name for name in distinct if guesses[name].names_people and distinct[name] >= KEY_SHARE * codes.records]
+    if not keys:
+        looks = [name for name in repeats if says(name, "id$ nr$ no$ key$ number$") and not says(name, HOUSEHOLDS)]
+        keys = [name for name in looks if not says(name, EVENTS)]
+    if keys:
+        best = min(keys, key=lambda name: (not says(name, PERSONS), distinct[name]))
+        rows = f"{distinct[best]:,} different values in {codes.records:,} records"
+        return {"key": best}, f"{best} has {rows}: requirements count people, not rows."
+    if all(says(name, HOUSEHOLDS) for name in repeats):
+        why = f"{repeats[0]} repeats because people share a household; every row is a person of its own."
+        return {"rows": "independent"}, why
+    if not any(guesses[name].why.startswith(("its name says", "nearly every")) for name in repeats):
+        why = (
+            f"{repeats[0]} repeats, and nothing says that it names people: every row is taken for a person of its own."
+        )
+        return {"rows": "independent"}, why
+    return {}, ""
+
+
+# ---------------------------------------------------------------------- the text
+
+
+def _attribute_lines(made: Proposal, columns: Mapping[str, Seen]) -> list[str]:
+    width = max(len(key(name)) for name in columns)
+    lines = []
+    for name, column in columns.items():
+        one = made.guesses[name]
+        options = {"role": one.role.value, **one.options}
+        lines.append(f"# {key(name)}: {describe(column)}; {one.why}")
+        lines.append(f"{key(name):<{width}} = {value(options)}")
+    return lines
+
+
+def _requirements(made: Proposal) -> list[str]:
+    out = []
+    if made.names(Role.QUASI_IDENTIFIER):
+        out.append(
+            f"# At least {K} people look alike in all quasi-identifiers together, so that nobody is found by them.\n"
+            f'[[require]]\nmodel = "k-anonymity"\nk = {K}'
+        )
+    secrets = {name: made.guesses[name].size for name in made.names(Role.SENSITIVE)}
+    several = [name for name, size in secrets.items() if size >= 3]
+    done: list[str] = []
+    if several:
+        remark = (
+            "# At least l values stay possible for each of these columns. Inside a set of l values, an adversary\n"
+            "# who knows how common they are can still prefer the common ones: t-closeness bounds that.\n"
+        )
+        for least, values in LS.items():
+            asked = [name for name in several if secrets[name] >= values and name not in done]
+            done += asked
+            if asked:
+                model = 'model = "frequency-l-diversity"'
+                out.append(f"{remark}[[require]]\n{model}\non = {value(asked)}\nl = {least}")
+                remark = ""
+    small = [name for name in secrets if name not in several]
     if small:
-        lines += [
-            "",
-            "# Two values cannot hide behind each other in sets; closeness protects them by chance instead.",
-            "[[require]]",
-            'model = "t-closeness"',
-            f"on = {value(small)}",
-            "t = 0.3",
-        ]
-    lines += ["", "[method]", 'name = "decoys"', ""]
-    return "\n".join(lines)
+        out.append(
+            "# Two values cannot hide behind each other in sets; closeness protects them by chance instead.\n"
+            f'[[require]]\nmodel = "t-closeness"\non = {value(small)}\nt = {T}'
+        )
+    return out
 
 
-def describe(column: ValueCounts) -> str:
-    """Type, number of distinct values, missing cells."""
-    if column.is_open:
-        text = "very many distinct values"
-    else:
-        kind = kind_of(column)
-        text = f"{kind}, {len(column.counts):,} distinct"
-        if kind in ("integer", "number") and len(column.counts) > MANY:
-            numbers = [float(label) for label in column.counts]
-            text += f", {min(numbers):g} to {max(numbers):g}"
-    return text + (f", {column.missing:,} missing" if column.missing else "")
+def _methods(made: Proposal) -> str:
+    quasi, secrets = made.names(Role.QUASI_IDENTIFIER), made.names(Role.SENSITIVE)
+    if quasi and secrets:
+        return (
+            "# Quasi-identifiers are made general, secrets hidden among decoys: one release, two methods.\n"
+            f'[[method]]\nname = "mondrian"\non = {value(quasi)}\n\n'
+            f'[[method]]\nname = "decoys"\non = {value(secrets)}'
+        )
+    return '[method]\nname = "mondrian"' if quasi else '[method]\nname = "decoys"'
 
 
-def kind_of(column: ValueCounts) -> Kind:
-    """What the texts look like. Amounts such as 12.50 are numbers here, so that they are drafted with bins."""
-    kind = infer_kind(list(column.counts))
-    amounts = any("." in label for label in column.counts) and all(map(AMOUNT.fullmatch, column.counts))
-    return "number" if kind == "string" and amounts else kind
+def _section(name: str, fields: Mapping[str, Any], why: str = "") -> str:
+    given = [f"{field} = {value(item)}" for field, item in fields.items() if item is not None]
+    return "\n".join([*([f"# {why}"] if why else []), f"[{name}]", *given]) if given else ""
 
 
-def guess_role(name: str, column: ValueCounts, records: int) -> Guess:
-    """Role and options for one column."""
-    word = name.lower()
-    distinct = len(column.counts)
-    numeric = kind_of(column) in ("integer", "number") and distinct > MANY
-    bins = f", bins = {value(round_bins(column))}" if numeric else ""
-    if re.search(IDENTIFIERS, word):
-        return Guess(Role.IDENTIFIER, "its name says that it names a person")
-    if records >= 20 and not numeric and (column.is_open or distinct > 0.9 * records):
-        return Guess(Role.IDENTIFIER, "nearly every record has its own value")
-    if column.is_open:
-        return Guess(Role.IDENTIFIER, "too many values to hide one among the others")
-    if distinct + bool(column.missing) <= 1:
-        return Guess(Role.PLAIN, "a single value")
-    if re.search(SENSITIVE, word):
-        return Guess(Role.SENSITIVE, "its name sounds like a secret", bins)
-    if re.search(QUASI, word):
-        return Guess(Role.QUASI_IDENTIFIER, "others may know it; published as it is")
-    why = "others may know it, and it may be a secret" if re.search(BOTH, word) else "unknown: protected to be safe"
-    if distinct > MANY and not numeric:
-        why += "; many categories, consider a hierarchy or min_count"
-    return Guess(Role.SENSITIVE_QUASI_IDENTIFIER, why, bins)
+def _closing(made: Proposal, profile: Profile) -> list[str]:
+    """What the draft protects, what not, and who stands alone now."""
+    quasi, secrets = made.names(Role.QUASI_IDENTIFIER), made.names(Role.SENSITIVE)
+    out = ["What this draft protects:"]
+    if quasi:
+        out.append(f"- nobody is found by {_listed(quasi)}: at least {K} people share what is published of them.")
+    if secrets:
+        out.append(f"- for {_listed(secrets)} every cell leaves several values possible.")
+    dropped = made.names(Role.IDENTIFIER)
+    if dropped:
+        out.append(f"- {_listed(dropped)}: not published.")
+    if len(out) == 1:
+        out.append("- nothing: no column was taken for a secret or for something by which people are found.")
+    out.append("What it does not protect:")
+    plain = made.names(Role.PLAIN)
+    if plain:
+        out.append(f"- {_listed(plain)}: published as it is; whoever knows it can use it to find people.")
+    out.append("- what is common: a value that most people have is a good guess for anybody.")
+    if not made.people:
+        out.append("- people with several rows, if there are any: name their column under [people] key.")
+    if quasi:
+        out += ["Before anything is published:", *_uniques(made, quasi)]
+    return out
 
 
-def round_bins(column: ValueCounts, wanted: int = 8) -> list[float]:
-    """About eight intervals with round edges that cover the values."""
-    numbers = [exact(float(label)) for label in column.counts]
-    low, high = min(numbers), max(numbers)
-    step = Fraction(10) ** floor(log10((high - low) / wanted))
-    step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= wanted)
-    first = low // step * step
-    edges = [float(first + i * step) for i in range(ceil((high - first) / step) + 1)]
-    return [int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in edges]
+def _uniques(made: Proposal, quasi: Sequence[str]) -> list[str]:
+    """How many people are alone with what others may know."""
+    codes = made.codes
+    person = made.people.get("key")
+    people = None if person is None else codes.columns.get(str(person))
+    whose = "people" if people is not None or made.people.get("rows") or not made.people else "records"
+    scope = "" if codes.whole else f" (in the first {codes.records:,} records)"
+    usual = sorted((name for name in quasi if says(name, CLASSIC)), key=quasi.index)
+    rest = sorted((n for n in quasi if n not in usual), key=lambda n: -int(codes.columns[n].max(initial=0)))
+    three = (usual + rest)[:3]
+    out = [f"- {codes.alone(three, people):.0%} of {whose} are alone with their {_listed(three)}{scope}."]
+    if len(quasi) > 3:
+        out.append(f"- {codes.alone(quasi, people):.0%} with all {len(quasi)} quasi-identifiers together.")
+    return out
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = [key(name) for name in names[:8]]
+    if len(names) > 8:
+        return ", ".join(shown) + f" and {len(names) - 8} more"
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]

@@ -6,7 +6,9 @@ cell is a person's data too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +17,10 @@ from numpy.typing import NDArray
 from noren.errors import NAMED_FROM, NorenError, PolicyError, Problem
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
+from noren.policy.values import domain_of, named
 from noren.schema.column import Column, DistanceTable, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
-from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels, has_no_order, infer_kind, sort_labels
+from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, end_labels, has_no_order, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
@@ -36,6 +39,11 @@ class Met(NamedTuple):
 
     column: Column
     counts: NDArray[np.int64]
+
+
+def decimal_of(policy: Policy, name: str) -> str | None:
+    """The decimal mark that a policy declares for a column."""
+    return policy.attributes[name].decimal or policy.data.decimal
 
 
 def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list[Problem]:
@@ -90,17 +98,21 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
         if attribute.hierarchy is not None or attribute.values is not None:
             message = f"more than {OPEN_LIMIT:,} distinct values, beyond any hierarchy or declared domain."
             problems.append(Problem(where, message, "Remove hierarchy and values, or give bins."))
+        if attribute.bins is None and (attribute.top is not None or attribute.bottom is not None):
+            message = f"more than {OPEN_LIMIT:,} distinct values, so top and bottom cannot be kept."
+            problems.append(Problem(where, message, "Give bins, for example 'width:10', or leave the column out."))
         if attribute.min_count > 1:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to count, so min_count cannot be kept."
             problems.append(Problem(f"{where}.min_count", message, "Give bins, leave the column out, or remove it."))
         return Met(attribute.met(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
-    domain, counts, found = _domain(where, attribute, profile)
+    domain, counts, found = domain_of(where, attribute, profile, decimal_of(policy, name), policy.hierarchies.get(name))
     problems += found
     if policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
         domain, counts = _widened(domain, counts, policy.hierarchies.get(name))
-    if attribute.distance == "ordinal" and domain.source == "data" and has_no_order(domain.values):
+    loose = domain.source == "data" and not domain.has_ends
+    if attribute.distance == "ordinal" and loose and has_no_order(domain.values):
         problems.append(Problem(f"{where}.values", *NO_ORDER))
-    hierarchy, found = _hierarchy(policy, where, name, attribute, domain, profile)
+    hierarchy, found = _hierarchy(policy, where, name, attribute, domain, counts, profile)
     problems += found
     distance, found = _distance(policy, attribute, domain, hierarchy, profile)
     problems += found
@@ -142,52 +154,10 @@ def _cell_problems(where: str, name: str, attribute: Column, profile: ValueCount
         message = f"{name!r} has bins but holds something that is not a number."
         hint = "List markers such as '?' under [data] missing_values, or remove the bins."
         out.append(Problem(f"{where}.bins", message, hint))
-    if profile.outside:
-        assert attribute.bins is not None
-        message = f"{profile.outside} cells lie outside {attribute.bins[0]:g}..{attribute.bins[-1]:g}."
+    if profile.outside and attribute.edges is not None:
+        message = f"{profile.outside} cells lie outside {attribute.edges[0]:g}..{attribute.edges[-1]:g}."
         out.append(Problem(f"{where}.bins", message, "Widen the first or last bin."))
     return out
-
-
-def _domain(where: str, attribute: Column, profile: ValueCounts) -> tuple[Domain, NDArray[np.int64], list[Problem]]:
-    problems: list[Problem] = []
-    known = dict(profile.counts)
-    missing = profile.missing if attribute.missing == "category" else 0
-    merged = 0
-    if attribute.bins is not None:
-        values = list(bin_labels(attribute.bins))
-    elif attribute.values is not None:
-        values = list(attribute.values)
-        strange = {label: count for label, count in known.items() if label not in set(values)}
-        if strange:
-            hint = "Add them to values, or list markers under [data] missing_values."
-            problems.append(Problem(f"{where}.values", f"misses {named(strange)}.", hint))
-            known = {label: count for label, count in known.items() if label not in strange}
-    else:
-        few = {label for label, count in known.items() if count < attribute.min_count and label != OTHER}
-        if few and attribute.rare == "refuse":
-            message = f"{len(few)} values occur in fewer than {attribute.min_count} records."
-            hint = 'Set rare = "merge" to publish them as "(other)", or lower min_count.'
-            problems.append(Problem(f"{where}.min_count", message, hint))
-        elif few:
-            merged = len(few)
-            known[OTHER] = known.get(OTHER, 0) + sum(known[label] for label in few)
-            known = {label: count for label, count in known.items() if label not in few}
-        values = sort_labels(list(known), infer_kind(list(known)))
-    if missing and MISSING not in values:
-        values.append(MISSING)
-    if missing:
-        known[MISSING] = known.get(MISSING, 0) + missing
-    if not values:
-        values = [MISSING]
-    kind = "string" if attribute.bins is not None else infer_kind(values)
-    if MISSING in values and attribute.role.needs_requirement:
-        kind = "string"
-    origin: DomainSource = "policy" if attribute.values is not None else "data"
-    if attribute.bins is not None:
-        origin = "bins"
-    domain = Domain(tuple(values), kind, origin, merged, attribute.bins)
-    return domain, np.array([known.get(value, 0) for value in values], np.int64), problems
 
 
 def _widened(
@@ -205,36 +175,39 @@ def _widened(
     kind = infer_kind(labels)
     values = tuple(sort_labels(labels, kind) if kind in ("integer", "number") else labels)
     known = dict(zip(domain.values, counts.tolist(), strict=True))
-    return Domain(values, kind, "hierarchy"), np.array([known.get(value, 0) for value in values], np.int64)
+    wide = Domain(values, kind, "hierarchy", format=domain.format)
+    return wide, np.array([known.get(value, 0) for value in values], np.int64)
 
 
 def _whole_range(domain: Domain, counts: NDArray[np.int64]) -> tuple[Domain, NDArray[np.int64]]:
     """Every whole number from the least to the largest, unless they are too many or other values stand among them."""
-    if domain.kind != "integer" or domain.has_missing:
+    ends = {label for _, label in end_labels(domain.top, domain.bottom)}
+    plain = tuple(value for value in domain.plain if value not in ends)
+    if not plain or not all(_is_whole(value) for value in plain) or (domain.kind != "integer" and not ends):
         return domain, counts
-    low, high = int(domain.values[0]), int(domain.values[-1])
+    low = int(plain[0]) if domain.bottom is None else ceil(domain.bottom)
+    high = int(plain[-1]) if domain.top is None else ceil(domain.top) - 1
     if high - low >= min(LONGEST_RANGE, 50 * len(domain)):
         return domain, counts
     known = dict(zip(domain.values, counts.tolist(), strict=True))
-    values = tuple(map(str, range(low, high + 1)))
-    return Domain(values, "integer", "data"), np.array([known.get(value, 0) for value in values], np.int64)
+    first, last = domain.index[plain[0]], domain.index[plain[-1]]
+    values = (*domain.values[:first], *map(str, range(low, high + 1)), *domain.values[last + 1 :])
+    wide = replace(domain, values=values)
+    return wide, np.array([known.get(value, 0) for value in values], np.int64)
 
 
-def named(counts: Mapping[str, int]) -> str:
-    """Values that several people share by name, the others by number."""
-    common = sorted(label for label, count in counts.items() if count >= NAMED_FROM)
-    hidden = len(counts) - len(common)
-    parts = [", ".join(map(repr, common[:10]))] if common else []
-    if len(common) > 10:
-        parts.append(f"{len(common) - 10} more")
-    if hidden:
-        what = "rare value" if hidden == 1 else "rare values"
-        parts.append(f"{hidden} {what} (not shown: fewer than {NAMED_FROM} records each)")
-    return " and ".join(parts)
+def _is_whole(label: str) -> bool:
+    return label.removeprefix("-").isdecimal()
 
 
 def _hierarchy(
-    policy: Policy, where: str, name: str, attribute: Column, domain: Domain, profile: ValueCounts
+    policy: Policy,
+    where: str,
+    name: str,
+    attribute: Column,
+    domain: Domain,
+    counts: NDArray[np.int64],
+    profile: ValueCounts,
 ) -> tuple[Hierarchy | None, list[Problem]]:
     spec = attribute.hierarchy
     known = policy.hierarchies.get(name)
@@ -244,22 +217,28 @@ def _hierarchy(
         if known is not None:
             absent = known.missing(domain.values)
             if absent:
-                counts = {value: profile.counts.get(value, 0) for value in absent}
+                missed = {value: profile.counts.get(value, 0) for value in absent}
                 if domain.source != "data":
-                    counts = dict.fromkeys(absent, NAMED_FROM)
-                message = f"misses {named(counts)} of {name!r}."
+                    missed = dict.fromkeys(absent, NAMED_FROM)
+                message = f"misses {named(missed)} of {name!r}."
                 return None, [Problem(f"{where}.hierarchy", message, "Add a line for each value.")]
             return known.restricted(domain.values), []
         assert isinstance(spec, HierarchySpec)
-        return _grown(spec, domain), []
+        return _grown(spec, domain, counts), []
     except NorenError as error:
         return None, [Problem(f"{where}.hierarchy", error.message, error.hint or "")]
 
 
-def _grown(spec: HierarchySpec, domain: Domain) -> Hierarchy:
-    """A hierarchy that is made from the values themselves."""
+def _grown(spec: HierarchySpec, domain: Domain, counts: NDArray[np.int64]) -> Hierarchy:
+    """A hierarchy that is made from the values themselves, and where it says so from how often they occur."""
+    if spec.quantiles is not None:
+        return Hierarchy.from_quantiles(domain.values, counts, spec.quantiles)
+    if spec.frequency is not None:
+        return Hierarchy.from_frequency(domain.values, counts, spec.frequency)
     if spec.prefix is not None:
         return Hierarchy.from_prefixes(domain.values, spec.prefix)
+    if spec.calendar is not None:
+        return Hierarchy.from_calendar(domain.values, spec.calendar)
     if spec.widths is not None:
         return Hierarchy.from_widths(domain.values, spec.widths)
     assert spec.intervals is not None
@@ -277,8 +256,7 @@ def _distance(
     asked = [model for model in policy.require if profile.name in model.on]
     needed = any("distance" in model.needs for model in asked)
     if needed and domain.has_missing and attribute.distance in ("ordinal", "numeric"):
-        message = f"{profile.name!r} has missing cells, which have no place in this distance."
-        return "equal", [Problem(where, message, 'Set missing = "drop" or "reject", or give a tree or matrix.')]
+        return _beside_missing(attribute.distance, domain), []
     if needed and _has_rest(domain) and attribute.distance in ("ordinal", "numeric"):
         message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in this distance."
         return "equal", [Problem(where, message, 'Use bins or rare = "refuse", or give a tree or matrix.')]
@@ -306,6 +284,16 @@ def _distance(
     return "equal", []
 
 
+def _beside_missing(distance: str, domain: Domain) -> DistanceTable:
+    """A distance between the values, in which a missing cell is as far from all of them as any two are."""
+    inner = DISTANCES[distance](_without_missing(domain), None)
+    place = [i for i, value in enumerate(domain.values) if value != MISSING]
+    out = np.full((len(domain), len(domain)), float(inner.max(initial=1.0)))
+    out[np.ix_(place, place)] = inner
+    np.fill_diagonal(out, 0.0)
+    return _rows(out)
+
+
 def _distance_table(policy: Policy, attribute: Column, domain: Domain) -> DistanceTable | None:
     """A distance that a file gives, over the values of the domain."""
     spec = attribute.distance
@@ -326,7 +314,7 @@ def _has_rest(domain: Domain) -> bool:
 
 
 def _without_missing(domain: Domain) -> Domain:
-    return Domain(tuple(v for v in domain.values if v != MISSING), domain.kind, domain.source, edges=domain.edges)
+    return replace(domain, values=tuple(v for v in domain.values if v != MISSING))
 
 
 def declared_column(policy: Policy, published: Column) -> Column:
@@ -341,10 +329,11 @@ def declared_column(policy: Policy, published: Column) -> Column:
         message = f"the release names {len(absent)} values that the policy's hierarchy does not have."
         raise PolicyError([Problem(f"attributes.{name}.hierarchy", message)], source=policy.source)
     tree = known.restricted(domain.values) if known is not None else published.tree
-    if known is None and isinstance(attribute.hierarchy, HierarchySpec):
-        tree = _grown(attribute.hierarchy, domain)
+    spec = attribute.hierarchy
+    if known is None and isinstance(spec, HierarchySpec) and not spec.counts_records:  # nobody recounts a release
+        tree = _grown(spec, domain, np.zeros(len(domain), np.int64))
     distance: Any = _distance_table(policy, attribute, domain) or attribute.distance
-    declared = attribute.values if attribute.bins is None else bin_labels(attribute.bins)
+    declared = attribute.values if attribute.edges is None else bin_labels(attribute.edges)
     if distance in ("ordinal", "numeric") and declared is not None:
         strange = [value for value in domain.values if value not in declared]
         if strange:

@@ -87,7 +87,13 @@ def policy_text(policy: Policy) -> str:
         lines += [f"{key(name)} = {value(item)}" for name, item in fields.items() if item is not None]
     for method in policy.methods:
         lines += ["", "[method]" if len(policy.methods) == 1 else "[[method]]", *method_lines(method)]
-    for section, part in (("data", policy.data), ("randomness", policy.randomness)):
+    for section, part in (
+        ("data", policy.data),
+        ("people", policy.people),
+        ("dependence", policy.dependence),
+        ("randomness", policy.randomness),
+        ("sample", policy.sample),
+    ):
         fields = part.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         fields = {name: item for name, item in fields.items() if item not in ({}, [])}
         if fields:

@@ -159,6 +159,11 @@ def _closed(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
     column = statement.column
     if not column.is_open:
         return statement, cells
+    if not statement.is_exact:
+        raise QueryError(
+            f"column {column.name!r} is {statement.words}, from which nobody can count values.",
+            hint="Ask for other columns; `release.frame()` gives the means, whose average over records is exact.",
+        )
     from noren.cells.encode import encode_labels, label_counts
 
     labels, _, missing = label_counts(cells.data, column.name)

@@ -8,6 +8,7 @@ union on its form: the statement's own file says which fields it has.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
@@ -17,12 +18,18 @@ from noren.designs import read_design
 from noren.errors import NorenError
 from noren.models.verdict import verdict_line
 from noren.schema.column import Column, DistanceTable
-from noren.schema.domain import Domain, DomainSource, Kind, bin_labels, fits_kind
+from noren.schema.domain import Domain, DomainSource, bin_labels, fits_kind
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 
 FORMAT = 2
 MOST_RECORDS = 2**53
+
+
+def _finite_or_text(edge: float) -> float | str:
+    """An open end as JSON can write it."""
+    return edge if isfinite(edge) else str(edge)
 
 
 class PublishedMeaning(BaseModel):
@@ -35,7 +42,9 @@ class PublishedMeaning(BaseModel):
     kind: Kind
     values: tuple[str, ...] | None = None
     domain_source: DomainSource | None = None
-    edges: tuple[float, ...] | None = None
+    edges: tuple[Annotated[float, PlainSerializer(_finite_or_text)], ...] | None = None
+    top: float | None = Field(default=None, allow_inf_nan=False, description="Numbers from here up are one value.")
+    bottom: float | None = Field(default=None, allow_inf_nan=False, description="Numbers below are one value.")
     hierarchy: tuple[tuple[str, ...], ...] | None = None
     distance: Literal["ordinal", "numeric", "tree"] | DistanceTable | None = Field(
         default=None, description="How far apart two values are, where a requirement depends on it."
@@ -60,6 +69,8 @@ class PublishedMeaning(BaseModel):
             raise ValueError("the values are not of the kind")
         if self.edges is not None and values[: len(self.edges) - 1] != bin_labels(self.edges):
             raise ValueError("the edges are not those of the values")
+        if self.edges is not None and (self.top is not None or self.bottom is not None):
+            raise ValueError("a column has edges or open ends")
         return self
 
     @classmethod
@@ -74,6 +85,8 @@ class PublishedMeaning(BaseModel):
             values=domain.values,
             domain_source=domain.source,
             edges=domain.edges,
+            top=domain.top,
+            bottom=domain.bottom,
             hierarchy=None if column.tree is None else column.tree.levels,
             distance=None if named == "equal" else named,
         )
@@ -82,7 +95,8 @@ class PublishedMeaning(BaseModel):
         """The column that is meant, as far as it is published."""
         domain = None
         if self.values is not None:
-            domain = Domain(self.values, self.kind, self.domain_source or "data", edges=self.edges)
+            source = self.domain_source or "data"
+            domain = Domain(self.values, self.kind, source, edges=self.edges, top=self.top, bottom=self.bottom)
         tree = None if self.hierarchy is None else Hierarchy(self.hierarchy)
         made = Column.model_construct(
             role=self.role, values=None, bins=None, hierarchy=tree, distance=self.distance or "equal", min_count=1,
@@ -106,8 +120,8 @@ def read_column(given: Any) -> Statement:
         raise ValueError("a column has a form that this version knows")
     known = set(PublishedMeaning.model_fields)
     meaning = PublishedMeaning.model_validate({name: value for name, value in given.items() if name in known})
-    if (meaning.values is None) != (form == "open"):
-        raise ValueError("a column that is not open lists its values")
+    if (meaning.values is not None) != FORMS[form].lists_values:
+        raise ValueError("a column lists its values, unless its form has none")
     fields = {name: value for name, value in given.items() if name not in known and name != "form"}
     return FORMS[form].parse(meaning.column(), fields, read_design)
 
@@ -118,7 +132,7 @@ PublishedColumn = Annotated[Statement, PlainValidator(read_column), PlainSeriali
 class VerdictEntry(BaseModel):
     """A verdict as it is published."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     model: str
     column: str
@@ -137,7 +151,7 @@ class VerdictEntry(BaseModel):
 class UsedMethod(BaseModel):
     """A method that made some columns of the release."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings")
 
     name: str
     on: tuple[str, ...] = Field(default=(), description="The columns it made; all, if none is named.")
@@ -151,9 +165,15 @@ class Manifest(BaseModel):
     format: Literal[2] = 2
     noren: str = Field(description="Version of the software that made the release.")
     title: str = ""
-    records: int = Field(ge=0, le=MOST_RECORDS, description="Number of people.")
+    records: int = Field(ge=0, le=MOST_RECORDS, description="Number of records.")
     suppressed: int = Field(
         default=0, ge=0, le=MOST_RECORDS, description="Number of people left out to protect the others."
+    )
+    rows_are_people: bool = Field(
+        default=True, description="Whether every record is a person of its own; else people may have several."
+    )
+    sample: float | None = Field(
+        default=None, gt=0, lt=1, description="Probability with which a record of the table is in the release."
     )
     columns: tuple[PublishedColumn, ...]
     requirements: tuple[dict[str, Any], ...]

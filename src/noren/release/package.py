@@ -21,12 +21,13 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from noren.cells import CellBatch, Statement
-from noren.cells.texts import ESCAPE, FORMULA, guarded_text
+from noren.cells.texts import ESCAPE, FORMULA
 from noren.errors import DataError, ReleaseError
 from noren.io.csv import contains_byte
 from noren.release.bounds import check_size
 from noren.release.manifest import Manifest
-from noren.release.store import Store, read_side, store_for, write_data, write_side
+from noren.release.readme import README, code, readme
+from noren.release.store import Store, read_side, store_for, titles_of, write_data, write_side
 from noren.release.upgrades import known_format, upgraded
 
 DESCRIPTOR = "datapackage.json"
@@ -126,12 +127,12 @@ def with_sides(directory: Path, columns: Sequence[Statement], suffix: str, escap
 
 
 def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
-    """Write datapackage.json for the data file and the side tables that stand in the directory."""
+    """Write datapackage.json and the page for people, for the data file and the side tables in the directory."""
     block = _standard(manifest.model_dump(mode="json"))
-    title = guarded_text if data.suffix == ".csv" else str
-    schema: dict[str, Any] = {"fields": [c.field() | {"name": title(c.name)} for c in manifest.columns]}
+    titles = titles_of(data, manifest.columns)
+    schema: dict[str, Any] = {"fields": [c.field() | {"name": titles[c.name]} for c in manifest.columns]}
     keys = [
-        {"fields": [title(column.name)], "reference": {"resource": column.side, "fields": [column.side_key]}}
+        {"fields": [titles[column.name]], "reference": {"resource": column.side, "fields": [column.side_key]}}
         for column in manifest.columns
         if column.side is not None and column.side_key is not None
     ]
@@ -140,15 +141,25 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
         path = directory / f"{name}{data.suffix}"
         described = {"title": sharing[0].side_title([column.name for column in sharing])}
         resources.append(_resource(name, path, {"fields": sharing[0].side_fields()}) | described)
+    page = directory / README
+    beside = [(f"{side}{data.suffix}", _beside(sharing)) for side, sharing in sides(manifest.columns).items()]
+    page.write_text(readme(manifest, data.name, beside, titles), encoding="utf-8")
     package = {
         "profile": "data-package",
         "name": "noren-release",
         "title": manifest.title or "Release",
         "resources": resources,
+        "readme": {"path": README, "bytes": page.stat().st_size, "hash": f"sha256:{checksum(page)}"},
         "noren": {**block, "sha256": manifest_digest(block)},
     }
     path = directory / DESCRIPTOR
     path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _beside(sharing: Sequence[Statement]) -> str:
+    """What a side table holds, in words that no column's name gets into unquoted."""
+    names = ", ".join(code(column.name) for column in sharing)
+    return f"which values the groups of {names} hold" if sharing[0].is_class else f"what is known about {names}"
 
 
 def _standard(value: Any) -> Any:
@@ -190,6 +201,8 @@ def read_package(directory: Path) -> tuple[Manifest, Store]:
         files = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"]]
         escaped = any("escape" in item.get("schema", {}) for item in package["resources"])
         name = files[0][0]
+        page = package.get("readme")
+        beside = [] if page is None else [(page["path"], page["bytes"], page["hash"])]
         digest = manifest_digest(block)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
@@ -201,6 +214,10 @@ def read_package(directory: Path) -> tuple[Manifest, Store]:
     data = directory / name
     if [path for path, _, _ in files] != [name, *(f"{side}{data.suffix}" for side in sides(manifest.columns))]:
         raise _tampered(descriptor, "it names a data file that no release has")
+    if any(path != README for path, _, _ in beside):
+        raise _tampered(descriptor, "it names a file that no release has")
+    for path, size, stated in beside:
+        _check_file(directory, path, size, stated)
     for path, size, stated in files:
         _check_file(directory, path, size, stated)
         check_size(directory / path, manifest)

@@ -79,9 +79,10 @@ class Release(Published):
                 "this release has sets of terms, all of which a record has, and no sets of possible values to expand.",
                 hint=f"frame().explode({terms[0]!r}) has one row per record and term.",
             )
-        drawn = self.designs
+        drawn = {name: design for name, design in self.designs.items() if self.column(name).kinds is None}
         if not drawn and any(column.hides for column in self.statements):
-            raise QueryError("this release has general values and no sets to expand.", hint="Use frame().")
+            what = "changed values" if self.designs else "general values"
+            raise QueryError(f"this release has {what} and no sets to expand.", hint="Use frame().")
         rows = self.records
         for design in drawn.values():
             rows *= design.eta
@@ -135,7 +136,8 @@ class Release(Published):
 
         >>> import noren as nr
         >>> import polars as pl
-        >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+        >>> jobs = ["cook", "clerk", "miner", "nurse"]
+        >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": jobs * 10})
         >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
         >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
         >>> estimate = release.estimate(["town", "job"])
@@ -194,7 +196,8 @@ class Release(Published):
 
         >>> import noren as nr
         >>> import polars as pl
-        >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+        >>> jobs = ["cook", "clerk", "miner", "nurse"]
+        >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": jobs * 10})
         >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
         >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
         >>> release.count({"town": "Ulm"}).count

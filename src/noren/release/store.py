@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from noren.cells import CellBatch, Cells, Statement, concat, take
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import CellBatch, Cells, CodeCells, Statement, batch_length, concat, take
+from noren.cells.batch import PERSON
 from noren.cells.texts import guarded, guarded_text, unguarded
 from noren.errors import DataError, ReleaseError
 
@@ -37,6 +41,21 @@ class MemoryStore:
         rows = len(next(iter(wanted.values())))
         for start in range(0, rows, MOST_ROWS * 4):
             yield take(wanted, slice(start, start + MOST_ROWS * 4))
+
+
+class PeopleStore:
+    """Cells of another store and, for the holder's own checks, whose row each is."""
+
+    def __init__(self, store: Store, people: NDArray[np.int64]) -> None:
+        self._store = store
+        self._people = people
+
+    def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
+        start = 0
+        for batch in self._store.batches(columns):
+            stop = start + batch_length(batch)
+            yield {**batch, PERSON: CodeCells(len(self._people), self._people[start:stop])}
+            start = stop
 
 
 class ParquetStore:
@@ -75,7 +94,7 @@ class CsvStore:
 
         try:
             source = CsvSource(self.path, separator=",", encoding="utf-8")
-            titles = {column.name: guarded_text(column.name) if self.escaped else column.name for column in columns}
+            titles = {column.name: self._title(column, source.columns) for column in columns}
             if any(title not in source.columns for title in titles.values()):
                 raise DataError(f"{self.path}: a column that the manifest describes is missing.")
             for batch in source.batches(list(titles.values())):
@@ -85,6 +104,11 @@ class CsvStore:
         except DataError as error:
             raise ReleaseError(error.message, hint="Ask for the release again.") from None
 
+    def _title(self, column: Statement, there: Sequence[str]) -> str:
+        """How the file calls a column: by its name, or by a title that says what its cells are."""
+        names = [guarded_text(one) if self.escaped else one for one in (column.name, column.csv_title)]
+        return names[0] if names[0] in there else names[1]
+
     def _texts(self, column: Any) -> Any:
         return unguarded(column) if self.escaped else column
 
@@ -93,17 +117,27 @@ def store_for(path: Path, escaped: bool = True) -> Store:
     return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path, escaped)
 
 
+def titles_of(path: Path, columns: Sequence[Statement]) -> dict[str, str]:
+    """How a file calls its columns. In CSV nothing but the title tells numbers of groups from values."""
+    names = {column.name for column in columns}
+    if path.suffix != ".csv":
+        return {name: name for name in names}
+    titles = {one.name: one.name if one.csv_title in names else one.csv_title for one in columns}
+    return {name: guarded_text(title) for name, title in titles.items()}
+
+
 def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellBatch]) -> int:
     """Write the cells to a Parquet or CSV file, batch by batch. Returns the number of rows."""
     import pyarrow as pa
 
     plain = path.suffix == ".csv"
+    titles = titles_of(path, columns)
     writer = None
     rows = 0
     try:
         for batch in _slices(batches, rows_at_once(columns)):
             if plain:
-                named = {guarded_text(c.name): guarded(c.to_csv(batch[c.name])) for c in columns}
+                named = {titles[c.name]: guarded(c.to_csv(batch[c.name])) for c in columns}
             else:
                 named = {c.name: c.to_arrow(batch[c.name]) for c in columns}
             table = pa.table(named)

@@ -86,7 +86,7 @@ def make_report(
 
     >>> import noren as nr
     >>> import polars as pl
-    >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
     >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
     >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
     >>> page = nr.make_report(release, attacks=[])

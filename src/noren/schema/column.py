@@ -45,6 +45,15 @@ class HierarchySpec(BaseModel):
     prefix: tuple[int, ...] | None = Field(default=None, description="Prefix lengths to keep, falling: [3, 1].")
     widths: tuple[float, ...] | None = Field(default=None, description="Interval widths, each a multiple: [5, 10].")
     intervals: tuple[tuple[float, ...], ...] | None = Field(default=None, description="Interval edges per level.")
+    calendar: tuple[Literal["week", "month", "quarter", "year", "decade"], ...] | None = Field(
+        default=None, description='Spans of dates, growing: ["month", "year"].'
+    )
+    quantiles: tuple[int, ...] | None = Field(
+        default=None, description="Numbers of intervals of about as many people each, falling: [8, 4, 2]."
+    )
+    frequency: tuple[int, ...] | None = Field(
+        default=None, description="Values that fewer records have are put together, level by level: [20, 100]."
+    )
 
     @model_validator(mode="after")
     def _one_way(self) -> HierarchySpec:
@@ -52,6 +61,11 @@ class HierarchySpec(BaseModel):
         if len(given) != 1:
             raise ValueError(f"a hierarchy is written in one way, got {given or 'none'}")
         return self
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether the tree follows from how often values occur, and not from the values alone."""
+        return self.quantiles is not None or self.frequency is not None
 
 
 class MatrixSpec(BaseModel):
@@ -112,7 +126,9 @@ AnyKnowledge = Annotated[
     Annotated[InstanceOf[Knowledge], Tag("Knowledge")] | Annotated[KnowledgeSpec, Tag("KnowledgeSpec")],
     Discriminator(_knowledge_form),
 ]
-VALUE_OPTIONS = ("values", "bins", "hierarchy")
+VALUE_OPTIONS = ("values", "bins", "hierarchy", "kind", "format", "decimal", "top", "bottom")
+BinRule = Annotated[str, Field(pattern=r"^(width|quantiles):[0-9]+(\.[0-9]+)?$")]
+"""How bins follow from the data: intervals of a width, or of about as many people each."""
 TERM_OPTIONS = ("separator", "columns", "knowledge")
 
 
@@ -129,8 +145,25 @@ class Column(BaseModel):
     _domain: Domain | None = PrivateAttr(default=None)
 
     role: Role = Field(description="What the column is: " + ", ".join(Role) + ".")
+    kind: Literal["text", "integer", "number", "date", "datetime", "boolean"] | None = Field(
+        default=None, description="What the texts write down; sniffed if left out."
+    )
+    format: str | None = Field(
+        default=None, min_length=2, description="How dates are written, as strftime has it: '%d.%m.%Y'."
+    )
+    decimal: Literal[".", ","] | None = Field(
+        default=None, description="The mark before decimals; sniffed if left out."
+    )
+    missing_values: tuple[str, ...] = Field(
+        default=(), description="Texts that mean 'missing' in this column, besides those of [data]."
+    )
     values: tuple[str, ...] | None = Field(default=None, description="The domain, in its order; others are an error.")
-    bins: tuple[float, ...] | None = Field(default=None, description="Rising edges; the column becomes intervals.")
+    bins: tuple[float, ...] | BinRule | None = Field(
+        default=None,
+        description="Rising edges; the column becomes intervals. Or a rule: 'width:10', 'quantiles:8'.",
+    )
+    top: float | None = Field(default=None, description="Values from here up become one open interval.")
+    bottom: float | None = Field(default=None, description="Values below become one open interval.")
     hierarchy: AnyHierarchy | None = Field(
         default=None, description="Which values belong together, level by level: a file (ARX's layout), or a table."
     )
@@ -201,8 +234,17 @@ class Column(BaseModel):
                 raise ValueError("values holds an empty text, which means a missing cell and is never true")
             if self.bins is not None:
                 raise ValueError("give values or bins, not both")
-        if self.bins is not None and (len(self.bins) < 2 or not all(a < b for a, b in pairwise(self.bins))):
+        if isinstance(self.bins, tuple) and (len(self.bins) < 2 or not all(a < b for a, b in pairwise(self.bins))):
             raise ValueError(f"bins must rise and hold at least two edges, got {list(self.bins)}")
+        if self.format is not None and self.kind not in ("date", "datetime"):
+            raise ValueError("format says how dates are written, and needs kind = 'date' or 'datetime'")
+        ends = self.top is not None or self.bottom is not None
+        if ends and (isinstance(self.bins, tuple) or self.values is not None):
+            raise ValueError("top and bottom are ends of numbers as they are, or of bins that a rule makes")
+        if ends and self.kind not in (None, "integer", "number"):
+            raise ValueError("top and bottom are for columns of numbers")
+        if self.top is not None and self.bottom is not None and self.bottom >= self.top:
+            raise ValueError(f"bottom = {self.bottom:g} is not below top = {self.top:g}")
         if self.distance == "tree" and self.hierarchy is None:
             raise ValueError("distance 'tree' needs a hierarchy")
         return self
@@ -250,6 +292,11 @@ class Column(BaseModel):
         if not isinstance(self.knowledge, Knowledge):
             raise ValueError(f"column {self.name!r} has no knowledge table")
         return self.knowledge
+
+    @property
+    def edges(self) -> tuple[float, ...] | None:
+        """Declared bin edges; a rule makes them from the data."""
+        return self.bins if isinstance(self.bins, tuple) else None
 
     @property
     def is_ordered(self) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, as_number, is_code, number_text, parse, reader, sniff
+
 MISSING = "(missing)"
 OTHER = "(other)"
 
-Kind = Literal["string", "integer", "number", "boolean"]
 DomainSource = Literal["policy", "data", "bins", "hierarchy"]
 
 
@@ -43,6 +44,16 @@ class Domain:
     """How many rare values were merged into "(other)"."""
     edges: tuple[float, ...] | None = field(default=None)
     """Bin edges, for a domain made of bins."""
+    format: Format = field(default=Format(), compare=False)
+    """How the table writes the values, where that is not how a release does."""
+    top: float | None = None
+    """Numbers from here up are one value, the last: "90 and above"."""
+    bottom: float | None = None
+    """Numbers below are one value, the first: "below 18"."""
+
+    def __post_init__(self) -> None:
+        if self.has_ends and self.edges is not None:
+            raise ValueError("bins have edges; open ends are for numbers as they are")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -58,7 +69,37 @@ class Domain:
     @property
     def is_ordered(self) -> bool:
         """Whether the order of the values means something."""
-        return self.edges is not None or self.kind in ("integer", "number") or self.source == "policy"
+        if self.edges is not None or self.kind in (*NUMERIC, *CALENDAR) or self.source == "policy":
+            return True
+        if self.has_ends and OTHER not in self.index:
+            return True
+        return is_code(self.plain)
+
+    @cached_property
+    def plain(self) -> tuple[str, ...]:
+        """The values without the special categories."""
+        return tuple(value for value in self.values if value not in (MISSING, OTHER))
+
+    def canonical(self, texts: Sequence[str]) -> list[str]:
+        """Texts of the table as the domain writes them; a text that is not of the kind stays as it is."""
+        if self.has_ends:
+            return self.coded(texts)
+        if self.kind == "string" or self.edges is not None:
+            return list(texts)
+        read = reader(self.kind, self.format)
+        known = self.index
+        return [text if text in known else (read(text) or text) for text in texts]
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether numbers beyond some point are one value."""
+        return self.top is not None or self.bottom is not None
+
+    def coded(self, texts: Sequence[str]) -> list[str]:
+        """Numbers of the table as top and bottom coding has them; anything else stays as it is."""
+        read = reader("number", self.format)
+        known = self.index
+        return [text if text in known else with_ends(read(text) or text, self.top, self.bottom) for text in texts]
 
     @property
     def is_range(self) -> bool:
@@ -74,24 +115,60 @@ class Domain:
             edges = np.asarray(self.edges)
             middles = (edges[:-1] + edges[1:]) / 2
             return middles if len(middles) == len(self) else None
+        ends = {label: end for end, label in end_labels(self.top, self.bottom)}
+        kind: Kind = "number" if ends else self.kind
         try:
-            return np.array([float(value) for value in self.values])
+            return np.array([ends[value] if value in ends else as_number(value, kind) for value in self.values])
         except ValueError:
             return None
+
+    @cached_property
+    def amounts(self) -> np.ndarray | None:
+        """The values as numbers that can be added up, NaN for a missing one; None where that makes no sense."""
+        if self.kind not in NUMERIC or self.edges is not None:
+            return None
+        return np.array([np.nan if value == MISSING else as_number(value, self.kind) for value in self.values])
+
+    @cached_property
+    def missing_code(self) -> int | None:
+        """The code of a missing cell, which stands beside the values and not among them."""
+        return self.index.get(MISSING)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether a class may publish an interval of the column: the order of its values means something."""
+        last = self.missing_code in (None, len(self) - 1)
+        return self.is_ordered and OTHER not in self.index and last and len(self.plain) > 0
+
+    def line(self, by_rank: bool = False) -> np.ndarray:
+        """Where the values of a ranked domain stand between 0 and 1, by size or by rank; a missing one nowhere."""
+        plain = replace(self, values=self.plain)
+        numbers = None if by_rank else plain.numbers
+        if numbers is None or not np.isfinite(numbers).all() or (np.diff(numbers) < 0).any():
+            numbers = np.arange(len(plain), dtype=np.float64)
+        spread = float(numbers[-1] - numbers[0]) if len(numbers) else 0.0
+        out = np.full(len(self), np.nan)
+        out[[self.index[value] for value in plain.values]] = (numbers - numbers[0]) / spread if spread > 0 else 0.0
+        return out
 
     def typed(self) -> list[Any]:
         """The values as the published type has them; the missing category of a typed domain is None."""
         return [None if self.kind != "string" and v == MISSING else parse(v, self.kind) for v in self.values]
 
 
-def parse(label: str, kind: Kind) -> Any:
-    if kind == "integer":
-        return int(label)
-    if kind == "number":
-        return float(label)
-    if kind == "boolean":
-        return label == "true"
-    return label
+def end_labels(top: float | None, bottom: float | None) -> list[tuple[float, str]]:
+    """The open ends of top and bottom coding, each with the number at which it begins or ends."""
+    out = [] if bottom is None else [(bottom, f"below {number_text(bottom)}")]
+    return out if top is None else [*out, (top, f"{number_text(top)} and above")]
+
+
+def with_ends(text: str, top: float | None, bottom: float | None) -> str:
+    """A number as top and bottom coding publishes it; what is no number stays as it is."""
+    if not is_number(text):
+        return text
+    if top is not None and float(text) >= top:
+        return end_labels(top, None)[0][1]
+    return end_labels(None, bottom)[0][1] if bottom is not None and float(text) < bottom else text
 
 
 def fits_kind(labels: Sequence[str], kind: Kind) -> bool:
@@ -101,6 +178,9 @@ def fits_kind(labels: Sequence[str], kind: Kind) -> bool:
         return all(map(_is_integer, plain))
     if kind == "number":
         return all(_is_integer(label) or _is_number(label) for label in plain)
+    if kind in CALENDAR:
+        read = reader(kind, Format())
+        return all(read(label) == label for label in plain)
     return kind == "string" or set(plain) <= {"true", "false"}
 
 
@@ -115,7 +195,8 @@ def infer_kind(labels: Sequence[str]) -> Kind:
         return "number"
     if set(plain) <= {"true", "false"}:
         return "boolean"
-    return "string"
+    found = sniff(plain)
+    return found.kind if found.kind in CALENDAR and fits_kind(plain, found.kind) else "string"
 
 
 def _is_integer(label: str) -> bool:
@@ -137,18 +218,22 @@ def sort_labels(labels: Sequence[str], kind: Kind) -> list[str]:
     """Numbers by size, everything else by code point, the special categories last."""
     special = [label for label in (OTHER, MISSING) if label in labels]
     plain = [label for label in labels if label not in (OTHER, MISSING)]
-    if kind in ("integer", "number"):
-        return sorted(plain, key=lambda label: (float(label), label)) + special
+    if kind in (*NUMERIC, *CALENDAR):
+        return sorted(plain, key=lambda label: (as_number(label, kind), label)) + special
     return sorted(plain) + special
 
 
 def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
-    """Half-open intervals, the last one closed: [0, 18), [18, 30), ... [75, 120]."""
+    """Half-open intervals, the last one closed: [0, 18), [18, 30), ... [75, 120]. Ends may be open: "90 and above"."""
     texts = [number_text(edge) for edge in edges]
-    pairs = list(itertools.pairwise(texts))
-    return tuple(f"[{low}, {high}{']' if i == len(pairs) - 1 else ')'}" for i, (low, high) in enumerate(pairs))
-
-
-def number_text(value: float) -> str:
-    """A number as a person writes it: 18 rather than 18.0."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    out = []
+    for i, (low, high) in enumerate(itertools.pairwise(texts)):
+        if edges[i] == -np.inf and edges[i + 1] == np.inf:
+            out.append("any")
+        elif edges[i] == -np.inf:
+            out.append(f"below {high}")
+        elif edges[i + 1] == np.inf:
+            out.append(f"{low} and above")
+        else:
+            out.append(f"[{low}, {high}{']' if i == len(texts) - 2 else ')'}")
+    return tuple(out)

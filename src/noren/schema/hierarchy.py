@@ -1,8 +1,9 @@
 """Generalisation hierarchies: every value has one parent, up to a common root.
 
 Level 0 holds the values themselves, the last level one root. All leaves have the same depth; a shorter branch is
-padded by repeating its leaf. Four ways to write one: a CSV in ARX's layout (leaf;...;root per line, no header), a
-nested table, interval widths or edges for numbers, and prefix lengths for codes such as postal codes.
+padded by repeating its leaf. Ways to write one: a CSV in ARX's layout (leaf;...;root per line, no header), a nested
+table, interval widths, edges or quantiles for numbers, spans of the calendar for dates, prefix lengths for codes such
+as postal codes, and how common values are for everything else.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import csv
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from io import StringIO
@@ -21,12 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
-from noren.schema.domain import MISSING, OTHER, number_text
+from noren.schema.domain import MISSING, OTHER
+from noren.schema.edges import quantile_edges, rises
+from noren.schema.kinds import number_text
 
 ROOT = "*"
 MOST_BYTES = 1 << 28
 """Size of the largest side file (hierarchy, knowledge, distances) that is read: 256 MB."""
 MOST_LEVELS = 2000
+SPANS = ("week", "month", "quarter", "year", "decade")
 
 
 class HierarchyError(NorenError):
@@ -196,6 +201,50 @@ class Hierarchy:
             rows.append([value, *(value if special else span(_number(value), step, start)[1] for step in steps), ROOT])
         return cls.from_rows(rows)
 
+    @classmethod
+    def from_calendar(cls, values: Sequence[str], spans: Sequence[str]) -> Hierarchy:
+        """Dates in growing spans: 1987-05-03 -> 1987-05 -> 1987-Q2 -> 1987 -> 1980s."""
+        places = [SPANS.index(span) if span in SPANS else -1 for span in spans]
+        if -1 in places or any(b <= a for a, b in itertools.pairwise(places)):
+            raise HierarchyError(f"spans {list(spans)} do not grow.", hint='For example ["month", "year", "decade"].')
+        if "week" in spans and len(spans) > 1:
+            raise HierarchyError("weeks do not add up to months or years.", hint='Use ["week"] alone.')
+        rows: list[list[str]] = []
+        for value in values:
+            special = value in (MISSING, OTHER)
+            rows.append([value, *(value if special else _span_label(_day(value), span) for span in spans), ROOT])
+        return cls.from_rows(rows)
+
+    @classmethod
+    def from_quantiles(cls, values: Sequence[str], counts: NDArray[np.int64], parts: Sequence[int]) -> Hierarchy:
+        """Intervals of about as many people each, with round edges and open ends: one number of parts per level."""
+        if not parts or any(b >= a for a, b in itertools.pairwise(parts)) or min(parts) < 2:
+            hint = "For example quantiles = [8, 4, 2]."
+            raise HierarchyError(f"numbers of quantiles {list(parts)} do not fall to 2 or more.", hint=hint)
+        plain = [i for i, value in enumerate(values) if value not in (MISSING, OTHER)]
+        numbers = np.array([_number(values[i]) for i in plain])
+        there = np.asarray(counts)[plain]
+        if not there.any():
+            raise HierarchyError("there is no number to make intervals of.", hint="Give widths or intervals.")
+        return cls.from_edges(values, quantile_edges(numbers[there > 0], there[there > 0], parts))
+
+    @classmethod
+    def from_frequency(cls, values: Sequence[str], counts: NDArray[np.int64], least: Sequence[int]) -> Hierarchy:
+        """Values that fewer records have are put together; common ones stay themselves up to the root."""
+        if not least or any(b <= a for a, b in itertools.pairwise(least)) or min(least) < 2:
+            raise HierarchyError(f"frequencies {list(least)} do not grow.", hint="For example frequency = [20, 100].")
+        rows = []
+        for value, count in zip(values, np.asarray(counts).tolist(), strict=True):
+            kept = value in (MISSING, OTHER)
+            rows.append([value, *(value if kept or count >= few else f"fewer than {few} records" for few in least)])
+        return cls.from_rows([[*row, ROOT] for row in rows])
+
+    def csv_text(self) -> str:
+        """The hierarchy as a file in ARX's layout."""
+        out = StringIO()
+        csv.writer(out, delimiter=";", lineterminator="\n").writerows(zip(*self.levels, strict=True))
+        return out.getvalue()
+
 
 def repeated(names: Sequence[str]) -> str:
     """The first name that stands a second time."""
@@ -250,7 +299,7 @@ def _number(value: str) -> float:
 
 
 def _interval(number: float, edges: Sequence[float]) -> str:
-    if len(edges) < 2 or not all(low < high for low, high in itertools.pairwise(edges)):  # NaN is below nothing
+    if not rises(edges):
         raise HierarchyError(f"interval edges {list(edges)} do not rise.", hint="For example [0, 18, 65, 120].")
     slot = int(np.searchsorted(edges, number, side="right")) - 1
     if number == edges[-1]:
@@ -260,5 +309,32 @@ def _interval(number: float, edges: Sequence[float]) -> str:
             f"the intervals {number_text(edges[0])}..{number_text(edges[-1])} do not cover all values.",
             hint="Widen the first or last edge.",
         )
+    if edges[slot] == -np.inf and edges[slot + 1] == np.inf:
+        return ROOT
+    if edges[slot] == -np.inf:
+        return f"below {number_text(edges[slot + 1])}"
+    if edges[slot + 1] == np.inf:
+        return f"{number_text(edges[slot])} and above"
     end = "]" if slot == len(edges) - 2 else ")"
     return f"[{number_text(edges[slot])}, {number_text(edges[slot + 1])}{end}"
+
+
+def _day(value: str) -> date:
+    try:
+        return date.fromisoformat(value[:10])
+    except ValueError:
+        raise HierarchyError(
+            "a calendar hierarchy needs dates, and the column holds something else.",
+            hint='Set kind = "date" and, where dates are not written 1987-05-03, their format.',
+        ) from None
+
+
+def _span_label(day: date, span: str) -> str:
+    if span == "week":
+        year, week, _ = day.isocalendar()
+        return f"{year}-W{week:02}"
+    if span == "month":
+        return f"{day.year:04}-{day.month:02}"
+    if span == "quarter":
+        return f"{day.year:04}-Q{(day.month + 2) // 3}"
+    return f"{day.year:04}" if span == "year" else f"{day.year // 10 * 10:04}s"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from noren.table.engine import CodeBatch, Engine, Reading
-from noren.table.plan import Draw, Drop, Group, Omit, Pass, Plan, Recode, TermSearch, Treatment
+from noren.table.plan import Average, Change, Draw, Drop, Group, Omit, Pass, Plan, Recode, TermSearch, Treatment
 from noren.table.profile import Profile, ValueCounts
 from noren.table.records import RandomOrder, Records, TermRecords
 from noren.table.table import Table
 
 __all__ = [
+    "Average",
+    "Change",
     "CodeBatch",
     "Draw",
     "Drop",

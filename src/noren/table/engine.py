@@ -22,6 +22,7 @@ from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.schema.domain import Domain
+from noren.schema.kinds import Format
 from noren.secret import Keystream
 from noren.table.profile import Profile
 
@@ -64,9 +65,13 @@ class Counting:
 
     columns: Sequence[str]
     bins: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    formats: Mapping[str, Format] = field(default_factory=dict)
+    """How columns with bins write their numbers, where that is not 1234.5."""
     terms: Sequence[str] = ()
     drop: Sequence[str] = ()
     key: str | None = None
+    identifiers: Sequence[str] = ()
+    """Columns that name people: only whether they repeat is counted."""
 
 
 Apply = Callable[[CodeBatch], CellBatch]

@@ -37,6 +37,13 @@ class Draw:
 
 
 @dataclass(frozen=True)
+class Change:
+    """Publish one value drawn by a design, which may be another than the true one."""
+
+    design: Design
+
+
+@dataclass(frozen=True)
 class Recode:
     """Publish general values: data[i] is the node of record i."""
 
@@ -53,13 +60,22 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Average:
+    """Publish means: data[i] is the class of record i, and the mean of its published records stands for its number."""
+
+    data: NDArray
+    covered: Recode | None = None
+    """What the classes cover, for measures of what was lost."""
+
+
+@dataclass(frozen=True)
 class Omit:
     """Publish some of every record's terms."""
 
     cells: TermCells
 
 
-Treatment = Pass | Drop | Draw | Recode | Group | Omit
+Treatment = Pass | Drop | Draw | Change | Recode | Group | Average | Omit
 
 
 @dataclass(frozen=True)
@@ -86,12 +102,17 @@ class Plan:
     @property
     def designs(self) -> dict[str, Design]:
         """The design of every column that is drawn."""
-        return {name: one.design for name, one in self.treatments.items() if isinstance(one, Draw)}
+        return {name: one.design for name, one in self.treatments.items() if isinstance(one, Draw | Change)}
 
     @property
     def recoded(self) -> dict[str, Recode | Group]:
         """The columns published as general values or groups."""
         return {name: one for name, one in self.treatments.items() if isinstance(one, Recode | Group)}
+
+    @property
+    def averaged(self) -> dict[str, Average]:
+        """The columns published as means of classes."""
+        return {name: one for name, one in self.treatments.items() if isinstance(one, Average)}
 
     @property
     def omitted(self) -> dict[str, TermCells]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from noren.errors import DataError
 
 OPEN_LIMIT = 100_000
@@ -53,6 +56,13 @@ class Profile:
     dropped: int
     """Records left out because a value is missing that the policy does not do without."""
     columns: dict[str, ValueCounts]
+    hashes: dict[str, list[NDArray[np.uint64]]] = field(default_factory=dict)
+    """Hashes of the cells of columns that name people, as they come."""
+
+    def distinct(self, name: str) -> int:
+        """How many different cells a column that names people has."""
+        parts = self.hashes.get(name, [])
+        return len(np.unique(np.concatenate(parts))) if parts else 0
 
     def demand(self, name: str, terms: Sequence[str] = ()) -> None:
         """Refuse a table without records, and sets of terms that are free text. A part of a table may be empty."""
@@ -68,6 +78,8 @@ class Profile:
 
     def merge(self, other: Profile) -> None:
         """Take in the profile of another part of the table."""
+        for name, parts in other.hashes.items():
+            self.hashes.setdefault(name, []).extend(parts)
         self.records += other.records
         self.dropped += other.dropped
         for name, column in self.columns.items():

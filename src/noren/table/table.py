@@ -18,7 +18,9 @@ from noren.progress import Stage, quiet
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.secret import Keystream
 from noren.table.engine import Engine, Reading
+from noren.table.permute import permutation
 from noren.table.profile import Profile
 from noren.table.records import Records, TermRecords
 
@@ -38,6 +40,8 @@ class Table:
     deciding: tuple[str, ...]
     """Quasi-identifiers and sensitive columns, in the order of the policy: those a method sees."""
     drop: Sequence[str] = ()
+    people_key: tuple[str, ...] = ()
+    """The columns that together name a person; none if every record is a person of its own."""
     stage: Stage = quiet
 
     @property
@@ -74,6 +78,24 @@ class Table:
     def histogram(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The different combinations of some columns' codes, ascending, and how often each occurs."""
         return self.engine.histogram(self.source, self.reading(names), names)
+
+    @cached_property
+    def people(self) -> NDArray[np.int64] | None:
+        """The number of every record's person, from 0 on; None where every record is a person of its own."""
+        import polars as pl
+
+        if not self.people_key:
+            return None
+        parts = []
+        for batch in self.engine.encoded(self.source, Reading(open=self.people_key, drop=self.drop)):
+            texts = [pl.Series(batch.open[name].data.cast("string")) for name in self.people_key]
+            parts.append(pl.DataFrame({f"k{i}": column for i, column in enumerate(texts)}))
+        keys = pl.concat(parts)
+        if keys.null_count().sum_horizontal()[0]:
+            raise DataError("the key of a person is missing in some records.", hint="Every person needs one.")
+        found = keys.select(pl.struct(pl.all()).rank("dense"))[:, 0].to_numpy().astype(np.int64) - 1
+        people = int(found.max(initial=-1)) + 1
+        return None if len(found) == people else permutation(people, Keystream())[found]
 
     @cached_property
     def records(self) -> Records:
@@ -124,4 +146,4 @@ def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]
     if isinstance(column.distance, tuple):
         some = np.flatnonzero(kept)
         resolved["distance"] = tuple(tuple(column.distance[i][j] for j in some.tolist()) for i in some.tolist())
-    return column.met(column.name, Domain(values, domain.kind, domain.source, domain.merged), **resolved), place
+    return column.met(column.name, replace(domain, values=values, edges=None), **resolved), place

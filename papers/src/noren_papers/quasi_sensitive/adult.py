@@ -112,7 +112,9 @@ class Lab:
         ).with_columns(pl.Series(SIGNS, names.tolist(), dtype=pl.List(pl.String)))
         attributes: dict[str, Any] = {name: quasi_identifier() for name in QUASI}
         attributes[SIGNS] = quasi_sensitive(knowledge=world.knowledge)
-        policy = Policy(attributes=attributes, require=[diverse(1.0, 30).model], method=Suppress())
+        policy = Policy(
+            dependence={"most": 1.0}, attributes=attributes, require=[diverse(1.0, 30).model], method=Suppress()
+        )
         self.table = prepare(table.to_arrow(), policy).records
         self.alpha = np.asarray(priors(self.table)[SIGNS].shares)
 

@@ -21,7 +21,7 @@ def policy(table: Material, distance: str, model: Model, method: Method) -> Poli
     options: dict[str, Any] = {} if table.hierarchy is None else {"hierarchy": table.hierarchy}
     secret = sensitive(values=table.values, distance=distance, **options)
     people = {"age": quasi_identifier(), "gender": quasi_identifier()}
-    return Policy(attributes={**people, "secret": secret}, require=[model], method=method)
+    return Policy(dependence={"most": 1.0}, attributes={**people, "secret": secret}, require=[model], method=method)
 
 
 def diverse(l: int, d: float) -> Model:

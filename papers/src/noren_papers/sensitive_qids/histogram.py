@@ -35,6 +35,7 @@ def figure_7(bench: Bench) -> Result:
     frame, table = tables.adult_frame(bench, rows).select(PAIR), tables.adult(bench, rows)
     bench.plan(len(ESTIMATORS) + 2)
     policy = Policy(
+        dependence={"most": 1.0},
         attributes={name: sensitive_quasi_identifier() for name in PAIR},
         require=[FrequencyLDiversity(l=LEVEL, on=list(PAIR))],
         method=Decoys(),

@@ -38,10 +38,10 @@ def close_designs(table: Coded, t: float) -> dict[str, DecoyDesign]:
 
 def published(table: Coded, designs: Mapping[str, DecoyDesign]) -> dict[str, SetCells]:
     """One release: a set for every cell of every column, from the library's cryptographic randomness."""
-    from noren.designs import draw_columns
+    from noren.designs.draw import draw_table
     from noren.secret import Keystream
 
-    return draw_columns(designs, table.columns, Keystream())
+    return draw_table(designs, table.columns, Keystream())
 
 
 @dataclass(frozen=True)

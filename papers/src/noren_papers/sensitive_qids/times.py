@@ -139,7 +139,7 @@ def _pipeline(table: Coded, frame: pl.DataFrame) -> object:
     attributes = {name: sensitive_quasi_identifier() if size > 1 else plain() for name, size in sizes.items()}
     named = sorted({size for size in sizes.values() if size > 1})
     require = [FrequencyLDiversity(l=size, on=[n for n, s in sizes.items() if s == size]) for size in named]
-    return anonymize(frame, Policy(attributes=attributes, require=require, method=Decoys()))
+    return anonymize(frame, Policy(dependence={"most": 1.0}, attributes=attributes, require=require, method=Decoys()))
 
 
 def _at(sheet: pl.DataFrame, series: str, records: int) -> dict[int, float]:

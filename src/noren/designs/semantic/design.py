@@ -163,6 +163,13 @@ class SemanticDesign(BaseModel):
         digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
         return f"{self.name}, distance {self.threshold:g} ({digest})"
 
+    def star(self, sets: NDArray) -> float:
+        """A value outside a set is never true."""
+        return 0.0
+
+    def expected_inside(self, codes: NDArray) -> float:
+        return float(len(codes))
+
     def member_weights(self, sets: NDArray) -> NDArray[np.float64]:
         return self.set_weights(sets)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,14 @@ from noren.designs.inversion import WORST_CONDITION, Groups, along
 if TYPE_CHECKING:
     from noren.designs.semantic.design import SemanticDesign
 
+
+class Moments(Protocol):
+    """A design that knows the second moments of its scores."""
+
+    def second_moment(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """E[score^2 | v] of a set, for rows of what every value adds to a score."""
+
+
 KEPT_SUM = 1e-6
 """A sum whose score misses its values by more is lost."""
 
@@ -23,7 +31,7 @@ KEPT_SUM = 1e-6
 class MatrixInversion:
     """Inclusion counts are w = M' x."""
 
-    design: SemanticDesign
+    design: Moments
     matrix: NDArray[np.float64]
     """M[v, u] = P(u in R | v)."""
     inverse: NDArray[np.float64]
@@ -33,8 +41,8 @@ class MatrixInversion:
     """Independent sums that are lost."""
     unreliable: bool
     """Theory says that sums are lost, and the matrix does not show which."""
-    error: float
-    """Largest Monte Carlo error of M, 0 if exact."""
+    error: float | None
+    """Largest Monte Carlo error of M, 0 if exact; None where M has a closed form."""
     draws: float
     """Per true value, behind M."""
 

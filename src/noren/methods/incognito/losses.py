@@ -21,7 +21,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.methods.cover import is_ranked
 from noren.schema.column import Column
 from noren.schema.nodes import Tree
 
@@ -84,14 +83,13 @@ def _column(loss: str, facts: Column, tree: Tree, counts: NDArray) -> tuple[NDAr
 
 def _spread(facts: Column, tree: Tree) -> NDArray[np.float64] | None:
     """Width of every node of a numeric column as a share of the column's."""
-    numbers = facts.domain.numbers if is_ranked(facts.domain) else None
-    if numbers is None or not np.isfinite(numbers).all():
+    if not facts.domain.is_ranked or (facts.domain.numbers is None and facts.domain.kind == "string"):
         return None
+    numbers = facts.domain.line()
     flat, bounds = tree.nodes.flat_members()
-    low = np.minimum.reduceat(numbers[flat], bounds[:-1])
-    high = np.maximum.reduceat(numbers[flat], bounds[:-1])
-    whole = numbers.max() - numbers.min()
-    return np.asarray((high - low) / whole) if whole > 0 else np.zeros(len(low))
+    low = np.fmin.reduceat(numbers[flat], bounds[:-1])
+    high = np.fmax.reduceat(numbers[flat], bounds[:-1])
+    return np.nan_to_num(high - low)
 
 
 def _entropy(at: NDArray[np.int64], counts: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -19,6 +19,7 @@ from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Recode, Records
 
+Level = Annotated[int, Field(ge=0)]
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -39,6 +40,14 @@ class Incognito(ClassMethod):
         default_factory=dict, description="How much each quasi-identifier counts in the loss; 1 where it is not named."
     )
 
+    levels: dict[str, Level] = Field(
+        default_factory=dict,
+        description=(
+            "Levels that are fixed, 0 for the values themselves: { age = 2, zip = 1 }; columns that are not named are "
+            "searched. `noren compare --levels` lists the best."
+        ),
+    )
+
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems
 
@@ -50,6 +59,10 @@ class Incognito(ClassMethod):
             if roles.get(name) is not Role.QUASI_IDENTIFIER:
                 message = f"{name!r} is not a quasi-identifier of this policy."
                 found.append(Problem(f"method.weights.{name}", message, "Weights belong to quasi-identifiers."))
+        for name in self.levels:
+            if roles.get(name) is not Role.QUASI_IDENTIFIER:
+                message = f"{name!r} is not a quasi-identifier of this policy."
+                found.append(Problem(f"method.levels.{name}", message, "Levels belong to quasi-identifiers."))
         return found
 
     @classmethod
@@ -58,16 +71,21 @@ class Incognito(ClassMethod):
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         """Search the lattice of levels. Nothing is random here: the best levels follow from the table."""
-        from noren.methods.incognito.search import best_full_domain
+        from noren.methods.incognito.search import best_full_domain, fixed_full_domain
         from noren.methods.requirements import compiled
 
-        found = best_full_domain(table, compiled(table, requirements), self.loss, self.suppression, self.weights)
+        rules = compiled(table, requirements)
+        if self.levels:
+            found = fixed_full_domain(table, rules, self.levels, self.loss, self.suppression, self.weights)
+        else:
+            found = best_full_domain(table, rules, self.loss, self.suppression, self.weights)
         columns = {
             name: Recode(tree.nodes, tree.at[found.levels[name]][table.codes[name]])
             for name, tree in found.trees.items()
         }
         levels = ", ".join(f"{name} {level} of {found.trees[name].height}" for name, level in found.levels.items())
-        notes = [f"levels: {levels}; {found.classes:,} classes; {self.loss} loss {found.loss:.6g}"]
+        fixed = f" (fixed: {', '.join(self.levels)})" if self.levels else ""
+        notes = [f"levels: {levels}{fixed}; {found.classes:,} classes; {self.loss} loss {found.loss:.6g}"]
         if found.dropped:
             notes.append(f"{found.dropped:,} of {table.n:,} records dropped")
         return Plan(columns, found.keep if found.dropped else None, notes)

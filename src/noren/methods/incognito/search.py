@@ -11,14 +11,14 @@ Every other level vector whose loss could be the least is then tested.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.errors import RequirementNotMet
+from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.kernels.lattice import next_open
 from noren.methods.incognito.lattice import Lattice, Levels
 from noren.methods.incognito.losses import OF_CLASSES
@@ -74,6 +74,115 @@ def best_full_domain(
     return FullDomain(names, trees, keep, classes, search.best, lattice.tested)
 
 
+@dataclass(frozen=True)
+class LevelVector:
+    """One level per quasi-identifier, and what publishing it would cost."""
+
+    levels: dict[str, int]
+    heights: dict[str, int]
+    """The highest level of every column."""
+    loss: float
+    classes: int
+    dropped: int
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {level} of {self.heights[name]}" for name, level in self.levels.items())
+
+
+def fixed_full_domain(
+    table: Records,
+    compiled: Compiled,
+    fixed: Mapping[str, int],
+    loss: str = "granularity",
+    suppression: float = 0.0,
+    weights: Mapping[str, float] | None = None,
+) -> FullDomain:
+    """The level vector of least loss that has the given levels; the other columns are searched.
+
+    Raises RequirementNotMet where none can be published, with how many records are in classes that fail.
+    """
+    limit = int(suppression * table.n + 1e-9)
+    lattice = Lattice(table, compiled, loss, limit, weights or {})
+    for name, level in fixed.items():
+        height = lattice.trees[table.quasi.index(name)].height
+        if level > height:
+            where, message = f"method.levels.{name}", f"level {level} is above the highest, {height}."
+            raise PolicyError([Problem(where, message, f"Levels of {name!r} are 0 to {height}.")])
+    found = _ranked(lattice, table.quasi, fixed, 1)
+    trees = dict(zip(table.quasi, lattice.trees, strict=True))
+    if not found:
+        top = tuple(fixed.get(name, tree.height) for name, tree in trees.items())
+        lost = lattice.test(top).dropped
+        others = "" if len(fixed) == len(trees) else ", all others at their roots"
+        text = ", ".join(f"{name} {level}" for name, level in fixed.items())
+        raise RequirementNotMet(
+            f"the levels {text} do not hold{others}: {lost:,} of {table.n:,} records are in classes that fail, "
+            f"{limit:,} may be dropped.",
+            hint="Raise a level, allow suppression, or see what holds: noren compare --levels.",
+        )
+    best = found[0]
+    levels = tuple(best.levels.values())
+    keep, classes = lattice.published(levels)
+    return FullDomain(best.levels, trees, keep, classes, best.loss, lattice.tested)
+
+
+def best_levels(
+    table: Records,
+    compiled: Compiled,
+    loss: str = "granularity",
+    suppression: float = 0.0,
+    weights: Mapping[str, float] | None = None,
+    count: int = 10,
+) -> list[LevelVector]:
+    """The level vectors of least loss that can be published, the best first."""
+    limit = int(suppression * table.n + 1e-9)
+    return _ranked(Lattice(table, compiled, loss, limit, weights or {}), table.quasi, {}, count)
+
+
+def _ranked(lattice: Lattice, names: Sequence[str], fixed: Mapping[str, int], count: int) -> list[LevelVector]:
+    """In the order of a lower bound of their losses, until no other can be among the best `count`.
+
+    A loss of classes has no bound that is known beforehand: then all vectors are tested that no failure rules out.
+    """
+    shape, of_classes = lattice.shape, lattice.loss in OF_CLASSES
+    ruled_out = np.zeros(shape, np.bool_)
+    for axis, name in enumerate(names):
+        if name in fixed:
+            others = np.ones(shape[axis], np.bool_)
+            others[fixed[name]] = False
+            ruled_out[(slice(None),) * axis + (others,)] = True
+    top = tuple(fixed.get(name, size - 1) for name, size in zip(names, shape, strict=True))
+    if lattice.monotone and lattice.test(top).dropped > lattice.limit:
+        return []
+    if not fixed:  # the search for the best one learns cheaply what fails
+        search = _Search(lattice)
+        search.run()
+        ruled_out |= search.failed
+        lattice.bottom = lattice.everyone
+    bound = np.zeros(shape) if of_classes else lattice.means
+    height = np.indices(shape, np.int16).sum(axis=0)
+    found: list[tuple[float, Levels]] = []
+    for place in np.lexsort((height.ravel(), bound.ravel())):
+        levels: Levels = tuple(int(level) for level in np.unravel_index(place, shape))
+        if ruled_out[levels]:
+            continue
+        if len(found) >= count and bound[levels] > found[count - 1][0]:
+            break
+        one = lattice.test(levels)
+        if one.below > lattice.limit:
+            ruled_out[tuple(slice(0, level + 1) for level in levels)] = True
+        if one.dropped <= lattice.limit:
+            found.append((one.loss, levels))
+            found.sort()
+    out = []
+    heights = {name: size - 1 for name, size in zip(names, shape, strict=True)}
+    for loss, levels in found[:count]:
+        keep, classes = lattice.published(levels)
+        named = dict(zip(names, levels, strict=True))
+        out.append(LevelVector(named, heights, loss, classes, int(len(keep) - keep.sum())))
+    return out
+
+
 class _Search:
     def __init__(self, lattice: Lattice) -> None:
         self.lattice = lattice
@@ -82,6 +191,8 @@ class _Search:
         self.best = np.inf
         self.closed = np.zeros(lattice.shape, np.bool_)
         """Tested, or ruled out by a test."""
+        self.failed = np.zeros(lattice.shape, np.bool_)
+        """Known to lose too many records."""
         self.harmless = np.zeros(lattice.shape, np.bool_)
         """Known to rule out nothing below."""
         self.bound = np.zeros(lattice.shape) if lattice.loss in OF_CLASSES else lattice.means
@@ -106,6 +217,7 @@ class _Search:
             np.maximum(self.bound[up], found.floor, out=self.bound[up])
         if found.below > limit:
             self.closed[tuple(slice(0, level + 1) for level in levels)] = True
+            self.failed[tuple(slice(0, level + 1) for level in levels)] = True
         else:
             self.harmless[up] = True
         if found.dropped > limit:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.methods.cover import is_ranked
 from noren.schema.column import Column
 from noren.schema.nodes import Tree, tree_of
 from noren.table import Records
@@ -22,7 +21,7 @@ BITS = 64
 
 @dataclass(frozen=True)
 class Space:
-    """rows: one line per record, one column per quasi-identifier."""
+    """rows: one line per record, one column per quasi-identifier, then one per ranked column with missing cells."""
 
     rows: NDArray[np.int32]
     costs: Costs
@@ -35,13 +34,14 @@ def space_of(table: Records, weights: Mapping[str, float]) -> Space:
     from noren.kernels.mondrian.costs import RANKED, SET, TREE, Costs
 
     names = table.quasi
-    q = len(names)
+    beside = [name for name in names if _is_beside(table.columns[name])]
+    q, axes = len(names), len(names) + len(beside)
     trees = {name: tree_of(facts.tree) for name in names if (facts := table.columns[name]).tree is not None}
-    widths = np.array([max(1, len(table.columns[name].domain)) for name in names], np.int64)
+    widths = np.array([*(max(1, table.columns[name].d) for name in names), *[2] * len(beside)], np.int64)
     tallest = max([0, *(tree.height for tree in trees.values())]) + 1
-    rows = np.empty((table.n, q), np.int32)
-    kinds = np.empty(q, np.int64)
-    at = np.zeros((q, tallest, max(BITS + 1, int(widths.max()))), np.int32)
+    rows = np.empty((table.n, axes), np.int32)
+    kinds = np.empty(axes, np.int64)
+    at = np.zeros((axes, tallest, max(BITS + 1, int(widths.max()))), np.int32)
     prices = np.zeros(at.shape)
     for b, name in enumerate(names):
         facts, d, weight = table.columns[name], int(widths[b]), weights.get(name, 1.0)
@@ -58,29 +58,33 @@ def space_of(table: Records, weights: Mapping[str, float]) -> Space:
             prices[b, :, :d] = weight * (tree.nodes.sizes[at[b, :, :d]] - 1) / max(1, d - 1)
             continue
         rows[:, b] = codes
-        if is_ranked(facts.domain):
+        if facts.domain.is_ranked:
             kinds[b] = RANKED
-            prices[b, 0, :d] = weight * places_of(facts)
+            places = facts.domain.line(by_rank=facts.domain.edges is not None)
+            prices[b, 0, :d] = weight * np.nan_to_num(places, nan=1.0)
         else:
             kinds[b] = SET
             prices[b, 0, : BITS + 1] = weight * _set_costs(d)
+    for b, name in enumerate(beside, q):
+        facts = table.columns[name]
+        lacks = table.codes[name] == facts.domain.missing_code
+        present = table.codes[name][~lacks]
+        rows[lacks, names.index(name)] = int(np.median(present)) if len(present) else 0
+        rows[:, b] = lacks
+        kinds[b] = SET
+        prices[b, 0, : BITS + 1] = weights.get(name, 1.0) / facts.d * _set_costs(2)
     total = float(sum(weights.get(name, 1.0) for name in names))
     return Space(rows, Costs(kinds, widths, at, prices), total)
+
+
+def _is_beside(column: Column) -> bool:
+    """Whether missing cells stand beside an interval: the record lies anywhere, and that it lacks a value is said."""
+    return column.tree is None and column.domain.is_ranked and column.domain.missing_code is not None
 
 
 def leaf_order(tree: Tree) -> NDArray[np.int64]:
     """The leaves so that those under one node stand together."""
     return np.lexsort(tree.at)
-
-
-def places_of(facts: Column) -> NDArray[np.float64]:
-    """Where the values of a ranked column stand between 0 and 1: numbers by size, other values by rank."""
-    domain = facts.domain
-    numbers = domain.numbers if domain.edges is None else None
-    if numbers is None or not np.isfinite(numbers).all() or (np.diff(numbers) < 0).any():
-        numbers = np.arange(len(domain), dtype=np.float64)
-    spread = float(numbers[-1] - numbers[0]) if len(numbers) else 0.0
-    return (numbers - numbers[0]) / spread if spread > 0 else np.zeros(len(numbers))
 
 
 def _set_costs(d: int) -> NDArray[np.float64]:

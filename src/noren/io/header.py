@@ -1,0 +1,84 @@
+"""Whether the first line of delimited text holds names, and whether its separator parts anything. Nothing is quoted."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from itertools import islice, pairwise
+
+from noren.errors import DataError
+from noren.schema.kinds import CALENDAR, NUMERIC, is_code, sniff
+
+LOOKED_AT = 200
+"""Lines that are looked at."""
+FEWEST = 3
+"""Records from which a column shows its kind."""
+OTHERS = ",;\t|:^~"
+SPELT = {"\t": "a tab"}
+
+
+def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) -> None:
+    """Refuse text whose first line is probably a record, or that another separator parts."""
+    lines = text.splitlines()
+    lines = lines[:-1] if len(lines) > FEWEST and not text.endswith(("\n", "\r")) else lines
+    try:
+        rows = [row for row in islice(csv.reader(lines, delimiter=separator), LOOKED_AT) if row]
+    except csv.Error:
+        return
+    if len(rows) < 2:
+        return
+    _demand_separator(name, rows, separator)
+    if is_headless(rows, missing):
+        raise DataError(
+            f"{name}: the first line is probably a record and not a header: its cells are like those below them.",
+            hint="Write a line with the names of the columns above it. If it does hold names, put a letter before "
+            "those that are numbers or dates.",
+        )
+
+
+def _demand_separator(name: str, rows: Sequence[Sequence[str]], separator: str) -> None:
+    """One column whose cells all hold another separator, equally often, is several columns."""
+    if any(len(row) != 1 for row in rows):
+        return
+    for other in OTHERS:
+        times = {row[0].count(other) for row in rows}
+        if other != separator and len(times) == 1 and 0 not in times:
+            shown = SPELT.get(other, repr(other))
+            raise DataError(
+                f"{name}: with the separator {SPELT.get(separator, repr(separator))} the table has one column, and "
+                f"every line holds {shown} {times.pop()} times.",
+                hint=f"Set the separator to {shown} (--separator, or separator under [data]).",
+            )
+
+
+def is_headless(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
+    """Whether the cells of the first row are of the kinds of the columns below: numbers, dates, codes."""
+    first, below = rows[0], rows[1:]
+    alike = other = 0
+    numbers: list[str] = []
+    for place, cell in enumerate(first):
+        cells = [row[place] for row in below if len(row) > place and row[place].strip() not in missing]
+        if len(cells) < FEWEST - 1 or cell.strip() in missing:
+            continue
+        kind = sniff(cells).kind
+        typed = kind in (*NUMERIC, *CALENDAR) or is_code(cells)
+        if not typed:
+            other += cell.strip() not in cells
+            continue
+        both = sniff([*cells, cell]).kind
+        same = is_code([*cells, cell]) if is_code(cells) else both == kind or (both in NUMERIC and kind in NUMERIC)
+        if not same:
+            return False
+        alike += 1
+        numbers.append(cell)
+    return alike > 0 and (alike >= 2 or other == 0) and not _runs_on(numbers)
+
+
+def _runs_on(cells: Sequence[str]) -> bool:
+    """Whether cells are years, or several whole numbers one after the other: over columns they are names."""
+    if len(cells) < 2 or not all(cell.strip().isdecimal() for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    steps = {b - a for a, b in pairwise(numbers)}
+    years = all(1800 <= number <= 2100 for number in numbers)
+    return len(steps) == 1 and steps != {0} and (years or (len(cells) > FEWEST and steps == {1}))

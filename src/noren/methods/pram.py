@@ -1,0 +1,92 @@
+"""PRAM: every protected cell is published as one value, which chance may have changed.
+
+With t-closeness on a column, the true value is kept as often as the bound for every distribution permits
+(rho <= ((1 + t) / (1 - t))^2). Columns without a requirement are changed where `keep` names them: that blurs them and
+promises nothing that could be verified, so they are `plain` or quasi-identifiers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from noren.designs.pram import PramDesign, rounded_parts
+from noren.errors import PolicyError, Problem
+from noren.methods.base import DrawingMethod
+from noren.models.base import Model
+from noren.progress import Meter, silent
+from noren.schema.roles import Role
+from noren.table import Change, Plan, Table
+
+
+class Pram(DrawingMethod):
+    """Keep a value with a published probability, else draw one by published shares."""
+
+    name: Literal["pram"] = "pram"
+    sentence: ClassVar[str] = "Values of some columns were changed at random, with published probabilities."
+    keep: dict[str, float] = Field(
+        default_factory=dict,
+        description="Probability that a value is kept, by column; chosen from the requirements where nothing is said.",
+    )
+    prior: Literal["uniform", "data"] = Field(
+        default="uniform",
+        description="How other values are drawn: alike, or by the rounded distribution of the column, which tells it.",
+    )
+    grid: int = Field(default=50, ge=10, le=10_000, description='Parts to which prior = "data" rounds a distribution.')
+
+    @field_validator("keep")
+    @classmethod
+    def _probabilities(cls, value: dict[str, float]) -> dict[str, float]:
+        if any(not 0 < keep < 1 for keep in value.values()):
+            raise ValueError("keep lies between 0 and 1: at 1 nothing would be changed, at 0 nothing be said")
+        return value
+
+    def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        found = []
+        for number, model in enumerate(requirements, 1):
+            if not model.judges_changed:
+                message = f"the method 'pram' changes values, about which {model.model} makes no statement."
+                hint = 'Ask for t-closeness (equal or ordered distance), or use another method, for example "decoys".'
+                found.append(Problem(f"require[{number}].model", message, hint))
+        for name in self.keep:
+            if name not in roles:
+                found.append(Problem(f"method.keep.{name}", "no such column in [attributes]."))
+            elif roles[name] in (Role.IDENTIFIER, Role.QUASI_SENSITIVE):
+                message = f"a column of role {roles[name].value!r} has no single values to change."
+                found.append(Problem(f"method.keep.{name}", message, "Remove it."))
+        if not self.keep and not any(model.on for model in requirements):
+            message = "the method 'pram' has no column to change."
+            found.append(Problem("method.keep", message, "Add t-closeness on a column, or keep = { column = 0.8 }."))
+        return found
+
+    def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
+        asked: dict[str, list[float]] = {name: [] for name in self.keep}
+        for model in table.requirements:
+            for name in model.on:
+                asked.setdefault(name, []).append(model.required)
+        problems: list[Problem] = []
+        changes: dict[str, Change] = {}
+        notes: list[str] = []
+        for name, bounds in asked.items():
+            column = table.columns.get(name)
+            if column is None or column.is_open or column.d < 2:
+                what = "has too many values to list" if column is None or column.is_open else "has a single value"
+                problems.append(Problem(f"attributes.{name}", f"{name!r} {what}, so it cannot be changed at random."))
+                continue
+            parts = rounded_parts(table.counts[name], self.grid) if self.prior == "data" else None
+            if name in self.keep:
+                design = PramDesign(d=column.d, keep=self.keep[name], parts=parts)
+            else:
+                t = min(bounds)
+                design = PramDesign.within(column.d, ((1 + t) / (1 - t)) ** 2, parts)
+            changes[name] = Change(design)
+            notes.append(f"{name}: kept with probability {design.keep:.4g}, epsilon {design.epsilon:.3g}")
+            if parts is not None:
+                notes.append(f"{name}: the matrix tells its distribution in {sum(parts)} parts")
+            if not bounds:
+                notes.append(f"{name}: no requirement speaks of it, so nothing is promised")
+        if problems:
+            raise PolicyError(problems)
+        return Plan(changes, notes=notes)

@@ -1,0 +1,105 @@
+"""How the columns of a table stand to each other: who has several rows, which column tells another, who is alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.io.source import Source
+
+READ = 500_000
+"""Records that are looked at."""
+PAIRED = 20_000
+"""Records on which pairs of columns are compared."""
+TELLS = 0.95
+"""Share of the records whose value another column must name, to say that it tells it."""
+ALONE = 3
+"""Fewest records with one value from which anything follows."""
+TRIVIAL = 0.9
+"""A column most of whose records have one value is told by anything."""
+MOST_COLUMNS = 80
+
+
+@dataclass(frozen=True)
+class Codes:
+    """The first records of a table, every cell as the number of its value; missing is a value."""
+
+    columns: Mapping[str, NDArray[np.int64]]
+    records: int
+    whole: bool
+    """Whether these are all records."""
+    eighths: Mapping[str, NDArray[np.int64]]
+    """Amounts by which eighth of the records they fall into."""
+
+    def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """The number of every record's combination of some columns."""
+        out = np.zeros(self.records, np.int64)
+        for name in names:
+            codes = self.columns[name]
+            _, out = np.unique(out * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
+        return out
+
+    def alone(self, names: Sequence[str], people: NDArray[np.int64] | None = None) -> float:
+        """The share of people who are the only ones with their combination of some columns."""
+        key = self.numbers(names)
+        if people is None:
+            return float((np.bincount(key)[key] == 1).mean()) if self.records else 0.0
+        pairs = np.unique(np.stack([key, people], axis=1), axis=0)
+        lonely = np.bincount(pairs[:, 0])[pairs[:, 0]] == 1
+        return len(np.unique(pairs[lonely, 1])) / max(1, len(np.unique(people)))
+
+
+def read_codes(source: Source, names: Sequence[str], amounts: Sequence[str] = ()) -> Codes:
+    """The codes of some columns in the first records; amounts also in eighths."""
+    import polars as pl
+
+    parts: dict[str, list[Any]] = {name: [] for name in names}
+    records, whole = 0, True
+    for batch in source.batches(list(names)):
+        if records >= READ:
+            whole = False
+            break
+        for name in names:
+            column = pl.from_arrow(batch.column(name))
+            assert isinstance(column, pl.Series)
+            parts[name].append(column.cast(pl.String))
+        records += batch.num_rows
+    columns, eighths = {}, {}
+    for name, pieces in parts.items():
+        joined = pl.concat(pieces) if pieces else pl.Series([], dtype=pl.String)
+        columns[name] = joined.rank("dense").fill_null(0).to_numpy().astype(np.int64)
+        if name in amounts:
+            ranks = joined.str.replace(",", ".").cast(pl.Float64, strict=False).rank("average")
+            eighths[name] = ((ranks - 0.5) * 8 / max(1, records)).floor().fill_null(-1).to_numpy().astype(np.int64) + 1
+    return Codes(columns, records, whole, eighths)
+
+
+def tells(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
+    """Whether the values of one column name those of another, for nearly all records about which anything follows."""
+    if not len(a) or np.bincount(b).max() > TRIVIAL * len(b):
+        return False
+    size = np.bincount(a)
+    known = size[a] >= ALONE
+    if known.sum() < 0.5 * len(a):
+        return False
+    width = int(b.max()) + 1
+    pair, count = np.unique(a[known] * width + b[known], return_counts=True)
+    best = np.zeros(len(size), np.int64)
+    np.maximum.at(best, pair // width, count)
+    return bool(best.sum() >= TELLS * known.sum())
+
+
+def telling(codes: Codes, names: Sequence[str]) -> dict[tuple[str, str], bool]:
+    """For every ordered pair of columns whether the first tells the second; only those that do."""
+    few = {name: (codes.eighths.get(name, codes.columns[name]))[:PAIRED] for name in list(names)[:MOST_COLUMNS]}
+    out = {}
+    for a, b in combinations(few, 2):
+        for one, other in ((a, b), (b, a)):
+            if tells(few[one], few[other]):
+                out[one, other] = True
+    return out

@@ -1,0 +1,252 @@
+"""Which values a column may take: from its declaration, or from the texts that its table holds.
+
+Texts that write the same value are one value. A value that is found may be named in a message only if at least five
+records share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import NAMED_FROM, Problem
+from noren.schema.column import Column
+from noren.schema.domain import (
+    MISSING,
+    OTHER,
+    Domain,
+    DomainSource,
+    bin_labels,
+    end_labels,
+    is_number,
+    sort_labels,
+    with_ends,
+)
+from noren.schema.edges import quantile_cuts
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, Sniffed, as_number, reader, sniff
+from noren.table.profile import ValueCounts
+
+MOST_OTHER = 0.1
+"""Share of the people that merging of rare values may put into "(other)"."""
+MOST_BINS = 10_000
+"""Intervals that a rule makes at most."""
+Counted = tuple[Domain, NDArray[np.int64], list[Problem]]
+
+
+def domain_of(
+    where: str, attribute: Column, profile: ValueCounts, decimal: str | None, hierarchy: Hierarchy | None
+) -> Counted:
+    """The domain of a column, how often its values occur, and what stands in the way."""
+    problems: list[Problem] = []
+    missing = profile.missing if attribute.missing == "category" else 0
+    written = _written(attribute, profile, decimal, hierarchy)
+    known, merged, edges = dict(profile.counts), 0, attribute.edges
+    top: float | None = None
+    bottom: float | None = None
+    source: DomainSource = "data"
+    if edges is not None:
+        values, source = list(bin_labels(edges)), "bins"
+    elif attribute.values is not None and attribute.kind is None:
+        values, source, written = list(attribute.values), "policy", Sniffed("string", Format(), "declared")
+        known, found = _only(where, known, values)
+        problems += found
+    else:
+        known, found = _read(where, attribute, known, written)
+        problems += found
+        if isinstance(attribute.bins, str):
+            edges, found = _ruled(where, attribute, known, written.kind)
+            problems += found
+            if edges is None:
+                return Domain((MISSING,)), np.zeros(1, np.int64), problems
+            known = _binned(known, edges, written.kind)
+            values, source = list(bin_labels(edges)), "bins"
+        elif attribute.values is not None:
+            values, source = list(attribute.values), "policy"
+            known, found = _only(where, known, values)
+            problems += found
+        else:
+            top, bottom = attribute.top, attribute.bottom
+            if top is not None or bottom is not None:
+                known, found = _ended(where, attribute, known, written.kind)
+                problems += found
+            known, merged, found = _merged(where, attribute, known)
+            problems += found
+            kind = written.kind if OTHER not in known else "string"
+            values = sort_labels(list(known), kind) if top is None and bottom is None else _ranked(known, top, bottom)
+    if missing and MISSING not in values:
+        values.append(MISSING)
+    if missing:
+        known[MISSING] = known.get(MISSING, 0) + missing
+    values = values or [MISSING]
+    kind = _published_kind(values, written.kind if source in ("data", "policy") else "string", attribute, source)
+    domain = Domain(tuple(values), kind, source, merged, edges, written.format, top, bottom)
+    return domain, np.array([known.get(value, 0) for value in values], np.int64), problems
+
+
+def _written(attribute: Column, profile: ValueCounts, decimal: str | None, hierarchy: Hierarchy | None) -> Sniffed:
+    """The kind of a column and how it is written: as declared, else as its texts show."""
+    if attribute.kind is not None:
+        kind: Kind = "string" if attribute.kind == "text" else attribute.kind
+        seen = sniff(profile.counts, decimal)
+        marks = seen.format if kind in NUMERIC and seen.kind in NUMERIC else Format(decimal or ".")
+        return Sniffed(kind, Format(pattern=attribute.format or "") if kind in CALENDAR else marks, "declared")
+    if decimal is not None and attribute.edges is not None:
+        return Sniffed("number", Format(decimal), "bins")
+    found = sniff(profile.counts, decimal)
+    if hierarchy is not None:  # its leaves say how values are written
+        read = reader(found.kind, found.format)
+        leaves = set(hierarchy.leaves)
+        if not all(label in leaves or (read(label) or label) in leaves for label in profile.counts):
+            return Sniffed("string", Format(), "as the hierarchy writes them")
+        if any(label in leaves and read(label) not in leaves for label in profile.counts):
+            return Sniffed("string", Format(), "as the hierarchy writes them")
+    return found
+
+
+def _read(
+    where: str, attribute: Column, known: Mapping[str, int], written: Sniffed
+) -> tuple[dict[str, int], list[Problem]]:
+    """The counts of values instead of texts; texts that are not of the declared kind are a problem."""
+    read = reader(written.kind, written.format)
+    out: dict[str, int] = {}
+    strange: dict[str, int] = {}
+    for label, count in known.items():
+        value = label if written.kind in ("string", "boolean") else read(label)
+        if value is None or (written.kind == "boolean" and value not in ("true", "false")):
+            strange[label] = count
+        else:
+            out[value] = out.get(value, 0) + count
+    if not strange:
+        return out, []
+    hint = "Name markers under missing_values, or say how it is written: format, decimal."
+    return out, [Problem(f"{where}.kind", f"{written.kind} cannot be {named(strange)}.", hint)]
+
+
+def _only(where: str, known: Mapping[str, int], values: Sequence[str]) -> tuple[dict[str, int], list[Problem]]:
+    """The counts of declared values; others are a problem."""
+    strange = {label: count for label, count in known.items() if label not in set(values)}
+    left = {label: count for label, count in known.items() if label not in strange}
+    if not strange:
+        return left, []
+    hint = "Add them to values, or list markers under [data] missing_values."
+    return left, [Problem(f"{where}.values", f"misses {named(strange)}.", hint)]
+
+
+def _merged(where: str, attribute: Column, known: dict[str, int]) -> tuple[dict[str, int], int, list[Problem]]:
+    """Rare values put together or refused, as the policy says; never so that the column says hardly anything."""
+    few = {label for label, count in known.items() if count < attribute.min_count and label != OTHER}
+    if not few:
+        return known, 0, []
+    if attribute.rare == "refuse":
+        message = f"{len(few)} values occur in fewer than {attribute.min_count} records."
+        hint = 'Set rare = "merge" to publish them as "(other)", or lower min_count.'
+        return known, 0, [Problem(f"{where}.min_count", message, hint)]
+    left = {label: count for label, count in known.items() if label not in few}
+    left[OTHER] = left.get(OTHER, 0) + sum(known[label] for label in few)
+    share = left[OTHER] / max(1, sum(known.values()))
+    if (len(left) < 3 and len(known) > 2) or share > MOST_OTHER:
+        message = f"merging would put {share:.0%} of the records into {OTHER!r} and leave {len(left) - 1} other values."
+        hint = 'Give bins ("quantiles:8" or edges) or a hierarchy, or lower min_count.'
+        return known, 0, [Problem(f"{where}.min_count", message, hint)]
+    return left, len(few), []
+
+
+def _published_kind(values: Sequence[str], kind: Kind, attribute: Column, source: DomainSource) -> Kind:
+    ended = not isinstance(attribute.bins, str) and (attribute.top is not None or attribute.bottom is not None)
+    if ended or OTHER in values or (MISSING in values and attribute.role.needs_requirement):
+        return "string"
+    if source == "policy" and attribute.kind is None:
+        from noren.schema.domain import infer_kind
+
+        return infer_kind(values)
+    return kind if any(value != MISSING for value in values) else "string"
+
+
+# ---------------------------------------------------------------------- top and bottom coding
+
+
+def _ended(where: str, attribute: Column, known: Mapping[str, int], kind: Kind) -> tuple[dict[str, int], list[Problem]]:
+    """The counts with the numbers beyond an end as one value."""
+    if kind not in NUMERIC:
+        message = "top and bottom need numbers, and the column holds something else."
+        return dict(known), [Problem(where, message, "Name markers under missing_values, or remove top and bottom.")]
+    out: dict[str, int] = {}
+    for label, count in known.items():
+        coded = with_ends(label, attribute.top, attribute.bottom)
+        out[coded] = out.get(coded, 0) + count
+    return out, []
+
+
+def _ranked(known: Mapping[str, int], top: float | None, bottom: float | None) -> list[str]:
+    """The values by size: the open ends first and last, whether or not somebody is there."""
+    low = [label for _, label in end_labels(None, bottom)]
+    high = [label for _, label in end_labels(top, None)]
+    inner = [label for label in known if label not in (*low, *high)]
+    special = [label for label in (OTHER, MISSING) if label in inner]
+    numbers = [label for label in inner if label not in special]
+    kind: Kind = "number" if all(map(is_number, numbers)) else "string"
+    return [*low, *sort_labels(numbers, kind), *high, *special]
+
+
+# ---------------------------------------------------------------------- bins by rule
+
+
+def _ruled(
+    where: str, attribute: Column, known: Mapping[str, int], kind: Kind
+) -> tuple[tuple[float, ...] | None, list[Problem]]:
+    """Round edges that follow from the data, none of them one record's value alone."""
+    rule, _, argument = str(attribute.bins).partition(":")
+    if kind not in NUMERIC:
+        message = f"bins = {attribute.bins!r} needs numbers, and the column holds something else."
+        return None, [Problem(f"{where}.bins", message, "Name markers under missing_values, or give a hierarchy.")]
+    numbers = np.array([as_number(label, kind) for label in known])
+    counts = np.array(list(known.values()))
+    if not len(numbers):
+        return None, [Problem(f"{where}.bins", "there is no number to make bins of.", "Give edges.")]
+    low, high = float(numbers.min()), float(numbers.max())
+    bottom = attribute.bottom if attribute.bottom is not None else None
+    top = attribute.top if attribute.top is not None else None
+    first, last = (low if bottom is None else bottom), (high if top is None else top)
+    if rule == "width":
+        step = float(argument)
+        if step <= 0:
+            return None, [Problem(f"{where}.bins", "a width is above 0.", "For example 'width:10'.")]
+        if (last - first) / step >= MOST_BINS:
+            message = f"a width of {argument} makes {ceil((last - first) / step) + 1:,} intervals."
+            return None, [Problem(f"{where}.bins", message, "Choose a larger width, or 'quantiles:8'.")]
+        start = floor(first / step) * step
+        edges = [start + i * step for i in range(max(1, ceil((last - start) / step + 1e-9)) + 1)]
+    else:
+        edges = [-inf, *quantile_cuts(numbers, counts, int(float(argument))), inf]
+    if bottom is not None:
+        edges = [-inf, bottom, *(edge for edge in edges if edge > bottom)]
+    if top is not None:
+        edges = [*(edge for edge in edges if edge < top), top, inf]
+    return tuple(float(f"{edge:.12g}") for edge in edges), []
+
+
+def _binned(known: Mapping[str, int], edges: Sequence[float], kind: Kind) -> dict[str, int]:
+    labels = bin_labels(edges)
+    out = dict.fromkeys(labels, 0)
+    for label, count in known.items():
+        number = as_number(label, kind)
+        slot = int(np.searchsorted(edges, number, side="right")) - 1
+        out[labels[min(slot, len(labels) - 1)]] += count
+    return out
+
+
+def named(counts: Mapping[str, int]) -> str:
+    """Values that several people share by name, the others by number."""
+    common = sorted(label for label, count in counts.items() if count >= NAMED_FROM)
+    hidden = len(counts) - len(common)
+    parts = [", ".join(map(repr, common[:10]))] if common else []
+    if len(common) > 10:
+        parts.append(f"{len(common) - 10} more")
+    if hidden:
+        what = "rare value" if hidden == 1 else "rare values"
+        parts.append(f"{hidden} {what} (not shown: fewer than {NAMED_FROM} records each)")
+    return " and ".join(parts)

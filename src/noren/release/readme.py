@@ -1,0 +1,129 @@
+"""The page for people in a release: what it is, how its cells are meant, how to read it in Python, R and SQL.
+
+It says nothing that the manifest does not say. Names that a holder chose are quoted as code: nothing in them runs or
+looks like part of the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from noren.cells import Statement
+from noren.release.manifest import Manifest
+
+README = "README.md"
+PAGE = """\
+# {title}
+
+A table about people, published so that nobody's secrets can be read off it. It was made with Noren {version}
+(https://pypi.org/project/noren) and holds {records:,} records{who}.
+
+| file | what it is |
+| --- | --- |
+{files}
+
+## The columns
+
+| column | in the file | published |
+| --- | --- | --- |
+{columns}
+
+{meaning}
+
+## What holds
+
+| requirement | columns | asked | checked |
+| --- | --- | --- | --- |
+{verdicts}
+
+Anybody can check this again: `noren verify .`
+
+## Reading it
+
+Python, with estimates that allow for how the table was made:
+
+```python
+import noren as nr
+
+release = nr.open_release(".")
+release.estimate([{first}])  # counts with intervals
+release.frame()  # the cells, as a Polars frame
+```
+
+Python without Noren: `{polars}`
+
+R: `{r}`
+
+SQL, for example in DuckDB: `{sql}`
+"""
+
+
+def code(text: str) -> str:
+    """A name as a code span that no name can leave."""
+    shown = text if text.isprintable() else json.dumps(text)
+    shown = re.sub(r"\s+", " ", shown).replace("`", "'").replace("|", "\\|")
+    return f"`{shown}`" if shown.strip() else "`(blank)`"
+
+
+def readme(manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titles: dict[str, str]) -> str:
+    """The page of a release whose cells are in a file, with its side tables and what stands in them."""
+    files = [("datapackage.json", "the description for programs: columns, values, requirements, checksums")]
+    files += [(data, "the records"), *sides]
+    return PAGE.format(
+        title=code(manifest.title) if manifest.title else "A release",
+        version=re.sub(r"[^\w.+-]", "", manifest.noren)[:40],
+        records=manifest.records,
+        who=_who(manifest),
+        files="\n".join(f"| `{name}` | {text} |" for name, text in files),
+        columns="\n".join(
+            f"| {code(one.name)} | {code(titles[one.name])} | {_cell(one.description)} |" for one in manifest.columns
+        ),
+        meaning=_meaning(manifest.columns, data),
+        verdicts="\n".join(
+            f"| {code(one.model)} | {code(one.column)} | {one.required:g} | {'holds' if one.holds else 'fails'} |"
+            for one in manifest.verdicts
+        )
+        or "| none | | | |",
+        first=json.dumps(manifest.columns[0].name) if manifest.columns else "",
+        **_commands(data),
+    )
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _who(manifest: Manifest) -> str:
+    out = "" if manifest.rows_are_people else "; a person may have several"
+    if manifest.suppressed:
+        out += f"; {manifest.suppressed:,} people were left out to protect the others"
+    return out
+
+
+def _meaning(columns: Sequence[Statement], data: str) -> str:
+    """What must be known before anything is counted."""
+    out = ["Do not count cells as if they were the truth."]
+    if any(one.design is not None for one in columns):
+        way = "a JSON array" if data.endswith(".csv") else "a list"
+        out.append(f"A set ({way}) holds values of which one may be true; the others were drawn by chance.")
+    if any(one.nodes is not None for one in columns):
+        out.append("A general value such as `[20, 40)` or `130**` stands for every value inside it.")
+    if any(one.is_class for one in columns):
+        out.append("A group is a number without a meaning of its own: its table says which values it holds how often.")
+    return " ".join(out) if len(out) > 1 else "The cells are as the table above says."
+
+
+def _commands(data: str) -> dict[str, str]:
+    if data.endswith(".csv"):
+        return {
+            "polars": f'import polars as pl; pl.read_csv("{data}")',
+            "r": f'read.csv("{data}", check.names = FALSE)',
+            "sql": f"SELECT * FROM read_csv('{data}') LIMIT 10;",
+        }
+    return {
+        "polars": f'import polars as pl; pl.read_parquet("{data}")',
+        "r": f'arrow::read_parquet("{data}")',
+        "sql": f"SELECT * FROM '{data}' LIMIT 10;",
+    }

@@ -1,0 +1,122 @@
+"""Columns that tell each other: constructed tables whose answer is known, and what is refused."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import noren as nr
+from noren.pipeline.anonymize import decide, drafted
+from noren.pipeline.dependence import Told, told
+from noren.pipeline.prepare import prepare
+
+D, L, N = 40, 3, 6000
+RNG = np.random.default_rng(11)
+CODE = RNG.integers(0, D, N)
+TABLE = pl.DataFrame(
+    {
+        "a": [f"a{x:02}" for x in CODE],
+        "same": [f"b{x * 7 % D:02}" for x in CODE],
+        "pairs": [f"c{x // 2:02}" for x in CODE],
+        "half": [f"h{x:02}" if i % 2 else "unknown" for i, x in enumerate(CODE)],
+        "other": [f"o{x}" for x in RNG.integers(0, 12, N)],
+    }
+)
+
+
+def measured(table: pl.DataFrame, protected: list[str], **more: Any) -> dict[tuple[str, str], Told]:
+    """What every column tells about every protected one."""
+    policy = nr.Policy(
+        attributes={
+            name: "identifier" if name == "who" else "sensitive" if name in protected else "plain"
+            for name in table.columns
+        },
+        require=[nr.models.FrequencyLDiversity(on=protected, l=L)],
+        **more,
+    )
+    found = prepare(table, policy)
+    return {(one.protected, one.by): one for one in told(drafted(found, decide(found, policy), policy))}
+
+
+def near(share: float, n: int = N) -> Any:
+    """Within six standard deviations of a share of n people."""
+    return pytest.approx(share, abs=6 * np.sqrt(share * (1 - share) / n) + 2 / n)
+
+
+def test_an_exact_copy_tells_everybody() -> None:
+    found = measured(TABLE.select("a", "same"), ["a"])
+    assert found["a", "same"].share == 1.0
+    assert found["a", "same"].alone == 0.0
+
+
+def test_two_sets_of_one_secret_tell_where_their_decoys_do_not_meet() -> None:
+    found = measured(TABLE.select("a", "same"), ["a", "same"])
+    apart = comb(D - L, L - 1) / comb(D - 1, L - 1)
+    assert found["a", "same"].share == near(apart)
+    assert found["same", "a"].share == near(apart)
+
+
+def test_a_group_tells_where_no_decoy_is_in_it() -> None:
+    found = measured(TABLE.select("a", "pairs"), ["a"])
+    assert found["a", "pairs"].share == near(comb(D - 2, L - 1) / comb(D - 1, L - 1))
+
+
+def test_a_column_that_tells_about_half_of_the_people() -> None:
+    found = measured(TABLE.select("a", "half"), ["a"])
+    assert found["a", "half"].share == near(0.5)
+
+
+def test_independent_columns_tell_nothing() -> None:
+    found = measured(TABLE.select("a", "other"), ["a", "other"])
+    assert all(one.more <= 0.002 for one in found.values())
+
+
+@pytest.mark.parametrize("people", [40, 120, 400, 1500])
+@pytest.mark.parametrize("values", [4, 12, 60])
+def test_what_chance_makes_in_a_small_table_is_not_refused(people: int, values: int) -> None:
+    rng = np.random.default_rng(people + values)
+    table = pl.DataFrame({name: [f"v{x}" for x in rng.integers(0, values, people)] for name in "abcd"})
+    found = measured(table, ["a", "b"])
+    assert max(one.surely for one in found.values()) <= 0.05
+
+
+def test_a_small_table_in_which_columns_are_one_is_refused() -> None:
+    small = TABLE.select(a=pl.col("a").str.slice(1, 1), same=pl.col("a").str.slice(1, 1)).head(60)
+    found = measured(small, ["a"])
+    assert found["a", "same"].surely > 0.9
+
+
+def test_other_rows_of_a_person_are_nothing_that_others_show() -> None:
+    people = np.repeat(np.arange(500), 6)
+    secret = np.random.default_rng(2).integers(0, 8, 500)[people]
+    table = pl.DataFrame(
+        {"who": [f"p{i}" for i in people], "room": [f"r{i}" for i in people], "a": [f"a{x}" for x in secret]}
+    )
+    found = measured(table, ["a"], people={"key": "who"})
+    assert found["a", "room"].share == 0.0
+
+
+def test_the_refusal_names_the_pair_and_the_ways_out() -> None:
+    attributes = {"a": "sensitive", "same": "sensitive", "other": "plain"}
+    require = [nr.models.FrequencyLDiversity(on=["a", "same"], l=L)]
+    table = TABLE.select("a", "same", "other")
+    with pytest.raises(nr.errors.PolicyError) as caught:
+        nr.anonymize(table, nr.Policy(attributes=attributes, require=require))
+    assert {problem.where for problem in caught.value.problems} == {"attributes.a", "attributes.same"}
+    text = str(caught.value)
+    assert "it tells 'a'" in text
+    assert "[dependence] most = " in text
+    accepted = nr.Policy(attributes=attributes, require=require, dependence={"most": 1.0})
+    assert nr.anonymize(table, accepted).records == N
+
+
+def test_the_limit_is_what_the_policy_says() -> None:
+    table = TABLE.select("a", "half")
+    attributes, require = {"a": "sensitive", "half": "plain"}, [nr.models.FrequencyLDiversity(on="a", l=L)]
+    with pytest.raises(nr.errors.PolicyError, match="it tells 'a'"):
+        nr.anonymize(table, nr.Policy(attributes=attributes, require=require, dependence={"most": 0.4}))
+    assert nr.anonymize(table, nr.Policy(attributes=attributes, require=require, dependence={"most": 0.6})).records == N
