@@ -21,22 +21,10 @@ from noren.pipeline.anonymize import Outcome, run
 from noren.pipeline.measure import measure
 from noren.release.manifest import write_column
 from noren.table import Average, Group, Omit, Recode
+from tests.contracts.paints import PAINTS, PALETTE, SHADES
 from tests.contracts.partitions import PartitionedEngine
 
 N = 403
-SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
-PALETTE = {"tree": {"warm": ["amber", "coral"], "pale": ["beige", "fawn"], "dark": ["denim", "ebony"]}}
-PAINTS = nr.Knowledge.from_pairs(
-    (paint, sign)
-    for paint, signs in {
-        "lead": ("gloss", "smell", "weight"),
-        "chalk": ("matt", "dust"),
-        "oil": ("gloss", "smell"),
-        "lime": ("matt", "dust", "smell"),
-        "wax": ("gloss", "weight"),
-    }.items()
-    for sign in signs
-)
 
 
 def table() -> pa.Table:

@@ -17,22 +17,9 @@ from noren.methods.cover import cover
 from noren.models import MODELS, KAnonymity, Model
 from noren.pipeline.anonymize import run
 from noren.table import Plan, Recode
+from tests.contracts.paints import PAINTS, PALETTE, SHADES
 
 N = 360
-SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
-PALETTE = {"tree": {"warm": ["amber", "coral"], "pale": ["beige", "fawn"], "dark": ["denim", "ebony"]}}
-PAINTS = nr.Knowledge.from_pairs(
-    (paint, sign)
-    for paint, signs in {
-        "lead": ("gloss", "smell", "weight"),
-        "chalk": ("matt", "dust"),
-        "oil": ("gloss", "smell"),
-        "lime": ("matt", "dust", "smell"),
-        "wax": ("gloss", "weight"),
-    }.items()
-    for sign in signs
-)
-"""What links the signs that 'suppress' protects beside the shade."""
 
 
 def table(n: int = N) -> pa.Table:

@@ -9,17 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells.batch import Cells, CodeCells
-from noren.cells.exact import codes_of
+from noren.cells.batch import Cells
+from noren.cells.exact import CodedStatement
 from noren.cells.set import DrawnStatement
 from noren.cells.statement import Judge, Likelihood, ReadDesign, Statement
-from noren.cells.texts import arrow_values, codes_in
 from noren.schema.column import Column
-from noren.schema.domain import MISSING
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedStatement(DrawnStatement):
+class ChangedStatement(CodedStatement, DrawnStatement):
     """Perhaps this: a published design says with which probability each true value is published as each other."""
 
     form: ClassVar[str] = "changed"
@@ -31,10 +29,6 @@ class ChangedStatement(DrawnStatement):
         if made.design is None or made.design.eta != 1:
             raise ValueError("the design does not publish single values")
         return made
-
-    @property
-    def kinds(self) -> int:
-        return self.d
 
     def likelihood(self, cells: Cells) -> Likelihood:
         """The published value by its weight, every other by the floor; up to a factor for each cell."""
@@ -51,26 +45,6 @@ class ChangedStatement(DrawnStatement):
     def judged_by(self, judge: Judge, evidence: Any) -> Any:
         return judge.judge_changed(self, evidence)
 
-    def checked(self, cells: Any) -> NDArray[np.int64]:
-        return codes_of(self, cells, self.d, "values")
-
-    def label(self, code: Any) -> str:
-        return self.domain.values[code] if code < self.d else f"value {code}"
-
-    def to_arrow(self, cells: Any) -> Any:
-        import pyarrow as pa
-
-        data, domain = np.asarray(cells.data), self.domain
-        hidden = data == domain.index[MISSING] if domain.kind == "string" and domain.has_missing else None
-        return arrow_values(domain).take(pa.array(data, mask=hidden))
-
-    def from_arrow(self, column: Any) -> Cells:
-        return CodeCells(self.d, codes_in(self.name, self.domain, column))
-
-    @property
-    def texts_path(self) -> str | None:
-        return self.name if self.domain.kind == "string" else None
-
     def field(self) -> dict[str, Any]:
         text = "Some values were changed at random; the manifest tells with which probability."
-        return {"name": self.name, "type": self.domain.kind, "description": text}
+        return super().field() | {"description": text}

@@ -25,36 +25,15 @@ def codes_of(statement: Statement, cells: Any, size: int, what: str) -> NDArray[
 
 
 @dataclass(frozen=True, eq=False)
-class ExactStatement(Statement):
-    """It is this."""
-
-    form: ClassVar[str] = "exact"
-    words: ClassVar[str] = "published exactly"
-    is_exact: ClassVar[bool] = True
-    is_key: ClassVar[bool] = True
+class CodedStatement(Statement):
+    """A cell names one value of the column's domain."""
 
     @property
     def kinds(self) -> int:
         return self.d
 
-    def likelihood(self, cells: Cells) -> Likelihood:
-        codes = self.checked(cells)
-        return Likelihood(np.arange(len(codes) + 1), codes, np.ones(len(codes)))
-
-    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
-        return np.asarray(self.checked(cells) == truth)
-
-    def shares(self, tally: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(tally / max(1, int(tally.sum())))
-
-    def judged_by(self, judge: Judge, evidence: Any) -> Any:
-        return judge.judge_classes(self, evidence)
-
     def checked(self, cells: Any) -> NDArray[np.int64]:
         return codes_of(self, cells, self.d, "values")
-
-    def key(self, cells: Cells) -> NDArray[np.int64]:
-        return self.checked(cells)
 
     def label(self, code: Any) -> str:
         return self.domain.values[code] if code < self.d else f"value {code}"
@@ -75,3 +54,29 @@ class ExactStatement(Statement):
 
     def field(self) -> dict[str, Any]:
         return {"name": self.name, "type": self.domain.kind}
+
+
+@dataclass(frozen=True, eq=False)
+class ExactStatement(CodedStatement):
+    """It is this."""
+
+    form: ClassVar[str] = "exact"
+    words: ClassVar[str] = "published exactly"
+    is_exact: ClassVar[bool] = True
+    is_key: ClassVar[bool] = True
+
+    def likelihood(self, cells: Cells) -> Likelihood:
+        codes = self.checked(cells)
+        return Likelihood(np.arange(len(codes) + 1), codes, np.ones(len(codes)))
+
+    def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
+        return np.asarray(self.checked(cells) == truth)
+
+    def shares(self, tally: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(tally / max(1, int(tally.sum())))
+
+    def judged_by(self, judge: Judge, evidence: Any) -> Any:
+        return judge.judge_classes(self, evidence)
+
+    def key(self, cells: Cells) -> NDArray[np.int64]:
+        return self.checked(cells)

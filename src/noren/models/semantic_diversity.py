@@ -13,6 +13,7 @@ from pydantic import Field
 from noren.cells import CellBatch, SetCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
+from noren.models.set_check import SetCheck
 from noren.models.shuffled import MemberCheck
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
@@ -98,21 +99,15 @@ def distances_of(statement: Statement) -> NDArray[np.float64]:
     return found
 
 
-class SeparationCheck(Check):
+class SeparationCheck(SetCheck):
     """Looks for l members of each set that are pairwise compatible, straight from the definition."""
 
     def __init__(
-        self, model: Model, statement: Statement, compatible: NDArray[np.bool_], size: int, means: str
+        self, model: Model, statement: Statement, compatible: NDArray[np.bool_], required: int, means: str
     ) -> None:
-        super().__init__(statement.name)
-        self.model = model
-        self.statement = statement
-        self.size = size
-        self.means = means
+        super().__init__(model, statement, required, means)
         self.compatible = compatible
-        self.worst = statement.d
-        self.records = 0
-        self.breaches = 0
+        self.size = required
 
     def observe(self, batch: CellBatch) -> None:
         cells: SetCells = self.statement.checked(batch[self.column])
@@ -128,27 +123,8 @@ class SeparationCheck(Check):
         for eta in np.unique(sizes).tolist():
             members = sizes == eta
             found = largest_separated(sets.take(np.flatnonzero(members)).codes(eta), self.compatible, self.size)
-            self.worst = min(self.worst, int(found.min()))
+            self.keep_least(int(found.min()))
             self.breaches += int(times[members][found < self.size].sum())
-
-    def merge(self, other: SeparationCheck) -> None:
-        self.records += other.records
-        self.breaches += other.breaches
-        self.worst = min(self.worst, other.worst)
-
-    def verdict(self) -> Verdict:
-        achieved = self.worst if self.records else 0
-        return Verdict(
-            model=self.model.model,
-            column=self.column,
-            required=self.size,
-            achieved=achieved,
-            holds=self.records > 0 and self.breaches == 0,
-            basis="the release alone",
-            records=self.records,
-            breaches=self.breaches,
-            statement=self.means.format(achieved=achieved),
-        )
 
 
 def largest_separated(codes: NDArray, compatible: NDArray[np.bool_], enough: int) -> NDArray[np.int64]:

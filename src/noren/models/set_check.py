@@ -1,4 +1,4 @@
-"""The check of models that count the values of a published set."""
+"""The checks of models that ask every published set for enough values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,8 @@ from noren.models.base import Check, Model
 from noren.models.verdict import Verdict
 
 
-class SetSizeCheck(Check):
-    """Every published set holds enough distinct values of the domain.
-
-    In the un-aggregated form (the product of a record's sets) a class for column j takes, from every record that
-    falls into it, one row per value of that record's set. A value therefore comes at most once per record, and its
-    share is at most records / sum of set sizes <= 1 / (smallest set): Theorem 2 for sets of any sizes. The
-    smallest set is thus a lower bound of what each class achieves, and exact for a class of one record.
-    """
+class SetCheck(Check):
+    """Counts something in every published set, keeps the smallest count and how many records fall short."""
 
     def __init__(self, model: Model, statement: Statement, required: float, means: str) -> None:
         super().__init__(statement.name)
@@ -26,22 +20,15 @@ class SetSizeCheck(Check):
         self.records = 0
         self.breaches = 0
 
-    def observe(self, batch: CellBatch) -> None:
-        sizes = self.statement.checked(batch[self.column]).sizes()
-        if not len(sizes):
-            return
-        self.records += len(sizes)
-        self.breaches += int((sizes < self.required - 1e-9).sum())
-        self._least(int(sizes.min()))
-
-    def _least(self, size: int | None) -> None:
+    def keep_least(self, size: int | None) -> None:
+        """The smallest count of any set so far."""
         if size is not None:
             self.smallest = size if self.smallest is None else min(self.smallest, size)
 
-    def merge(self, other: SetSizeCheck) -> None:
+    def merge(self, other: SetCheck) -> None:
         self.records += other.records
         self.breaches += other.breaches
-        self._least(other.smallest)
+        self.keep_least(other.smallest)
 
     def verdict(self) -> Verdict:
         achieved = self.smallest or 0
@@ -56,3 +43,21 @@ class SetSizeCheck(Check):
             breaches=self.breaches,
             statement=self.means.format(achieved=achieved),
         )
+
+
+class SetSizeCheck(SetCheck):
+    """Every published set holds enough distinct values of the domain.
+
+    In the un-aggregated form (the product of a record's sets) a class for column j takes, from every record that
+    falls into it, one row per value of that record's set. A value therefore comes at most once per record, and its
+    share is at most records / sum of set sizes <= 1 / (smallest set): Theorem 2 for sets of any sizes. The
+    smallest set is thus a lower bound of what each class achieves, and exact for a class of one record.
+    """
+
+    def observe(self, batch: CellBatch) -> None:
+        sizes = self.statement.checked(batch[self.column]).sizes()
+        if not len(sizes):
+            return
+        self.records += len(sizes)
+        self.breaches += int((sizes < self.required - 1e-9).sum())
+        self.keep_least(int(sizes.min()))
