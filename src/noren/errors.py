@@ -66,6 +66,12 @@ class ReleaseError(NorenError):
     """A release directory is missing, incomplete, tampered with, or would overwrite another one."""
 
 
+class OutOfReach(NorenError):
+    """It could not be computed here: not enough memory, or a fault of the program. Nothing follows for the table."""
+
+    exit_code = 4
+
+
 class SecretError(NorenError):
     """A secret file or its ledger does not fit the release that was asked for."""
 

@@ -24,6 +24,8 @@ SHOWN = 20
 """Rows of the table in a notebook, at most."""
 JOINERS = "\u200c\u200d"
 """Invisible, but part of how some scripts and emoji are written."""
+KEPT = f"\n\t{JOINERS}"
+"""Not printable, and harmless."""
 
 
 class Shown(ABC):
@@ -127,6 +129,15 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | int):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def visible(text: object) -> str:
+    """Text in which nothing acts: control characters, lone surrogates and invisible marks are written out, <U+001B>.
+
+    A label of a hostile release must not move the cursor, colour a verdict or turn the direction of a line. Line breaks
+    and tabs stay.
+    """
+    return "".join(c if c.isprintable() or c in KEPT else f"<U+{ord(c):04X}>" for c in str(text))
 
 
 def one_line(text: object, most: int) -> str:

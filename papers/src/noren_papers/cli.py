@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from noren.cli.render import echo_json, stages, table
+from noren.cli.render import echo_json, say, stages, table
 
 DATA = click.option(
     "--data", type=click.Path(path_type=Path), help="Folder with the papers' data sets; noren datasets tells which."
@@ -38,9 +38,8 @@ def reproduce(paper: str, figures: tuple[str, ...], data: Path | None, out: Path
         return
     if paper == "all" and figures:
         raise click.UsageError("`all` takes no figures.")
-    say = None if as_json else click.echo
     done = [
-        run(name, figures, out=out, data=data, quick=quick, stage=stages(as_json), say=say)
+        run(name, figures, out=out, data=data, quick=quick, stage=stages(as_json), say=None if as_json else say)
         for name in (HOMES if paper == "all" else [paper])
     ]
     if as_json:
@@ -53,7 +52,7 @@ def reproduce(paper: str, figures: tuple[str, ...], data: Path | None, out: Path
             for answer in record.answers
         ]
         table(one.paper.title, ("figure", "the paper says", "measured", "the claim"), rows)
-        click.echo(f"Summary: {one.folder / 'summary.html'} and summary.md, with charts and CSV beside them.\n")
+        say(f"Summary: {one.folder / 'summary.html'} and summary.md, with charts and CSV beside them.\n")
 
 
 def _heading(record: Any) -> str:
@@ -85,7 +84,7 @@ def _list(as_json: bool) -> None:
             for figure in paper.figures
         ]
         table(f"{paper.key}: {paper.title}", ("figure", "what it shows", "claims", "data"), rows, ("claims",))
-    click.echo("Run one: noren reproduce semantic 11 --data DIR --out reproduced")
+    say("Run one: noren reproduce semantic 11 --data DIR --out reproduced")
 
 
 @click.command(epilog="Example: noren datasets --data papers-data")
@@ -117,8 +116,6 @@ def datasets(data: Path | None, as_json: bool) -> None:
     table("Data sets of the papers", ("file", "state", "size", "published at", "then"), rows, ("size",))
     missing = sum(one.state == MISSING for one in found)
     if data is None:
-        click.echo(
-            "No folder was given: noren datasets --data DIR looks into one. Without files, stand-ins are generated."
-        )
+        say("No folder was given: noren datasets --data DIR looks into one. Without files, stand-ins are generated.")
     else:
-        click.echo(f"{len(found) - missing} of {len(found)} files are in {data}; a packed .gz file is as good.")
+        say(f"{len(found) - missing} of {len(found)} files are in {data}; a packed .gz file is as good.")

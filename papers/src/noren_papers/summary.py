@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from noren.analysis.plots import write_whole
+from noren.files import write_whole
 from noren.report.render import render_page
 from noren_papers.base import VERDICTS, Figure, Paper
 from noren_papers.write import Record

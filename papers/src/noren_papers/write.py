@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from noren import __version__
-from noren.analysis.plots import write_whole
 from noren.errors import NorenError
+from noren.files import write_whole
 from noren_papers.base import Figure, Paper, Result
 from noren_papers.datasets import Used
 

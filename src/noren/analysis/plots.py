@@ -6,8 +6,8 @@ colour alone cannot say "this may be nothing". Colours are safe for colour-blind
 
 from __future__ import annotations
 
+import json
 import os
-import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from noren.errors import QueryError
+from noren.files import keep_out, write_whole
+from noren.results import visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +77,8 @@ def chart(
 
 
 def chart_suffix(path: Path) -> str:
-    """The kind of file that a chart is written to. Raises where there is no such kind."""
+    """The kind of file that a chart is written to. Raises where there is no such kind, or the place is in a release."""
+    keep_out(path)
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise QueryError(
@@ -91,40 +94,41 @@ def save_chart(chart: Any, path: str | os.PathLike[str]) -> Path:
     The file appears whole or not at all: it is written aside and renamed.
     """
     target = Path(path)
-    return write_whole(target, _rendered(chart, chart_suffix(target)))
+    return write_whole(target, rendered(chart, chart_suffix(target)))
 
 
-def write_whole(target: Path, content: bytes) -> Path:
-    """Write a file that appears whole or not at all, with the permissions that the user's mask gives."""
-    handle, aside = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
-    return target
+def rendered(chart: Any, suffix: str) -> bytes:
+    """The file's content. Labels are foreign text: nothing in them may act, neither in a page nor in the renderer.
 
-
-def _rendered(chart: Any, suffix: str) -> bytes:
-    text: str = chart.to_json(indent=None)
+    In a page every `<` of the specification becomes an escape of its script, so that no label closes it. The renderer
+    puts the specification in by itself, so a mark that occurs in no label stands for the sign on the way.
+    """
+    text = json.dumps(_visible(chart.to_dict()), ensure_ascii=False)
     if suffix == ".json":
         return text.encode()
     import vl_convert as vlc
 
     if suffix == ".html":
-        return str(vlc.vegalite_to_html(text, bundle=True)).encode()
+        mark = next(c for c in map(chr, range(0xE000, 0xF8FF)) if c not in text)
+        page = str(vlc.vegalite_to_html(text.replace("<", mark), bundle=True))
+        return page.replace(mark, "\\u003c").encode()
     if suffix == ".svg":
         return str(vlc.vegalite_to_svg(text)).encode()
     return bytes(vlc.vegalite_to_png(text, scale=2))
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _visible(part: Any, name: str = "") -> Any:
+    """A specification in which every text shows its control characters; the renderer stops at some of them.
+
+    In the titles of axes it reads a backslash as an escape once more, so another stroke stands for it there.
+    """
+    if isinstance(part, dict):
+        return {visible(key): _visible(item, key) for key, item in part.items()}
+    if isinstance(part, list | tuple):
+        return [_visible(item) for item in part]
+    if not isinstance(part, str):
+        return part
+    return visible(part.replace("\\", "\N{REVERSE SOLIDUS OPERATOR}") if name == "title" else part)
 
 
 def _checked(frame: pl.DataFrame, by: Sequence[str], kind: str) -> pl.DataFrame:

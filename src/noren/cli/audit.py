@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.cli.options import PLACE, NamedOption
-from noren.cli.render import echo_json, stages, table
+from noren.cli.render import echo_json, say, stages, table
 from noren.errors import DataError, QueryError
 
 if TYPE_CHECKING:
@@ -89,13 +89,13 @@ def audit(
         return
     for number, one in enumerate(found):
         if number:
-            click.echo("")
+            say("")
         _show(one)
     for name, reason in skipped.items():
-        click.echo(f"Not run: {name}: {reason}.")
+        say(f"Not run: {name}: {reason}.")
     secret = " (holder only)" if any(one.holder_only for one in found) else ""
     for path in written:
-        click.echo(f"Written{secret}: {path}")
+        say(f"Written{secret}: {path}")
 
 
 def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[list[AttackResult], dict[str, str]]:
@@ -187,34 +187,27 @@ def _list(as_json: bool) -> None:
         return
     for number, one in enumerate(found):
         if number:
-            click.echo("")
-        click.echo(f"{one['attack']}")
-        click.echo(f"  Adversary: {one['adversary']}.")
-        click.echo(f"  Success: {one['success']}.")
+            say("")
+        say(f"{one['attack']}")
+        say(f"  Adversary: {one['adversary']}.")
+        say(f"  Success: {one['success']}.")
         for option in one["options"]:
             default = "" if option["default"] is None else f" Default: {option['default']}."
-            click.echo(f"  {option['name']}: {option['means']}{default}")
+            say(f"  {option['name']}: {option['means']}{default}")
 
 
 def _check_targets(release: Path, plot: Path | None, records: Path | None) -> None:
     """Refuse what cannot be written, before any work; nothing is ever added to a release."""
     from noren.analysis.plots import chart_suffix
-    from noren.release.package import DESCRIPTOR
+    from noren.files import refuse_target
 
     for path in (plot, records):
-        folders = () if path is None else (path.resolve(), *path.resolve().parents)
-        if release.resolve() in folders or any((folder / DESCRIPTOR).is_file() for folder in folders):
-            hint = "What an audit finds is for the holder only: put it elsewhere."
-            raise DataError(f"{path} lies inside the release.", hint=hint)
+        if path is not None:
+            refuse_target(path, release)
     if plot is not None:
         chart_suffix(plot)
-        if plot.exists():
-            raise DataError(f"{plot} exists already.", hint="Choose another name, or remove it first.")
-    if records is not None:
-        if records.suffix.lower() != ".csv":
-            raise DataError(f"{records}: records are written as CSV.", hint="Choose a name that ends in .csv.")
-        if records.exists():
-            raise DataError(f"{records} exists already.", hint="Choose another name, or remove it first.")
+    if records is not None and records.suffix.lower() != ".csv":
+        raise DataError(f"{records}: records are written as CSV.", hint="Choose a name that ends in .csv.")
 
 
 def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | None) -> list[str]:
@@ -244,13 +237,13 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
 def _show(result: AttackResult) -> None:
     facts = result.facts
     targets = ", ".join(result.target[:-1]) + (" and " if result.target[1:] else "") + "".join(result.target[-1:])
-    click.echo(f"The {result.attack} attack on {targets}")
-    click.echo(f"Adversary: {result.adversary}.")
-    click.echo(f"Success: {result.success}.")
+    say(f"The {result.attack} attack on {targets}")
+    say(f"Adversary: {result.adversary}.")
+    say(f"Success: {result.success}.")
     if {"labels", "terms", "prior"} <= facts.keys():
-        click.echo(f"Knowledge: {facts['labels']:,} labels, {facts['terms']:,} terms. Prior: {facts['prior']}.")
+        say(f"Knowledge: {facts['labels']:,} labels, {facts['terms']:,} terms. Prior: {facts['prior']}.")
     elif "prior_from" in facts:
-        click.echo(f"Prior: how the values are distributed in {facts['prior_from']}.")
+        say(f"Prior: how the values are distributed in {facts['prior_from']}.")
     rows = [["before any release", "-", *_figures(result, result.baseline)]]
     for scenario in result.shown:
         figures = _figures(result, scenario.summary, scenario.bounds)
@@ -259,9 +252,9 @@ def _show(result: AttackResult) -> None:
     columns = ("table", people, *result.titles.values())
     table("What the adversary gains", columns, rows, columns[1:])
     for note in result.notes:
-        click.echo(f"Note: {note}.")
+        say(f"Note: {note}.")
     if result.holder_only:
-        click.echo("These figures rest on the original; keep them with the holder.")
+        say("These figures rest on the original; keep them with the holder.")
 
 
 def _figures(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.cli.options import PLACE
-from noren.cli.render import VERDICT_COLUMNS, echo_json, stages, table, verdict_rows
+from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, verdict_rows
 
 if TYPE_CHECKING:
     from noren.models.verdict import Verdict
@@ -74,15 +74,15 @@ def verify(
         told: dict[str, Any] = {"release": str(release), "holds": holds, "records": records, "suppressed": left_out}
         echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
-        click.echo(f"{release}: {records:,} records, {words}")
+        say(f"{release}: {records:,} records, {words}")
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))
         for verdict in verdicts:
             if verdict.holds is not True:
-                click.echo(shortfall_line(verdict))
+                say(shortfall_line(verdict))
         parts = [f"{len(failed)} of {len(verdicts)} do not hold"] if failed else []
         parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
         fine = "Every requirement holds." if verdicts else "Nothing is required."
-        click.echo(f"Requirements: {', '.join(parts)}." if parts else fine)
+        say(f"Requirements: {', '.join(parts)}." if parts else fine)
         _show_classes(failed)
     ctx.exit(1 if failed else 0)
 
@@ -134,7 +134,7 @@ def measure(
         echo_json(found.to_dict())
         return
     left_out = f", {found.suppressed:,} suppressed" if found.suppressed else ""
-    click.echo(f"{found.name}: {found.records:,} records{left_out}; found by {', '.join(found.quasi) or 'nothing'}")
+    say(f"{found.name}: {found.records:,} records{left_out}; found by {', '.join(found.quasi) or 'nothing'}")
     rows = []
     for one in found:
         better = "more" if one.higher_is_safer else "less"
@@ -142,4 +142,4 @@ def measure(
     columns = ("column", "model", "with", "figure", "found", "safer", "ground")
     table("What the table achieves", columns, rows, ("found",))
     for what, why in found.skipped.items():
-        click.echo(f"{what}: {why}")
+        say(f"{what}: {why}")

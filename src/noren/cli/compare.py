@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.cli.options import PLACE, NamedOption
-from noren.cli.render import echo_json, stages, table
+from noren.cli.render import echo_json, say, stages, table
 from noren.errors import QueryError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def compare(
             raise QueryError(f"there is no candidate {choose}: {len(good)} hold.", hint="Name a place in the table.")
         chosen = good[choose - 1]
     if top is not None and chosen is not None and chosen.policy is not None:
-        from noren.analysis.plots import write_whole
+        from noren.files import write_whole
         from noren.policy.moving import text_for
 
         write_whole(top, text_for(chosen.policy, top.parent).encode())
@@ -134,22 +134,22 @@ def compare(
             _show_curve(good)
         if classify is not None:
             _show_classification(classify, good)
-        click.echo("Every candidate was verified. Figures rest on the original: keep them with the holder.")
+        say("Every candidate was verified. Figures rest on the original: keep them with the holder.")
     for candidate in found:
         if candidate.failure:
-            click.echo(f"{candidate.called}: {candidate.failure}")
+            say(f"{candidate.called}: {candidate.failure}")
     if chosen is not None and top is not None:
-        click.echo(f"\nThe policy of {chosen.called} is written to {top}")
+        say(f"\nThe policy of {chosen.called} is written to {top}")
     elif chosen is not None and swept:
-        click.echo(f"\nThe bend of the frontier is {chosen.called}. To adopt one, add --top FILE [--choose N].")
+        say(f"\nThe bend of the frontier is {chosen.called}. To adopt one, add --top FILE [--choose N].")
     elif chosen is not None:
         which = "the first" if chosen is good[0] else f"{chosen.title} (least query error)"
         which = chosen.title if choose is not None else which
-        click.echo(f"\nTo adopt {which}, write into {policy}:\n\n{chosen.snippet}")
+        say(f"\nTo adopt {which}, write into {policy}:\n\n{chosen.snippet}")
     else:
-        click.echo("No method meets the requirements.")
+        say("No method meets the requirements.")
     if plot is not None and good:
-        click.echo(f"\nWritten: {plot}")
+        say(f"\nWritten: {plot}")
     ctx.exit(0 if good else 1)
 
 
@@ -181,11 +181,9 @@ def _show_levels(data: str, policy: Path, suppression: float | None, as_json: bo
     rows = [[str(one), f"{one.loss:.6g}", f"{one.classes:,}", f"{one.dropped:,}"] for one in found]
     table(f"Level vectors that meet every requirement, least {found.loss} first", ("levels", *numbers), rows, numbers)
     if found:
-        click.echo(
-            f'To fix one, write it into the method, for example:\n\n[method]\nname = "incognito"\n{line(found[0])}'
-        )
+        say(f'To fix one, write it into the method, for example:\n\n[method]\nname = "incognito"\n{line(found[0])}')
     else:
-        click.echo("No level vector meets the requirements.")
+        say("No level vector meets the requirements.")
 
 
 def _show_candidates(good: Sequence[Candidate], frontier: Sequence[Candidate] = ()) -> None:
@@ -244,15 +242,13 @@ def _show_curve(good: Sequence[Candidate]) -> None:
     assert terms is not None
     if terms.before:
         mean, most = (terms.before[f"belief_rise_{name}_loss"] for name in ("mean", "max"))
-        click.echo(f"Published as it is, the table would raise beliefs by {mean:.3f} on average, {most:.3f} at most.")
+        say(f"Published as it is, the table would raise beliefs by {mean:.3f} on average, {most:.3f} at most.")
     asked = next(iter(terms.queries.values()), None)
     if asked is not None:
         text = f"Query error: {asked.answered:,} counts with a condition on one quasi-identifier and one on terms"
-        click.echo(f"{text}; {asked.empty:,} that nobody meets were left out.")
+        say(f"{text}; {asked.empty:,} that nobody meets were left out.")
     if any(c.terms is not None and c.terms.seconds_per_group == SECONDS_PER_GROUP for c in good):
-        click.echo(
-            f"Candidates search {SECONDS_PER_GROUP:g} s per group at most, the policy's method as it says itself."
-        )
+        say(f"Candidates search {SECONDS_PER_GROUP:g} s per group at most, the policy's method as it says itself.")
 
 
 def _number(figure: float) -> str:

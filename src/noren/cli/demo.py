@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from noren.cli.render import VERDICT_COLUMNS, echo_json, stages, table, verdict_rows
+from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, verdict_rows
 
 
 @click.command(epilog="Example: noren demo --to noren-demo")
@@ -17,8 +17,7 @@ def demo(to: Path, records: int, as_json: bool) -> None:
     """Make a hospital table, release it under a shown policy, verify it, estimate job x disease."""
     from noren.demo.run import run_demo
 
-    say = (lambda text: None) if as_json else click.echo
-    result = run_demo(to, records, say=say, stage=stages(as_json))
+    result = run_demo(to, records, say=(lambda text: None) if as_json else say, stage=stages(as_json))
     if as_json:
         echo_json(result.to_dict())
         return
@@ -29,11 +28,11 @@ def demo(to: Path, records: int, as_json: bool) -> None:
     ]
     numbers = ("estimate", "95% interval", "truth")
     table("The ten largest cells of job x disease", ("job", "disease", *numbers), body, numbers)
-    click.echo(
+    say(
         f"Error of the whole table: L1 {result.l1:.3f} in relative frequencies; "
         f"{result.covered:.1%} of {result.cells} intervals hold the truth."
     )
-    click.echo("\nWhere things are:")
+    say("\nWhere things are:")
     for path, what in result.files:
-        click.echo(f"  {path!s:<34} {what}")
-    click.echo(f"\nNext: noren estimate {to / 'release'} --by disease@2,age    or open {to / 'report.html'}")
+        say(f"  {path!s:<34} {what}")
+    say(f"\nNext: noren estimate {to / 'release'} --by disease@2,age    or open {to / 'report.html'}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from noren.cli.options import PLACE, OneOf
-from noren.cli.render import echo_json
+from noren.cli.render import echo_json, say, say_file
 from noren.errors import DataError
 
 
@@ -47,8 +47,8 @@ def hierarchy(
     if as_json:
         echo_json({"made": why, "levels": [list(level) for level in made.levels], "to": to and str(to)})
         return
-    click.echo(f"By {why}.", err=True)
+    say(f"By {why}.", err=True)
     if to is None:
-        click.echo(made.csv_text(), nl=False)
+        say_file(made.csv_text())
     else:
-        click.echo(f"{len(made.leaves):,} values in {made.height + 1} levels written to {to}: read it, correct it.")
+        say(f"{len(made.leaves):,} values in {made.height + 1} levels written to {to}: read it, correct it.")

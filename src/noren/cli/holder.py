@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.cli.options import PLACE, OneOf
-from noren.cli.render import VERDICT_COLUMNS, echo_json, seconds_line, stages, table, verdict_rows
+from noren.cli.render import VERDICT_COLUMNS, echo_json, say, say_file, seconds_line, stages, table, verdict_rows
 from noren.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,8 +42,11 @@ def init(
         echo_json({"policy": text, "notes": list(source.notes)})
         return
     for note in source.notes:
-        click.echo(f"Note: {note}", err=True)
-    click.echo(f"Draft written to {to}: read it, correct it." if to is not None else text, nl=to is not None)
+        say(f"Note: {note}", err=True)
+    if to is None:
+        say_file(text)
+    else:
+        say(f"Draft written to {to}: read it, correct it.")
 
 
 @click.command(epilog="Example: noren anonymize patients.csv policy.toml --to release --report report.html")
@@ -71,7 +74,7 @@ def anonymize(
     from noren.pipeline.anonymize import run
 
     if report is not None:
-        from noren.report.page import refuse_target
+        from noren.files import refuse_target
 
         refuse_target(report, to)
     outcome = run(
@@ -109,10 +112,10 @@ def anonymize(
         )
         return
     for note in facts.notes:
-        click.echo(f"Note: {note}", err=True)
+        say(f"Note: {note}", err=True)
     dropped = f", {facts.dropped:,} dropped for missing values" if facts.dropped else ""
     dropped += f", {facts.suppressed:,} suppressed to protect the others" if facts.suppressed else ""
-    click.echo(f"Released {facts.records:,} records{dropped} to {to}")
+    say(f"Released {facts.records:,} records{dropped} to {to}")
     rows = [[name, d.name, d.eta, d.d, f"{d.p:.4g}", _shown(epsilon_of(d))] for name, d in facts.designs.items()]
     numbers = ("set size", "of values", "p", "epsilon")
     if facts.designs:
@@ -123,9 +126,9 @@ def anonymize(
     if facts.terms:
         _show_left_out(facts.terms)
     table("Verified", VERDICT_COLUMNS, verdict_rows(facts.verdicts), ("asked", "found"))
-    click.echo(f"Time: {seconds_line(facts.seconds)}")
+    say(f"Time: {seconds_line(facts.seconds)}")
     if report is not None:
-        click.echo(f"Report (holder only): {report}")
+        say(f"Report (holder only): {report}")
 
 
 @click.command(epilog="Example: noren secret hospital.key")
@@ -143,9 +146,9 @@ def secret(file: Path, as_json: bool) -> None:
     if as_json:
         echo_json({"secret": str(file), "fingerprint": made.fingerprint})
         return
-    click.echo(f"Secret written to {file}. Use it in the policy:")
-    click.echo(f'\n[randomness]\nsecret = "{file.name}"\nrecord_key = "..."    # the column that names a person')
-    click.echo(f'fingerprint = "{made.fingerprint}"')
+    say(f"Secret written to {file}. Use it in the policy:")
+    say(f'\n[randomness]\nsecret = "{file.name}"\nrecord_key = "..."    # the column that names a person')
+    say(f'fingerprint = "{made.fingerprint}"')
 
 
 def epsilon_of(design: Any) -> float | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
-import json
+import os
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noren import __version__
-from noren.errors import NorenError
+from noren.cli.render import echo_json, say
+from noren.errors import NorenError, OutOfReach
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -29,19 +31,36 @@ class Commands(click.Group):
             if ctx.meta["noren.json"]:
                 problems = [str(problem) for problem in getattr(error, "problems", ())]
                 report = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-                click.echo(json.dumps(report | ({"problems": problems} if problems else {}), ensure_ascii=False))
+                echo_json(report | ({"problems": problems} if problems else {}))
             else:
-                click.echo(f"Error: {error}", err=True)
+                say(f"Error: {error}", err=True)
             ctx.exit(error.exit_code)
 
     def _invoke(self, ctx: click.Context) -> Any:
+        """Runs the command. Python ends with 1 whatever went wrong, which here says that a requirement is not met."""
         try:
             return super().invoke(ctx)
+        except (NorenError, click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
             what = str(error) if error.filename is None else f"{error.filename}: {error.strerror}."
             raise NorenError(what, hint="Check the path, its permissions and the space left.") from None
+        except KeyboardInterrupt:
+            say("Stopped; nothing was published.", err=True)
+            ctx.exit(130)
+        except MemoryError:
+            hint = "Close other programs, name fewer columns, or take a machine with more memory."
+            raise OutOfReach("there is not enough memory for this.", hint=hint) from None
+        except Exception as error:
+            if os.environ.get("NOREN_DEBUG"):
+                raise
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            raise OutOfReach(
+                f"a fault in Noren: {type(error).__name__} at {place.filename}:{place.lineno}. Nothing was published.",
+                hint="Please report it. NOREN_DEBUG=1 shows more, and may show cells of the table.",
+            ) from None
 
 
 class LazyCommands(Commands):
@@ -136,7 +155,8 @@ def main() -> None:
       noren verify release
       noren estimate release --by job,disease
 
-    Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong.
+    Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong, 3 undecided, 4 it could not be computed here
+    (not enough memory, or a fault of the program).
     """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from noren.cli.options import OneOf
-from noren.cli.render import echo_json, guarded_frame, parse_where, split_by, stages, table
+from noren.cli.render import echo_json, guarded_frame, parse_where, say, split_by, stages, table
 
 ESTIMATORS = OneOf("noren.analysis.tabulate:ESTIMATOR_NAMES")
 DEFAULT = "likelihood, or linear for shuffled records"
@@ -53,8 +53,14 @@ def estimate(
     Terms may have been left out of a release: the count is then of records that publish what is asked, and high is
     the number of records that could meet it.
     """
+    from noren.analysis.plots import chart_suffix
+    from noren.files import keep_out, write_whole
     from noren.release.release import open_release
 
+    if plot is not None:
+        chart_suffix(plot)
+    if csv_file is not None:
+        keep_out(csv_file)
     opened = open_release(release)
     with stages(as_json)("Estimating", None) as meter:
         result = opened.estimate(
@@ -68,7 +74,7 @@ def estimate(
     if plot is not None:
         result.save_plot(plot, kind)
     if csv_file is not None:
-        guarded_frame(result.frame).write_csv(csv_file)
+        write_whole(csv_file, guarded_frame(result.frame).write_csv().encode())
     if as_json:
         echo_json(result.to_dict())
         return
@@ -78,11 +84,11 @@ def estimate(
     body = [[*row[:width], *("-" if c is None else f"{c:,.1f}" for c in row[width:])] for row in shown.iter_rows()]
     table(f"Estimated records by {', '.join(result.by)}", (*result.by, *numbers), body, numbers)
     if len(shown) < len(result.frame):
-        click.echo(f"... {len(result.frame) - len(shown)} more cells (--rows 0 shows all)")
-    click.echo(f"{result.estimator}, {result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
+        say(f"... {len(result.frame) - len(shown)} more cells (--rows 0 shows all)")
+    say(f"{result.estimator}, {result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
     for path in (plot, csv_file):
         if path is not None:
-            click.echo(f"Written: {path}")
+            say(f"Written: {path}")
 
 
 @click.command(epilog='Example: noren count release --where job=Lawyer --where "disease=J10 Influenza"')
@@ -106,4 +112,4 @@ def count(
     if as_json:
         echo_json(result.to_dict())
     else:
-        click.echo(str(result))
+        say(str(result))

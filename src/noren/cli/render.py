@@ -13,7 +13,7 @@ import click
 
 from noren.errors import QueryError
 from noren.progress import Meter, Stage, silent
-from noren.results import plain
+from noren.results import plain, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +21,22 @@ if TYPE_CHECKING:
 
 def echo_json(data: Any) -> None:
     """Plain JSON; a number that JSON cannot write, such as an infinite bound, becomes null."""
-    click.echo(json.dumps(plain(data), ensure_ascii=False, indent=1))
+    text = json.dumps(plain(data), ensure_ascii=False, indent=1)
+    click.echo(ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+ACTING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON may hold as it is and a terminal would obey, or no encoding can write."""
+
+
+def say(text: object = "", *, err: bool = False) -> None:
+    """A line for a person. Labels come from files that others made: what would steer the terminal is written out."""
+    click.echo(visible(text), err=err)
+
+
+def say_file(text: str) -> None:
+    """A file on standard output: as it is in a pipe, harmless on a terminal."""
+    click.echo(visible(text) if sys.stdout.isatty() else text, nl=False)
 
 
 def guarded_frame(frame: pl.DataFrame) -> pl.DataFrame:
@@ -69,11 +84,11 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], rig
     from rich.text import Text
 
     console = Console(width=None if sys.stdout.isatty() else 160, soft_wrap=False)
-    out = Table(title=Text(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    out = Table(title=Text(visible(title)), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     for name in columns:
-        out.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
+        out.add_column(Text(visible(name)), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
-        out.add_row(*(Text(str(cell)) for cell in row))
+        out.add_row(*(Text(visible(cell)) for cell in row))
     console.print(out)
 
 

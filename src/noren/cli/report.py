@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from noren.cli.options import PLACE, NamedOption
-from noren.cli.render import echo_json, stages
+from noren.cli.render import echo_json, say, stages
 from noren.errors import DataError
 
 
@@ -41,7 +41,8 @@ def report(
     One file that opens without a network and can be printed. Without the original it is for anybody; with it, for the
     holder only. Exit code 1: the report was written, and it says that a requirement does not hold.
     """
-    from noren.report.page import make_report, refuse_target
+    from noren.files import refuse_target
+    from noren.report.page import make_report
 
     if to is None and not as_json:
         raise click.UsageError("Give --to FILE, or --json.")
@@ -59,9 +60,7 @@ def report(
         echo_json(page.content | {"written": None if to is None else str(to)})
     else:
         whom = "holder only" if page.holder_only else "for anybody"
-        click.echo(f"Report ({whom}): {to}")
+        say(f"Report ({whom}): {to}")
         if failed:
-            click.echo(
-                f"{len(failed)} of {len(page.content['verdicts'])} checks fail; the report says which.", err=True
-            )
+            say(f"{len(failed)} of {len(page.content['verdicts'])} checks fail; the report says which.", err=True)
     ctx.exit(1 if failed else 0)

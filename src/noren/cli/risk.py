@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noren.cli.options import PLACE
-from noren.cli.render import echo_json, split_by, stages, table
+from noren.cli.render import echo_json, say, split_by, stages, table
 
 if TYPE_CHECKING:
     from noren.pipeline.risk.result import Risk
@@ -76,13 +76,13 @@ def risk(
         return
     _show(found)
     if plot is not None:
-        click.echo(f"Written: {plot}")
+        say(f"Written: {plot}")
 
 
 def _show(found: Risk) -> None:
     rows = "" if found.rows == found.people else f" in {found.rows:,} rows"
-    click.echo(f"{found.name}: {found.people:,} people{rows}; found by {', '.join(found.quasi)}")
-    click.echo(
+    say(f"{found.name}: {found.people:,} people{rows}; found by {', '.join(found.quasi)}")
+    say(
         f"{found.uniques:,} people ({found.unique_share:.1%}) are alone with all quasi-identifiers; "
         f"smallest k {found.smallest}; mean risk {found.mean_risk:.4f}"
     )
@@ -98,7 +98,7 @@ def _show(found: Risk) -> None:
     table("What each column adds", ("column", *names), columns, names)
     special = found.special
     sizes = ", ".join(f"{count:,} of {size}" for size, count in enumerate(special.by_size, 1))
-    click.echo(
+    say(
         f"Special uniques (SUDA2, up to {special.size} columns): {special.rows:,} rows; minimal uniques by number of "
         f"columns: {sizes}; highest score {special.highest:g}, mean {special.mean:.4g}, highest DIS-SUDA "
         f"{special.dis_highest:.3f}"
@@ -115,12 +115,12 @@ def _show(found: Risk) -> None:
         table(title, ("numeric columns", "people", "share"), near, ("people", "share"))
     home = found.household
     if home is not None:
-        click.echo(
+        say(
             f"Households: {home.households:,}; {home.alone:,} have a member who is alone; mean risk of a person "
             f"{home.mean_person:.4f}, of a person's household {home.mean_household:.4f}"
         )
         below = ", ".join(f"{count:,} below {k}" for k, count in home.below)
-        click.echo(f"Households by the smallest k of their members: {below}")
+        say(f"Households by the smallest k of their members: {below}")
     if found.verdicts:
         lines = [
             [
@@ -136,7 +136,7 @@ def _show(found: Risk) -> None:
         columns_ = ("column", "requirement", "asked", "found", "people in classes that fail", "share")
         table("What the raw table breaks", columns_, lines, columns_[2:])
     for what, why in found.skipped.items():
-        click.echo(f"{what}: {why}")
+        say(f"{what}: {why}")
     for note in found.notes:
-        click.echo(f"Note: {note}")
-    click.echo("Figures rest on the original: keep them with the holder.")
+        say(f"Note: {note}")
+    say("Figures rest on the original: keep them with the holder.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from noren.cli.render import echo_json, table
+from noren.cli.render import echo_json, say, table
 
 
 @click.command("violation-rate", epilog="Example: noren violation-rate --values 14 --l 3 --d 3 --records 1000")
@@ -43,4 +43,4 @@ def violation_rate(
     title = f"Violations of ({size},{distance})-semantic diversity by plain decoys, {values} values"
     table(title, ("how", "per record", f"in {records:,} records"), rows, ("per record", f"in {records:,} records"))
     if plot is not None:
-        click.echo(f"Written: {plot}")
+        say(f"Written: {plot}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.cli.options import PLACE
-from noren.cli.render import echo_json, table
+from noren.cli.render import echo_json, say, table
 from noren.errors import DataError
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def strength(
         echo_json({**answer, "notes": notes, "plot": str(plot) if plot else None})
         return
     for note in notes:
-        click.echo(f"Note: {note}", err=True)
-    click.echo(f"({tau:g}, {size})-diversity over {m} values. Simple l-diversity implies it from l = {simple} on.\n")
+        say(f"Note: {note}", err=True)
+    say(f"({tau:g}, {size})-diversity over {m} values. Simple l-diversity implies it from l = {simple} on.\n")
     head, rows = ["l", "largest c", "by theorem 23"], []
     for row in bounds:
         cells = [row.l, f"{row.exact:.4g}", "-" if row.paper is None else f"{row.paper:.4g}"]
@@ -88,13 +88,13 @@ def strength(
         head += ["this column needs c above", "eligible"]
     table("Recursive (c, l)-diversity", head, rows, head[:4])
     if size > 2:
-        click.echo(f"It implies ({tau:g}, {size}) up to the largest c. Below l = {size} that is under 1.")
+        say(f"It implies ({tau:g}, {size}) up to the largest c. Below l = {size} that is under 1.")
     if size == m and bounds[-1].exact <= 1:
-        click.echo("No class satisfies these: all values must be equally common, and recursive diversity is strict.")
+        say("No class satisfies these: all values must be equally common, and recursive diversity is strict.")
     if ranges is not None:
         _show_eligible(ranges, tau, size, verdicts)
     if plot is not None:
-        click.echo(f"Written: {plot}")
+        say(f"Written: {plot}")
 
 
 def _show_eligible(ranges: EligibleRanges, tau: float, size: int, verdicts: list[Any]) -> None:
@@ -102,12 +102,12 @@ def _show_eligible(ranges: EligibleRanges, tau: float, size: int, verdicts: list
         [v.model, v.allows, v.asked, "yes" if v.eligible else "NO", "yes" if v.guarantees else "-"] for v in verdicts
     ]
     columns = ("model", "this column allows", "asked", "eligible", f"implies ({tau:g}, {size})")
-    click.echo("")
+    say("")
     table(f"What {ranges.records:,} records with {ranges.values} values can meet", columns, rows)
     if ranges.base_values_suffice(tau, size):
-        click.echo(f"({tau:g}, {size})-diversity needs no generalised sensitive value.")
+        say(f"({tau:g}, {size})-diversity needs no generalised sensitive value.")
     else:
-        click.echo(f"({tau:g}, {size})-diversity needs generalised sensitive values: the whole column exceeds it.")
+        say(f"({tau:g}, {size})-diversity needs generalised sensitive values: the whole column exceeds it.")
 
 
 def _ranges_of(

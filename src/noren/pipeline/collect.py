@@ -8,8 +8,10 @@ knows whose sets they are, and the columns published as they are may identify a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from noren.cells.encode import encode_bins, encode_labels, label_counts
 from noren.cells.texts import arrow_type
 from noren.designs import draw_columns
 from noren.engines import engine_for
-from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
+from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
 from noren.pipeline.draft import ledger_entries, make_manifest
 from noren.pipeline.keys import memoised_stream
@@ -72,6 +74,8 @@ class Collector:
             self.designs: dict[str, Design] = method.decide(self.columns, counts, self.policy.require)[0]
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
+        self.left_out = 0
+        """Reports that the last release left out, because no client of this policy made them."""
         self._key = self.policy.randomness.record_key
         self._secret = secret
         self._ledger: Ledger | None = None
@@ -196,61 +200,99 @@ class Collector:
     # ------------------------------------------------------------------ where reports arrive
 
     def release(self, reports: Iterable[Mapping[str, Any]]) -> Release:
-        """A verified release of collected reports, in a random order. A report that breaks the design is refused."""
-        import pyarrow as pa
+        """A verified release of collected reports, in a random order.
 
-        chunks: list[dict[str, list[Any]]] = [{name: [] for name in self.policy.published}]
-        for report in reports:
-            if report.keys() != chunks[-1].keys():
-                raise ReleaseError("a report does not have the columns of the policy.", hint="Was it made by report()?")
-            if len(next(iter(chunks[-1].values()))) == CHUNK:
-                chunks.append({name: [] for name in self.policy.published})
-            for name, cell in report.items():
-                chunks[-1][name].append(cell)
-        if not next(iter(chunks[0].values())):
-            raise DataError("no reports.", hint="Collect at least one.")
-        parts: list[dict[str, Cells]] = []
-        exact = {name: self._exact(name, [c for chunk in chunks for c in chunk[name]]) for name in self._plain()}
-        statements: list[Statement] = [
-            exact[name][0] if name in exact else SetStatement(self.columns[name], self.designs[name])
-            for name in self.policy.published
-        ]
-        start = 0
-        for chunk in chunks:
-            size = len(next(iter(chunk.values())))
-            cells: dict[str, Cells] = {}
-            for statement in statements:
-                name = statement.name
-                if name in exact:
-                    cells[name] = exact[name][1].take(slice(start, start + size))
-                    continue
-                try:
-                    kind = pa.list_(arrow_type(statement.domain.kind))
-                    cells[name] = statement.from_arrow(pa.array(chunk[name], kind))
-                except (pa.ArrowException, TypeError):
-                    raise ReleaseError(f"a report's {name!r} is not a set of values.") from None
-            parts.append(cells)
-            start += size
-        whole = concat(parts)
-        (shuffled,) = engine_for().scatter([whole], start, Keystream(), None)
-        published = Published(statements, MemoryStore(shuffled), start)
+        A report that the policy's clients cannot have made is left out, and `left_out` counts them: one broken sender
+        must not stop the others.
+        """
+        drawn: dict[str, Statement] = {n: SetStatement(self.columns[n], self.designs[n]) for n in self.columns}
+        kept: list[dict[str, Cells]] = []
+        exact: dict[str, list[Any]] = {name: [] for name in self._plain()}
+        wanted = {*self.policy.published}
+        self.left_out = 0
+        for chunk in _chunks(reports):
+            shaped = [r for r in chunk if isinstance(r, Mapping) and r.keys() == wanted]
+            good = self._sound(shaped, drawn)
+            self.left_out += len(chunk) - len(good)
+            if good:
+                kept.append({name: self._sets(one, good) for name, one in drawn.items()})
+                for name, told in exact.items():
+                    told += [report[name] for report in good]
+        if not kept:
+            hint = "Were they made by report()?" if self.left_out else "Collect at least one."
+            raise DataError(f"no reports{', only malformed ones' if self.left_out else ''}.", hint=hint)
+        passed = {name: self._exact(name, told) for name, told in exact.items()}
+        said = drawn | {name: statement for name, (statement, _) in passed.items()}
+        statements = [said[name] for name in self.policy.published]
+        whole = (concat(kept) if drawn else {}) | {name: one for name, (_, one) in passed.items()}
+        cells = {name: whole[name] for name in self.policy.published}
+        records = len(next(iter(cells.values())))
+        (shuffled,) = engine_for().scatter([cells], records, Keystream(), None)
+        published = Published(statements, MemoryStore(shuffled), records)
         verdicts = check(published, self.policy.require)
         demand(verdicts)
-        self._demand_likely(published)
         manifest = make_manifest(self.policy, published, verdicts, self._key is not None)
         return Release(manifest, published.store)
+
+    def _sound(self, reports: list[Mapping[str, Any]], drawn: Mapping[str, Statement]) -> list[Mapping[str, Any]]:
+        """The reports without those that no client made. A portion with a bad one is halved until that one is alone."""
+        if not reports or self._acceptable(reports, drawn):
+            return reports
+        half = len(reports) // 2
+        return self._sound(reports[:half], drawn) + self._sound(reports[half:], drawn) if half else []
+
+    def _acceptable(self, reports: list[Mapping[str, Any]], drawn: Mapping[str, Statement]) -> bool:
+        """Whether all sets come from their designs and meet what is required, and all other values are as declared."""
+        try:
+            cells = {name: self._sets(one, reports) for name, one in drawn.items()}
+            for name in self._plain():
+                self._declared_only(name, [report[name] for report in reports])
+            demand(check(Published([*drawn.values()], MemoryStore(cells), len(reports)), self.policy.require))
+        except NorenError:
+            return False
+        return True
+
+    def _sets(self, statement: Statement, reports: list[Mapping[str, Any]]) -> Cells:
+        """The reported sets of a column. A set that no true value could have produced was not drawn by the design."""
+        import pyarrow as pa
+
+        name = statement.name
+        try:
+            lists = pa.array([report[name] for report in reports], pa.list_(arrow_type(statement.domain.kind)))
+            cells = statement.from_arrow(lists)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            raise ReleaseError(f"a report's {name!r} is not a set of values.") from None
+        design = self.designs[name]
+        weights = design.member_weights(cells.distinct()[0].codes(design.eta).astype(np.int64))  # type: ignore[attr-defined]
+        if design.floor == 0 and (weights.sum(axis=1) <= 0).any():
+            raise ReleaseError(f"a report's set of {name!r} cannot come from the design.")
+        return cells
+
+    def _declared_only(self, name: str, values: list[Any]) -> None:
+        """Refuse what a client does not send in a column that is reported as it is."""
+        texts = self._texts(name, values)
+        if texts.null_count and self.policy.attributes[name].missing != "category":
+            raise ReleaseError(f"a report's {name!r} is missing.")
+        if name in self._declared and encode_labels(texts.drop_null(), name, self._declared[name].domain)[1]:
+            raise ReleaseError(f"a report's {name!r} is outside its declared domain.")
+
+    def _texts(self, name: str, values: list[Any]) -> Any:
+        import pyarrow as pa
+
+        if not all(value is None or isinstance(value, str | int | float | date) for value in values):
+            raise ReleaseError(f"a report's {name!r} is not a single value.")
+        try:
+            return pa.array([None if value is None else value_text(value) for value in values], pa.string())
+        except (pa.ArrowException, ValueError):  # a lone surrogate is no text
+            raise ReleaseError(f"a report's {name!r} is not a text.") from None
 
     def _plain(self) -> list[str]:
         return [name for name in self.policy.published if name not in self.policy.protected]
 
     def _exact(self, name: str, values: list[Any]) -> tuple[Statement, Cells]:
         """A column reported as it is: unless declared, its domain comes from the reports, rare values and all."""
-        import pyarrow as pa
-
-        texts = pa.array([None if v is None else value_text(v) for v in values], pa.string())
+        texts = self._texts(name, values)
         labels, counts, missing = label_counts(texts, name)
-        if missing and self.policy.attributes[name].missing != "category":
-            raise ReleaseError(f"a report's {name!r} is missing.", hint="Was it made by report()?")
         known = dict(zip(labels, counts.tolist(), strict=True))
         met, problems = resolve_column(
             self.policy, name, ValueCounts(name, known, missing, is_open=len(labels) > OPEN_LIMIT)
@@ -259,15 +301,10 @@ class Collector:
             raise PolicyError(problems, source=self.policy.source)
         if met.column.is_open:
             return OpenStatement(met.column), OpenCells(texts)
-        codes, bad = encode_labels(texts, name, met.column.domain)
-        if bad:
-            raise ReleaseError(f"a report's {name!r} is outside its declared domain.")
-        return ExactStatement(met.column), CodeCells(met.column.d, codes)
+        return ExactStatement(met.column), CodeCells(met.column.d, encode_labels(texts, name, met.column.domain)[0])
 
-    def _demand_likely(self, published: Published) -> None:
-        """A set that no true value could have produced was not drawn by the design."""
-        for name, design in self.designs.items():
-            sets = published.cells([name])[name].distinct()[0]
-            weights = design.member_weights(sets.codes(design.eta).astype(np.int64))  # type: ignore[attr-defined]
-            if design.floor == 0 and (weights.sum(axis=1) <= 0).any():
-                raise ReleaseError(f"a report's set of {name!r} cannot come from the design.")
+
+def _chunks(reports: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    source = iter(reports)
+    while chunk := list(islice(source, CHUNK)):
+        yield chunk

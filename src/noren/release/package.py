@@ -23,6 +23,7 @@ from pydantic import ValidationError
 from noren.cells import CellBatch, Statement
 from noren.cells.texts import ESCAPE, FORMULA
 from noren.errors import DataError, ReleaseError
+from noren.files import DESCRIPTOR
 from noren.io.csv import contains_byte
 from noren.release.bounds import check_size
 from noren.release.manifest import Manifest
@@ -30,7 +31,6 @@ from noren.release.readme import README, code, readme
 from noren.release.store import Store, read_side, store_for, titles_of, write_data, write_side
 from noren.release.upgrades import known_format, upgraded
 
-DESCRIPTOR = "datapackage.json"
 MOST_BYTES = 1 << 28
 """Size of the largest descriptor that is read: 256 MB."""
 FileFormat = Literal["parquet", "csv"]

@@ -119,9 +119,10 @@ def rendered(chart: object, words: str) -> Markup:
     """An Altair chart as a drawing inside the page: without name spaces, which HTML does not need."""
     import re
 
-    import vl_convert
     from markupsafe import Markup
 
-    text = vl_convert.vegalite_to_svg(chart.to_dict())  # type: ignore[attr-defined]
+    from noren.analysis import plots
+
+    text = plots.rendered(chart, ".svg").decode()
     drawing = Markup(re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", text[text.index("<svg") :]))
     return Markup('<div role="img" aria-label="{}">{}</div>').format(words, drawing)

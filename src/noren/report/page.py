@@ -7,8 +7,6 @@ says so, and it is never written inside a release directory.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from noren.analysis.estimate import Estimate
-from noren.errors import DataError
+from noren.files import refuse_target, write_whole
 from noren.pipeline.anonymize import Outcome
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
-from noren.release.package import DESCRIPTOR
 from noren.release.release import Release, open_release
 from noren.report import risk
 from noren.report.attacks import each_attack, overview
@@ -151,33 +148,10 @@ def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
     )
 
 
-def refuse_target(path: Path, release: Path | None = None) -> None:
-    """Refuse to write into a release, or over anything."""
-    inside = path.resolve()
-    folders = [inside, *inside.parents]
-    if (release is not None and release.resolve() in folders) or any(
-        (folder / DESCRIPTOR).is_file() for folder in folders[1:]
-    ):
-        hint = "A release stays as it was published, and a report may be for the holder only: put it elsewhere."
-        raise DataError(f"{path} lies inside the release.", hint=hint)
-    if path.exists() or path.is_symlink():
-        raise DataError(f"{path} exists already.", hint="Choose another name, or remove it first.")
-
-
 def write_page(path: Path, text: str, *, private: bool = True) -> None:
-    """Write the page aside, then rename it; a private one is readable by its owner alone."""
+    """Write the page; a private one is readable by its owner alone."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
-            file.write(text)
-        if not private:
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-        os.replace(name, path)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    write_whole(path, text.encode(errors="replace"), private=private)
 
 
 def _now() -> datetime:
