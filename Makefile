@@ -7,12 +7,21 @@ STAMP  := $(VENV)/.installed
 DATA   ?= ../shared/data
 PEERS_VENV ?= .peers
 
-.PHONY: demo test coverage lint types check docs dist peers benchmarks papers fuzz reference clean
+# HASHED=1 installs nothing whose SHA-256 does not stand in hashes.txt, which `make hashes` writes anew.
+PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+HASHED ?=
+
+.PHONY: hashes advisories demo test coverage lint types check docs dist peers benchmarks papers fuzz reference clean
 
 $(STAMP): pyproject.toml papers/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Noren needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]' --editable papers
+ifeq ($(HASHED),)
+	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable papers
+else
+	$(PIP) --require-hashes --requirement hashes.txt
+	$(PIP) --no-deps --no-build-isolation --editable . --editable papers
+endif
 	@touch $@
 
 demo: $(STAMP)  ## make a hospital table, release it, analyse it; results in noren-demo/
@@ -72,5 +81,13 @@ START ?= 0
 fuzz: $(STAMP)  ## random tables, policies and methods, judged by plain code; CASES=10000 START=first seed
 	$(BIN)/python -m tests.fuzz.run --cases $(CASES) --start $(START) --summary fuzz-summary.json
 
+hashes: $(STAMP)  ## hashes.txt anew, after a change of constraints.txt
+	$(BIN)/python .ci/hashes.py
+
+advisories:  ## known weaknesses of the pinned packages, where a database of them can be reached
+	$(PYTHON) -m venv .advisories
+	.advisories/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	.advisories/bin/pip-audit --disable-pip --requirement hashes.txt || echo 'pip-audit found something, or reached no database; see above.'
+
 clean:
-	rm -rf $(VENV) .peers .numba .coverage noren-demo site dist build
+	rm -rf $(VENV) .advisories .peers .numba .coverage noren-demo site dist build

@@ -1,0 +1,36 @@
+"""What is installed is pinned, and every pin has its sums."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+RUNS = re.compile(r"import (pickle|marshal|shelve|joblib)|allow_pickle|yaml\.load\(|(?<![.\w])(eval|exec)\(")
+
+
+def pins(text: str) -> list[str]:
+    return re.findall(r"^([\w.-]+==[\w.+-]+)", text, re.MULTILINE)
+
+
+def test_hashes_are_of_the_pinned_versions() -> None:
+    """`make hashes` after every change of constraints.txt."""
+    hashed = (ROOT / "hashes.txt").read_text()
+    assert pins(hashed) == pins((ROOT / "constraints.txt").read_text())
+    assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", hashed)) >= len(pins(hashed))
+
+
+def test_neither_file_says_where_packages_come_from() -> None:
+    assert not re.search(r"https?:|file:|--index|--find", (ROOT / "hashes.txt").read_text())
+    assert not re.search(r"https?:|file:|--index|--find", (ROOT / "constraints.txt").read_text())
+
+
+def test_nothing_is_unpickled() -> None:
+    """A pickle runs what its author wrote; files come from strangers."""
+    found = [
+        str(path.relative_to(ROOT))
+        for room in ("src", "papers/src")
+        for path in (ROOT / room).rglob("*.py")
+        if RUNS.search(path.read_text())
+    ]
+    assert found == []
