@@ -11,7 +11,7 @@ PEERS_VENV ?= .peers
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 HASHED ?=
 
-.PHONY: hashes advisories demo test coverage lint types check docs dist peers benchmarks papers fuzz reference clean
+.PHONY: mutants hashes advisories demo test coverage lint types check docs dist peers benchmarks papers fuzz reference clean
 
 $(STAMP): pyproject.toml papers/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Noren needs Python 3.11 or newer; set PYTHON=...")'
@@ -80,6 +80,11 @@ CASES ?= 10000
 START ?= 0
 fuzz: $(STAMP)  ## random tables, policies and methods, judged by plain code; CASES=10000 START=first seed
 	$(BIN)/python -m tests.fuzz.run --cases $(CASES) --start $(START) --summary fuzz-summary.json
+
+MUTANTS ?= 200
+SEED    ?= 0
+mutants: $(STAMP)  ## does a test notice a single change of the code? hours; MUTANTS=200 SEED=0, results in mutants.json
+	$(BIN)/python -m tests.mutants.run --count $(MUTANTS) --seed $(SEED)
 
 hashes: $(STAMP)  ## hashes.txt anew, after a change of constraints.txt
 	$(BIN)/python .ci/hashes.py

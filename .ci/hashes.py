@@ -1,7 +1,7 @@
 """Writes hashes.txt: the pinned packages with the SHA-256 of every file that may be installed for them.
 
-`make HASHED=1 ...` installs from it and from nothing else. Names and sums come from the index that pip uses; where that is
-is not recorded.
+`make HASHED=1 ...` installs from it and from nothing else. Names and sums come from the index that pip uses;
+its address is not recorded.
 """
 
 from __future__ import annotations
