@@ -7,7 +7,6 @@ many candidates are meant to; the health check for that would only fail by chanc
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +19,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 settings.load_profile("noren")
-
-WORKER = os.environ.get("PYTEST_XDIST_WORKER")
-if WORKER and "NUMBA_CACHE_DIR" not in os.environ:
-    # Numba replaces each file of its cache whole, but index and code are two files: two workers that compile a kernel
-    # for different types at once number both "1", and the index may lead to the other's code. So each has its own.
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(__file__).parents[1] / ".numba" / WORKER)
 
 DEMAND = bool(os.environ.get("NOREN_DEMAND"))
 """Continuous integration: a test that cannot run here is a failure. `make peers` has its own needs and is not meant."""

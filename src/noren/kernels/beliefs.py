@@ -9,13 +9,14 @@ terms, beliefs are summed in a dense array, and the largest are found by sorting
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 COLUMNS = 9
 LINKED, PEAK, TAIL, SQUARE, MOVED, SQUARE_LINKED, MOVED_LINKED, RISE, MASS = range(COLUMNS)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def linked_labels(own, bits, out):
     """The labels that have all terms of one record, ascending into `out`; how many. Not for records without terms."""
     for j in range(own.size):
@@ -36,7 +37,7 @@ def linked_labels(own, bits, out):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mean_beliefs(offsets, codes, bits, weights):
     """The mean belief in every label over all records; a record that is linked to nothing believes nothing."""
     labels = weights.size
@@ -58,7 +59,7 @@ def mean_beliefs(offsets, codes, bits, weights):
     return (out + everywhere * weights / weights.sum()) / max(1, n)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l):  # noqa: E741
     """One line per group order[bounds[g]:bounds[g + 1]], columns as named above.
 

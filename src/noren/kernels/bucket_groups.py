@@ -9,8 +9,8 @@ value makes up more than 1/l of it.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.requirements import class_holds
 
 NONE = np.iinfo(np.int64).max
@@ -21,7 +21,7 @@ FINE = 32
 """Below twice this k every cut is tried; beyond, cuts about k / FINE records apart."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def eligible_cap(counts, l):
     """The largest c for which the counts, none above c any more, are l-eligible: l * c <= sum of min(count, c)."""
     low = 0
@@ -40,7 +40,7 @@ def eligible_cap(counts, l):
     return low
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def first_of_value(values, m, cap):
     """Marks the first `cap` records of every value."""
     seen = np.zeros(m, np.int64)
@@ -51,7 +51,7 @@ def first_of_value(values, m, cap):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _set(tree, leaf, value):
     """A tournament of minima: tree[1] is the least leaf."""
     i = len(tree) // 2 + leaf
@@ -62,7 +62,7 @@ def _set(tree, leaf, value):
         i //= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def diverse_groups(values, m, l):
     """1-D l-diversity (Ghinita et al. 2007): the group of every record, and how many there are.
 
@@ -133,7 +133,7 @@ def diverse_groups(values, m, l):
     return groups, group
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sorted_by_class(classes, count):
     """Records class by class, and where each class begins; classes below 0 are left out."""
     bounds = np.zeros(count + 1, np.int64)
@@ -150,7 +150,7 @@ def sorted_by_class(classes, count):
     return rows, bounds
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def failing_classes(classes, count, values, column, rules):
     """Which classes do not meet the requirements on one sensitive column."""
     rows, bounds = sorted_by_class(classes, count)
@@ -168,7 +168,7 @@ def failing_classes(classes, count, values, column, rules):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def joined_groups(groups, count, values, column, rules):
     """Consecutive groups put together until they meet the requirements: the class of every group, and how many.
 
@@ -202,7 +202,7 @@ def joined_groups(groups, count, values, column, rules):
     return out, found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def best_cuts(codes, kinds, at, share, k):
     """Cut the curve into runs of at least k records with the least total loss: the run of every record, and how many.
 

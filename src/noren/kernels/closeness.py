@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from noren.kernels.compiled import kernel
 
-@njit(cache=True, nogil=True)
+
+@kernel()
 def ordered_worst(
     counts: NDArray[np.int64], steps: NDArray[np.int64], d: int, t: float
 ) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
@@ -72,7 +73,7 @@ def ordered_worst(
     return best, signs
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def ordered_worst_of_size(
     counts: NDArray[np.int64], steps: NDArray[np.int64], d: int, t: float, members: NDArray[np.int64]
 ) -> float:

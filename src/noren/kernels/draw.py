@@ -10,14 +10,15 @@ then looks for the cells.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def subsets(k, out):
     """The first out.size masks with k < 64 bits, in ascending order."""
     mask = (ONE << np.uint64(k)) - ONE
@@ -29,7 +30,7 @@ def subsets(k, out):
             mask = (((ripple ^ mask) // lowest) >> np.uint64(2)) | ripple
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pick(words, table, out):
     """out[i] = a uniformly chosen mask of the table, whatever the truth. True if a word must be redrawn."""
     n = np.uint64(table.size)
@@ -42,7 +43,7 @@ def pick(words, table, out):
     return again
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pick_around(words, codes, table, out):
     """out[i] = the true value's bit and a uniformly chosen mask over the others. True if a word must be redrawn."""
     n = np.uint64(table.size)
@@ -58,7 +59,7 @@ def pick_around(words, codes, table, out):
     return again
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pick_by_coin(coins, words, codes, table, n_in, heads, out):
     """As pick_around, from the table's first n_in masks, where coin < heads; else one of the rest, without the truth.
 
@@ -80,7 +81,7 @@ def pick_by_coin(coins, words, codes, table, n_in, heads, out):
     return again
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _floyd(row, v, pool, k, heads, around, bits):
     """Draw k values of the pool (k - 1 and the truth, if the coin says so) into `bits`. False: draw again.
 
@@ -114,7 +115,7 @@ def _floyd(row, v, pool, k, heads, around, bits):
     return fine
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def floyd_masks(words, codes, pool, k, heads, around, out, rejected):
     """Sets of k values as 64-bit masks. Writes the cells to redraw into `rejected`, returns how many."""
     bits = np.zeros(1, np.uint64)
@@ -127,7 +128,7 @@ def floyd_masks(words, codes, pool, k, heads, around, out, rejected):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def floyd_rows(words, codes, pool, k, heads, around, out, rejected):
     """Sets of k values as rows of ascending codes. Writes the cells to redraw into `rejected`, returns how many."""
     bits = np.zeros((pool + 64) // 64, np.uint64)

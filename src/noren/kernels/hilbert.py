@@ -6,7 +6,8 @@ Skilling's transformation turns the coordinates into the bits of the index, whic
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 WORD = 64
 
@@ -17,7 +18,7 @@ def hilbert_bits(sizes):
     return max(1, min(wanted, WORD // len(sizes)))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def stretched(ranks, size, bits):
     """Ranks 0..size-1 spread evenly over 0..2^bits - 1. Needs size * 2^bits below 2^63."""
     out = np.empty(len(ranks), np.uint64)
@@ -26,7 +27,7 @@ def stretched(ranks, size, bits):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hilbert_index(axes, bits):
     """The index of every row of axes (n, dims), each coordinate below 2^bits.
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 ONE = np.uint64(1)
 LOW = 63
@@ -31,7 +32,7 @@ class Postings(NamedTuple):
     """Per label: its weight."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def link(codes, postings, out):
     """K(t) of one record into `out`, ascending; returns how many. Not for empty term sets, which link to all."""
     start, of, bits = postings.start, postings.of, postings.bits
@@ -58,7 +59,7 @@ def link(codes, postings, out):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def link_counts(bounds, codes, postings):
     """|K(t)| of every record."""
     labels = postings.weights.size
@@ -70,7 +71,7 @@ def link_counts(bounds, codes, postings):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def link_labels(bounds, codes, postings, sizes):
     """K(t) of every record as CSR labels, given |K(t)|. Meant for a block of records, not for a whole table."""
     labels = postings.weights.size
@@ -86,7 +87,7 @@ def link_labels(bounds, codes, postings, sizes):
     return at, out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def belief_sums(bounds, codes, postings):
     """Sum over the records of P(L | t) for every label, and how many records link to nothing.
 
@@ -114,7 +115,7 @@ def belief_sums(bounds, codes, postings):
     return out, unlinked
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _largest_sum(values, n, m):
     """Sum of the m largest of values[:n]; reorders them. A quickselect, so that no full sort is needed."""
     if m >= n:
@@ -141,7 +142,7 @@ def _largest_sum(values, n, m):
     return values[:m].sum()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l):
     """What the requirements ask of every group; group g holds the records `order[group_bounds[g]:group_bounds[g+1]]`.
 

@@ -9,9 +9,9 @@ looked at, so that a million groups of one record and ten thousand labels stay c
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from noren.kernels.beliefs import linked_labels
+from noren.kernels.compiled import kernel
 
 COLUMNS = 7
 LINKED, LABELS, PEAK, TOP, TIES, RISE, PEAK_LINKED = range(COLUMNS)
@@ -21,7 +21,7 @@ BLOCK = 4096
 """Groups that are compared with a person at once, as bits."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def attack_groups(order, bounds, offsets, codes, bits, weights, alpha, prior, asked_bounds, asked):
     """One line per set of records order[bounds[g]:bounds[g + 1]], columns as named above.
 
@@ -92,7 +92,7 @@ def attack_groups(order, bounds, offsets, codes, bits, weights, alpha, prior, as
     return out, answers
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _judge(line, belief, touched, alpha, least):
     """The largest belief, the first label that has it, how many share it, and the largest rise over the prior."""
     peak = 0.0
@@ -120,7 +120,7 @@ def _judge(line, belief, touched, alpha, least):
     line[RISE] = rise
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def covering_pairs(nodes, bounds, starts, stops, values, people):
     """All pairs (person, group) where every published node of the group covers the person's value.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 K_ANONYMITY = 0
 DISTINCT = 1
@@ -48,7 +49,7 @@ class Rules(NamedTuple):
     """Per sensitive column: the height of its tree."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def class_holds(rules, hists, n):
     """All requirements on one class of n records, hists[j, v] of which have value v in sensitive column j."""
     if n <= 0:
@@ -62,7 +63,7 @@ def class_holds(rules, hists, n):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _one(kind, a, b, j, m, reference, levels, heights, hists, n):
     """One requirement with the numbers a and b on sensitive column j, which has m values.
 

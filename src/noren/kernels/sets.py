@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mask_sizes(masks, out):
     """Number of values in each mask."""
     for i in range(masks.size):
@@ -18,7 +19,7 @@ def mask_sizes(masks, out):
         out[i] = count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def masks_to_codes(masks, out):
     """Write each mask's values in ascending order into a row of `out`; every mask holds out.shape[1] values."""
     for i in range(masks.size):
@@ -33,7 +34,7 @@ def masks_to_codes(masks, out):
             value += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def codes_to_masks(codes, out):
     """Set the bits named by each row. Returns the first row that repeats a value, or -1."""
     bad = -1
@@ -48,7 +49,7 @@ def codes_to_masks(codes, out):
     return bad
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def rows_with_repeats(codes):
     """First row of ascending codes that is not strictly ascending, or -1."""
     for i in range(codes.shape[0]):
@@ -58,7 +59,7 @@ def rows_with_repeats(codes):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_inclusions(codes, out):
     """Add to out[v] the number of rows that contain v."""
     for i in range(codes.shape[0]):
@@ -66,7 +67,7 @@ def count_inclusions(codes, out):
             out[codes[i, j]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_mask_inclusions(masks, out):
     """Add to out[v] the number of masks that contain v."""
     for i in range(masks.size):

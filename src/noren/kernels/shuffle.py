@@ -5,14 +5,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def shuffle_with(words, order, left):
     """Fisher-Yates from position left-1 down, one accepted 32-bit word per step (Lemire's rejection).
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from noren.kernels.bucket_groups import eligible_cap
+from noren.kernels.compiled import kernel
 
 
 class Stock(NamedTuple):
@@ -36,7 +36,7 @@ class Listed(NamedTuple):
     """Per entry: its group."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def first_phase(bounds, counts, l):
     """While a group is not eligible one record of a pillar leaves it: what stays of every entry, sizes and heights."""
     groups = len(bounds) - 1
@@ -51,7 +51,7 @@ def first_phase(bounds, counts, l):
     return left, size, high
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def three_phase(bounds, values, counts, m, l, walk, group_walk):
     """How many records of every entry stay, and how many records were in the residue after each phase.
 
@@ -105,7 +105,7 @@ def three_phase(bounds, values, counts, m, l, walk, group_walk):
     return left, sizes, rounds
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _take_pillars(g, stock, residue):
     """Move one record of every pillar of a group to the residue; returns how many."""
     bounds, values, left, size, high = stock
@@ -120,7 +120,7 @@ def _take_pillars(g, stock, residue):
     return moved
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _dead(g, stock, residue, top, l):
     """Whether a group can give nothing without raising the residue's pillars: thin, and sharing one of them."""
     bounds, values, left, size, high = stock
@@ -132,14 +132,14 @@ def _dead(g, stock, residue, top, l):
     return size[g] == 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _play(tree, i, residue):
     """The rarer of two values wins; -1 is no value."""
     a, b = tree[2 * i], tree[2 * i + 1]
     tree[i] = a if b < 0 or (a >= 0 and residue[a] <= residue[b]) else b
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _replay(tree, leaf, value, residue):
     i = len(tree) // 2 + leaf
     tree[i] = value
@@ -149,7 +149,7 @@ def _replay(tree, leaf, value, residue):
         i //= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _second_phase(stock, listed, residue, total, l):
     """Feed the residue with its rarest values until it is eligible or no group can give; returns its size.
 
@@ -200,7 +200,7 @@ def _second_phase(stock, listed, residue, total, l):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _third_phase(stock, pillars, group_walk):
     """All groups are dead: choose, greedily, groups that have no pillar of the residue in common.
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 RANKED = 0
 TREE = 1
@@ -46,7 +47,7 @@ class Cover(NamedTuple):
     word: Any
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def bit_count(word):
     """How many bits of a 64-bit word are set."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -55,13 +56,13 @@ def bit_count(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def bit_of(code):
     """The word that stands for one code of a set."""
     return np.uint64(1) << np.uint64(code & 63)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@kernel(forceinline=True)
 def cell_cost(kinds, at, prices, b, low, high, word):
     """The loss of one record of a class in column b.
 

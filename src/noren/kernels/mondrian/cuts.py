@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import RANKED, SET, TREE, Cover, cell_cost
 from noren.kernels.mondrian.slots import SLOTS, new_slots, summarise, survey, tied_slots, value_slots
 from noren.kernels.mondrian.term_rules import terms_hold
@@ -65,7 +65,7 @@ class Tallies(NamedTuple):
     ladder: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cut(records, begins, costs, required, relaxed):
     """Cut parts of a table as far as requirements permit. Marks, of n + 1 places, where a class ends, with a number
     that grows with every cut: a part is always cut before what comes out of it. Ends of given parts have 1.
@@ -144,7 +144,7 @@ def cut(records, begins, costs, required, relaxed):
     return ends
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _candidates(a, s, kind, present, at, cuts):
     """All cuts of a column: between two values if it is ranked, likewise or one value against the rest in a set, and
     one node below the common one against the rest in a tree. Returns how many."""
@@ -174,7 +174,7 @@ def _candidates(a, s, kind, present, at, cuts):
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _price(cuts, found, best, m, least, costs, active, slots):
     """What both sides of every cut of m rows lose; only cuts below `best` with large enough sides stay. How many."""
     firsts, lasts, losses = cuts
@@ -209,7 +209,7 @@ def _price(cuts, found, best, m, least, costs, active, slots):
     return stay
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _first_permitted(cuts, found, records, start, stop, slots, s, required, tallies):
     """The cheapest cut whose sides meet all requirements, -1 for none."""
     firsts, lasts, losses = cuts
@@ -258,7 +258,7 @@ def _first_permitted(cuts, found, records, start, stop, slots, s, required, tall
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _terms_permit(terms, who, start, stop, slots, u, v):
     """Whether both sides of a cut meet the rules about terms: the smaller one first, which fails more often."""
     inside = 0
@@ -277,7 +277,7 @@ def _terms_permit(terms, who, start, stop, slots, u, v):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _histogram(secrets, start, stop, slots, u, v, hists):
     """Count the sensitive values of the slots u to v, or of all rows if u < 0."""
     hists[:] = 0
@@ -287,7 +287,7 @@ def _histogram(secrets, start, stop, slots, u, v, hists):
                 hists[k, secrets[i, k]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _climb(secrets, start, stop, slots, s, values, ladder):
     """Histograms of all slots before each slot, one after the other."""
     columns = secrets.shape[1]
@@ -300,7 +300,7 @@ def _climb(secrets, start, stop, slots, s, values, ladder):
         ladder[place] += ladder[place - step]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _part(records, slots, start, stop, first, last):
     """Bring the rows of the chosen slots to the front; where the others begin."""
     rows, secrets, who = records

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of, cell_cost
 from noren.kernels.mondrian.term_rules import terms_hold
 from noren.kernels.requirements import class_holds
@@ -70,7 +70,7 @@ class Neighbours(NamedTuple):
     """Classes of so many records take no part."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def move_records(records, of, awake, costs, required):
     """One round over the classes that are awake; `of`, the class of every row, is changed.
 
@@ -141,7 +141,7 @@ def move_records(records, of, awake, costs, required):
     return touched
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def drop(records, of, count, costs, required, price, budget):
     """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
     `price`, those first that help most. Returns how many."""
@@ -185,7 +185,7 @@ def drop(records, of, count, costs, required, price, budget):
     return dropped
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _orders(rows, widths):
     """Rows in q orders, the b-th with column b counting least, and the place of every row in each."""
     n, q = rows.shape
@@ -211,7 +211,7 @@ def _orders(rows, widths):
     return sorted_rows, place
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _lists(of, count):
     n = len(of)
     members = Members(of, np.full(count, -1), np.full((n, 2), -1), np.zeros(count, np.int64))
@@ -221,7 +221,7 @@ def _lists(of, count):
     return members
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _link(r, c, members):
     head, links = members.head, members.links
     links[r, 0], links[r, 1] = head[c], -1
@@ -231,7 +231,7 @@ def _link(r, c, members):
     members.size[c] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _unlink(r, c, members):
     head, links = members.head, members.links
     after, before = links[r, 0], links[r, 1]
@@ -244,14 +244,14 @@ def _unlink(r, c, members):
     members.size[c] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _move(r, d, members):
     _unlink(r, members.of[r], members)
     _link(r, d, members)
     members.of[r] = d
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _losses(rows, members, costs):
     count, q = len(members.head), rows.shape[1]
     low, high = np.empty((count, q), np.int32), np.empty((count, q), np.int32)
@@ -261,7 +261,7 @@ def _losses(rows, members, costs):
     return losses
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _cover(rows, c, members, costs, losses):
     """What a class covers and loses, from its members."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -283,7 +283,7 @@ def _cover(rows, c, members, costs, losses):
             loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _widen(row, c, costs, losses):
     """What a class covers and loses once a record has joined it."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -299,7 +299,7 @@ def _widen(row, c, costs, losses):
         loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _find_edges(rows, c, members, cover, kinds, found):
     """What a class would cover without its lowest or highest record; the bits that one record alone sets."""
     edges, once = found
@@ -328,7 +328,7 @@ def _find_edges(rows, c, members, cover, kinds, found):
         once[0, b] &= ~once[1, b]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _saving(row, c, m, losses, costs, found):
     """What all m records of class c lose less if one leaves it, its own loss included."""
     edges, once = found
@@ -346,7 +346,7 @@ def _saving(row, c, m, losses, costs, found):
     return m * losses.loss[c] - (m - 1) * total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _target(records, r, bound, asked, near, members, losses, costs, required, hists):
     """The class near r where it does least harm, below `bound`: the class (-1 for none) and the harm.
 
@@ -408,7 +408,7 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
     return found, bound
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _touch(r, near, of, touched):
     """Mark the class of r and those of its neighbours."""
     sorted_rows, place = near.rows, near.place
@@ -418,7 +418,7 @@ def _touch(r, near, of, touched):
             touched[of[sorted_rows[b, p]]] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _spares(secrets, c, r, members, required, hists):
     """Whether class c meets all requirements without r."""
     if required.guarded:
@@ -430,7 +430,7 @@ def _spares(secrets, c, r, members, required, hists):
     return len(terms.of) == 0 or terms_hold(terms, _list(terms, c, members, r, 0))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _list(terms, c, members, without, count):
     """List class c, except one record, after the first `count` members; how many there are then."""
     r = members.head[c]
@@ -442,7 +442,7 @@ def _list(terms, c, members, without, count):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _histogram(secrets, c, members, hists):
     hists[:] = 0
     r = members.head[c]
@@ -451,7 +451,7 @@ def _histogram(secrets, c, members, hists):
         r = members.links[r, 0]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add(secrets, r, sign, hists):
     for k in range(secrets.shape[1]):
         hists[k, secrets[r, k]] += sign

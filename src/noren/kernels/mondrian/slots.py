@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of
 
 SLOTS = 512
@@ -36,7 +36,7 @@ class Slots(NamedTuple):
     """Room to work in, per code: zero between calls, and the slot."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def new_slots(n, most, widest, q):
     """Room for so many slots of n rows."""
     return Slots(
@@ -45,19 +45,19 @@ def new_slots(n, most, widest, q):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _covers(most, q):
     low, high = np.empty((most + 1, q), np.int32), np.empty((most + 1, q), np.int32)
     return Cover(low, high, np.empty((most + 1, q), np.uint64))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def in_order(keys):
     """The stable order of whole numbers."""
     return np.argsort(keys, kind="mergesort")
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def survey(rows, start, stop, kinds, cover, active):
     """What a part covers. Returns how many of its active columns are no sets, and how many there are."""
     q = rows.shape[1]
@@ -85,7 +85,7 @@ def survey(rows, start, stop, kinds, cover, active):
     return spans, count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def value_slots(rows, start, stop, a, cover, ranked, slots):
     """One slot per value of column a, in the order of codes; the number of slots. Many ranked values share slots."""
     counts, slot_of, present, before, of = slots.counts, slots.slot_of, slots.present, slots.before, slots.of
@@ -127,7 +127,7 @@ def value_slots(rows, start, stop, a, cover, ranked, slots):
     return s
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def tied_slots(rows, start, stop, a, cover, widths, slots):
     """Slots of equal size in the order of column a, ties by the other active columns; the number of slots."""
     low, high, before, of = cover.low, cover.high, slots.before, slots.of
@@ -152,7 +152,7 @@ def tied_slots(rows, start, stop, a, cover, widths, slots):
     return s
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def summarise(rows, start, stop, active, spans, slots, s):
     """What every slot covers, what those before it do, and those from it on; the first `spans` columns are no sets."""
     of, count = slots.of, len(active)

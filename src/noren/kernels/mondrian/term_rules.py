@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 EVERYTHING = -1
 NOTHING = -2
@@ -53,7 +54,7 @@ class TermRules(NamedTuple):
     """Room to work in: members of a class, sums per label (zero between calls), labels that have one."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def terms_hold(terms, m):
     """Whether the class of the records terms.members[:m] meets every rule."""
     rules = len(terms.of)
@@ -70,7 +71,7 @@ def terms_hold(terms, m):
     return holds
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _gather(terms, j, m):
     """Add the profiles of a class in linkage j: how many labels are touched, how many records fit all or none."""
     profiles, bounds, labels, shares = terms.profiles, terms.bounds, terms.labels, terms.shares
@@ -93,7 +94,7 @@ def _gather(terms, j, m):
     return found, empty, unlinked
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _judge(terms, r, m, found, empty, unlinked):
     """One rule on the gathered sums. `unlinked` counts the records that believe alpha."""
     j = terms.of[r]
@@ -127,7 +128,7 @@ def _judge(terms, r, m, found, empty, unlinked):
     return 1 - overlap - rest <= terms.first[r] + TOLERANCE
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _insert(top, b):
     """Put b among the largest so far, which stand in descending order, in place of the least."""
     i = len(top) - 1

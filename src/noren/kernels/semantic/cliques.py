@@ -9,14 +9,15 @@ Enumeration, the look-ahead that keeps Algorithm 1 out of dead ends, and the pro
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _count(bits):
     total = 0
     for w in range(bits.size):
@@ -27,7 +28,7 @@ def _count(bits):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _lowest(bits):
     """The first value of a bit set, or -1."""
     for w in range(bits.size):
@@ -44,7 +45,7 @@ def _lowest(bits):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _nth(bits, n):
     """The value number n of a bit set, counting from 0."""
     for w in range(bits.size):
@@ -60,7 +61,7 @@ def _nth(bits, n):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _has_clique(rows, stack, k):
     """Whether the bit set stack[0] contains k pairwise compatible values. Overwrites the stack."""
     if k == 0:
@@ -80,7 +81,7 @@ def _has_clique(rows, stack, k):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _can_grow(rows, common, missing, stack, out):
     """The values of `common` with which `missing` more values (this one among them) can still be found."""
     for w in range(common.size):
@@ -100,7 +101,7 @@ def _can_grow(rows, common, missing, stack, out):
             u += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def first_steps(rows, l):
     """For every true value, the candidates of the first step (all values that some set of l shares with it)."""
     F, W = rows.shape
@@ -111,7 +112,7 @@ def first_steps(rows, l):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def second_steps(rows, first, l):
     """For every pair of a true value and a first decoy, the candidates of the second step."""
     F, W = rows.shape
@@ -128,7 +129,7 @@ def second_steps(rows, first, l):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clique_simple(words, codes, rows, first, second, out):
     """Algorithm 1: each value uniform among those with which the set can still be completed to l values.
 
@@ -165,7 +166,7 @@ def clique_simple(words, codes, rows, first, second, out):
             out[i, k] = u
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clique_candidates(sets, rows, out):
     """out[i, S] = how many candidates Algorithm 1 has after drawing subset S (as a bit mask of columns) of set i."""
     n_sets, l = sets.shape
@@ -186,7 +187,7 @@ def clique_candidates(sets, rows, out):
             out[i, subset] = _count(fit)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_orders(candidates, out):
     """out[i, m] = probability of set i from its member m: a sum over orders, as a sum over subsets S of the set."""
     n_sets, l = out.shape
@@ -205,7 +206,7 @@ def sum_orders(candidates, out):
             out[i, m] = reach[whole]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def enumerate_cliques(rows, out, limit):
     """All sets of out.shape[1] pairwise compatible values in lexicographic order; returns how many, at most limit + 1.
 

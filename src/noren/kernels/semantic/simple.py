@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.semantic.draws import put_sorted
 
 HALF = np.uint64(32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _index64(high, low, n):
     """One of n < 2^32 from 64 random bits: the integer part of n times a binary fraction."""
     size = np.uint64(n)
@@ -38,7 +38,7 @@ class Gaps(NamedTuple):
     """How many of those leave room for the rest of the capacity."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gap_tables(after, before):
     """The gaps of a chain."""
     F = after.size
@@ -63,7 +63,7 @@ def gap_tables(after, before):
     return Gaps(capacity, free, tight)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _slack(ends, n, capacity, missing):
     total = 0
     for g in range(n - 1):
@@ -71,7 +71,7 @@ def _slack(ends, n, capacity, missing):
     return total - missing
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def chain_simple(words, codes, order, place, after, gaps, out):
     """Algorithm 1: each value uniform among those with which the set can still be completed to l values."""
     capacity, free, tight = gaps
@@ -113,7 +113,7 @@ def chain_simple(words, codes, order, place, after, gaps, out):
         put_sorted(values, out[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sum_orders(candidates, l, reach, out):
     """out[m] = probability of the whole set from member m: a sum over orders, as a sum over subsets S of the set.
 
@@ -132,7 +132,7 @@ def _sum_orders(candidates, l, reach, out):
         out[m] = reach[whole]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def chain_simple_weights(places, gaps, out):
     """out[i, j] = P(set i | true value places[i, j]); rows are ascending places."""
     capacity, free, tight = gaps
@@ -159,7 +159,7 @@ def chain_simple_weights(places, gaps, out):
         _sum_orders(candidates, l, reach, out[i])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def chain_simple_inclusion(places, after, gaps, out):
     """out[v, u] += P(u is drawn | v) over the listed sets of l - 1 ascending places, which one last draw completes.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.sweep.select import (
     Queue,
     Room,
@@ -63,7 +63,7 @@ class Closings(NamedTuple):
     """Per class: its vector and its records."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
     """Close groups vector by vector; entries.left is changed in place.
 
@@ -208,7 +208,7 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
 # ---------------------------------------------------------------- groups
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _slots(items):
     size = 64
     while size < 2 * items:
@@ -216,7 +216,7 @@ def _slots(items):
     return size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _group(keys, n, space, group, group_key, slots):
     """Number the distinct keys in order of appearance: by a table if the keys are small, by hashing otherwise."""
     groups = 0
@@ -252,7 +252,7 @@ def _group(keys, n, space, group, group_key, slots):
     return groups
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _join(masks, i, others, k, counted):
     """Add the base values of row k to those of row i."""
     for w in range(masks.shape[1]):
@@ -262,7 +262,7 @@ def _join(masks, i, others, k, counted):
             masks[i, w] |= others[k, w]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _enough(mask, segment, least):
     """Whether the base values that are possible in a group may be enough in every sensitive column."""
     for j in range(len(least)):
@@ -281,7 +281,7 @@ def _enough(mask, segment, least):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _gather(group, n, groups, bound, place, member):
     """List the items of the groups g with bound[g] = 1 group by group, in their order. bound becomes the limits."""
     picked = 0
@@ -310,7 +310,7 @@ def _gather(group, n, groups, bound, place, member):
 # ---------------------------------------------------------------- records to items and back
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_items(codes, stride, word, space):
     """The number of every record's combination codes[:, i], in order of appearance, and how many there are."""
     columns, n = codes.shape
@@ -330,7 +330,7 @@ def number_items(codes, stride, word, space):
     return group, groups
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def list_entries(rows, item, code, items):
     """Runs of equal item and code among the rows: where the entries of an item start, their codes and lengths."""
     start = np.zeros(items + 1, np.int64)
@@ -350,7 +350,7 @@ def list_entries(rows, item, code, items):
     return start, kind[:entries].copy(), begin[: entries + 1].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def classes_of_rows(rows, begin, closed, n):
     """The class of every record, -1 for those that are still open: the first rows of every entry."""
     end = begin[1:].copy()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.sweep.select import dominant_value, induced
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def raise_values(node, bounds, sensitive, parent):
     """Change node[i] of the records of every class (bounds[c]..bounds[c+1]-1, in order of priority) in place.
 
@@ -57,7 +57,7 @@ def raise_values(node, bounds, sensitive, parent):
     return short
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fill(node, lo, hi, parent, room, heap):
     """A heap of records for every node, with room for all that can get there: they begin at room[node]."""
     room[:] = 0
@@ -78,7 +78,7 @@ def _fill(node, lo, hi, parent, room, heap):
     return heap
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pop(heap, base, size):
     top = heap[base]
     last = heap[base + size - 1]
@@ -96,7 +96,7 @@ def _pop(heap, base, size):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _push(heap, base, size, value):
     place = size
     while place > 0 and heap[base + (place - 1) // 2] > value:
@@ -105,7 +105,7 @@ def _push(heap, base, size, value):
     heap[base + place] = value
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def counting_order(rows, keys, size):
     """The rows sorted by keys[row] (below size), equal ones in the order in which they came."""
     place = np.zeros(size + 1, np.int64)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.term_search.bound import completion, reach_of
 from noren.kernels.term_search.judge import CL, L2, judge, lay_out
 from noren.kernels.term_search.start import CLOSE, NODES
@@ -34,7 +34,7 @@ class Standing(NamedTuple):
     """COUNT, USED, NODES, DONE, FULL."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def improve(group, rule, desk, choice, counters, place, budget):
     """One record cheaper at the expense of at most one other; place[0] counts (record, other) pairs since a change.
 
@@ -95,7 +95,7 @@ class Front(NamedTuple):
     depth: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def new_front(size):
     return Front(
         np.empty(size, np.int64),
@@ -106,7 +106,7 @@ def new_front(size):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def wider_front(front, size):
     """The same nodes with room for more."""
     out = new_front(size)
@@ -116,12 +116,12 @@ def wider_front(front, size):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def open_root(front, counters, bound):
     _push(front, counters, bound, -1, -1, 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def removed_entries(bounds, kept):
     """Which (record, term) entries are missing from the kept term sets, one row a record."""
     out = np.zeros(bounds[-1] - bounds[0], np.bool_)
@@ -131,7 +131,7 @@ def removed_entries(bounds, kept):
     return out
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _before(front, a, b):
     """Lower bound first; among equals the deeper node, then the younger."""
     if front.bound[a] != front.bound[b]:
@@ -141,7 +141,7 @@ def _before(front, a, b):
     return a > b
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _push(front, counters, bound, parent, option, depth):
     node = counters[USED]
     counters[USED] += 1
@@ -155,7 +155,7 @@ def _push(front, counters, bound, parent, option, depth):
     front.heap[k] = node
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _pop(front, counters):
     top = front.heap[0]
     counters[COUNT] -= 1
@@ -174,7 +174,7 @@ def _pop(front, counters):
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def prove(group, rule, bounds, added, desk, front, standing, budget):
     """Best-first until so many nodes have been looked at in all."""
     best_choice, numbers, counters = standing

@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.term_search.judge import CL, EMD, order_of
 
 FINE, COARSE = 1.02, 1.3
@@ -52,7 +52,7 @@ class Bounds(NamedTuple):
     least: np.ndarray
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def theta_grid(group, records):
     """Beliefs of options, those closer than FINE merged upwards, and gaps wider than COARSE filled."""
     runs = np.empty(group.val.size)
@@ -76,7 +76,7 @@ def theta_grid(group, records):
     return grid[:n][::-1].copy()
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def option_gains(group, rule, grid):
     """gain[o, k] and peak[o]; for closeness there is one column."""
     options = group.cost.size
@@ -110,7 +110,7 @@ def option_gains(group, rule, grid):
     return gain, peak
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _least(group, complete, gain, peak, top, unit, width, out):
     """Fill out[i, q]; records with missing options reach any gain for nothing."""
     d = group.first.size - 1
@@ -143,7 +143,7 @@ def _least(group, complete, gain, peak, top, unit, width, out):
             out[i, q] = best
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _shifted(group, gain):
     """Gains made non-negative record by record, and the sum of what was added from record i on."""
     d = group.first.size - 1
@@ -155,7 +155,7 @@ def _shifted(group, gain):
     return added
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cost_bounds(group, rule, limit):
     """All scenarios that could hold at a cost below the limit, and what to add to needs from record i on."""
     d = group.first.size - 1
@@ -223,7 +223,7 @@ def cost_bounds(group, rule, limit):
     return kept, added
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _thinned(peaks):
     """Peaks in ascending order, those within FINE of the one below left out: they count as that one."""
     out = np.empty(peaks.size)
@@ -235,7 +235,7 @@ def _thinned(peaks):
     return out[:n]
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def reach_of(values, counts, n, grid, out):
     """out[k] = sum of counts * min(value, grid[k]) for values in descending order, off-grid values rounded up."""
     total = 0.0
@@ -255,7 +255,7 @@ def reach_of(values, counts, n, grid, out):
         out[k] = total + above * grid[k]
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def completion(rule, bounds, added, depth, reach, peak, chosen_peak, limit):
     """Least cost of the records from `depth` on, given what the records before them reach; infinite if hopeless.
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 CL, L2, EMD = 0, 1, 2
 SORTED_BY_HAND = 40
@@ -57,7 +58,7 @@ class Desk(NamedTuple):
     saved_place: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def new_desk(classes):
     return Desk(
         np.zeros(classes),
@@ -75,7 +76,7 @@ def new_desk(classes):
     )
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def lay_out(group, rule, desk, choice, first, last, skip):
     """Sum the beliefs of the chosen options of records first..last-1 but one.
 
@@ -129,7 +130,7 @@ def lay_out(group, rule, desk, choice, first, last, skip):
     desk.used[0], desk.used[1], desk.used[3] = found, n, n - 1 if offset > 0 else -1
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def lift(group, rule, desk, option):
     """Take one option out of what is laid out (not a flat one): cheaper than a new layout if it touches few classes."""
     for k in range(3):
@@ -164,7 +165,7 @@ def lift(group, rule, desk, option):
     return before
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def put_back(group, desk, option, before):
     """Undo `lift`, given what it returned."""
     for k in range(3):
@@ -179,7 +180,7 @@ def put_back(group, desk, option, before):
     desk.used[1] = before
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _common(group, rule, desk, found, offset):
     """What the laid out beliefs, raised by an offset, and alpha have in common."""
     common = 0.0
@@ -193,7 +194,7 @@ def _common(group, rule, desk, found, offset):
     return common
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def order_of(keys):
     """Ascending order of keys, equal ones as they stand: a merge sort by hand, which compiles much faster."""
     n = keys.size
@@ -216,7 +217,7 @@ def order_of(keys):
     return order
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _descending(values, counts, n):
     if n <= SORTED_BY_HAND:
         for k in range(1, n):
@@ -232,7 +233,7 @@ def _descending(values, counts, n):
         counts[:n] = counts[:n][order]
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def diversity(values, counts, n, c, l, tolerance):
     """(largest l' that holds, slack for l, p_1) of beliefs with multiplicities; reorders them."""
     _descending(values, counts, n)
@@ -263,7 +264,7 @@ def diversity(values, counts, n, c, l, tolerance):
     return (labels - reach + 1 if found else 0), c * tail - peak, peak
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _collect(group, desk, option):
     """The merged values if the record left out takes this option, into `work` and `amounts`; returns how many."""
     n = desk.used[1]
@@ -298,7 +299,7 @@ def _collect(group, desk, option):
     return m
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _collect_flat(rule, desk, v):
     """The same if that option raises the belief in every label by v."""
     n = covered = 0
@@ -313,7 +314,7 @@ def _collect_flat(rule, desk, v):
     return n
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def judge(group, rule, desk, option):
     """(score, slack, largest belief) if the record left out takes this option; -1 for none at all."""
     flat = group.flat[option] if option >= 0 else 0.0

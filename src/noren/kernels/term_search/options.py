@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -50,7 +51,7 @@ class LabelClasses(NamedTuple):
     alpha: np.ndarray
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def label_classes(bounds, codes, start, of, key, keys):
     """Class of every label: labels of one key (weight, prior) with the same terms of this group stand together."""
     cls = key.copy()
@@ -89,7 +90,7 @@ def label_classes(bounds, codes, start, of, key, keys):
     return cls, n, size[:n]
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def masks_of_record(own, words, start, of, cls, room, place):
     """For the classes that hold any of the record's terms: which terms they hold. `place` is all -1 and stays so."""
     found = 0
@@ -116,7 +117,7 @@ def masks_of_record(own, words, start, of, cls, room, place):
     return classes, masks
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def contains(mask, part):
     """Whether a term set holds every term of another one."""
     for w in range(part.size):
@@ -125,7 +126,7 @@ def contains(mask, part):
     return True
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def same(a, b):
     for w in range(a.size):
         if a[w] != b[w]:
@@ -133,7 +134,7 @@ def same(a, b):
     return True
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def count_terms(mask):
     n = 0
     for w in range(mask.size):
@@ -144,7 +145,7 @@ def count_terms(mask):
     return n
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _slot(table, stored, mask):
     """Where a mask stands in an open-addressing table, or the free slot for it."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -157,7 +158,7 @@ def _slot(table, stored, mask):
     return at
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def closed_sets(full, generators, most):
     """All intersections of the record's own term set with generators, and whether there were no more than `most`.
 
@@ -194,7 +195,7 @@ def closed_sets(full, generators, most):
     return stored[:n].copy(), True
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def distinct_masks(masks, untouched):
     """Distinct rows; the empty one is added if some label holds none of the record's terms."""
     slots = 16
@@ -215,7 +216,7 @@ def distinct_masks(masks, untouched):
     return out[:n]
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def record_options(terms, classes, masks, labels, prior, most):
     """The options of one record, cheapest first: cost, term set, and beliefs as CSR (class, belief per label)."""
     size, weight, mean_alpha = labels
@@ -274,7 +275,7 @@ def record_options(terms, classes, masks, labels, prior, most):
     return cost, sets, at, cls, val, complete
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _doubled(array):
     """The same array with twice the rows."""
     n = array.shape[0]
@@ -283,7 +284,7 @@ def _doubled(array):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_options(bounds, codes, postings, key, keys, alpha, prior, most):
     """Everything the search needs to know about a group; at most `most` options a record."""
     start, of, weights = postings.start, postings.of, postings.weights

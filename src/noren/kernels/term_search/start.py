@@ -8,8 +8,8 @@ A choice is one option per record. NODES counts the options that were looked at.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.term_search.bound import SLIGHT
 from noren.kernels.term_search.judge import judge, lay_out, lift, order_of, put_back
 from noren.kernels.term_search.options import GroupOptions
@@ -21,7 +21,7 @@ NODES = 2
 """Which counter counts nodes."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def cost_of(group, choice):
     total = 0.0
     for i in range(choice.size):
@@ -29,13 +29,13 @@ def cost_of(group, choice):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slack_of(group, rule, desk, choice):
     lay_out(group, rule, desk, choice, 0, choice.size, -1)
     return judge(group, rule, desk, -1)[1]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def overlap_order(group, rule, desk):
     """Records by how much belief they share with others before anything is removed, most first.
 
@@ -52,7 +52,7 @@ def overlap_order(group, rule, desk):
     return order_of(-np.rint(shared * 1e9))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reordered(group, order):
     """The same group with its records in another order."""
     d = order.size
@@ -85,7 +85,7 @@ def reordered(group, order):
     )
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _read(group, bounds, s, choice):
     """The choice behind a table's cheapest way to meet the need."""
     d = choice.size
@@ -109,7 +109,7 @@ def _read(group, bounds, s, choice):
         q = max(0, q - min(most, wide - 1))
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _take_out(group, rule, desk, choice, i):
     """Leave record i out of what is laid out; `_put_in` undoes it."""
     if group.flat[choice[i]] > 0:
@@ -118,7 +118,7 @@ def _take_out(group, rule, desk, choice, i):
     return lift(group, rule, desk, choice[i])
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _put_in(group, rule, desk, choice, own, before):
     """Lay record i out again as it was, or anew if its option has changed or could not be lifted."""
     if before < 0:
@@ -127,7 +127,7 @@ def _put_in(group, rule, desk, choice, own, before):
         put_back(group, desk, own, before)
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _mend(group, rule, desk, choice, counters):
     """Give every record in turn the option of the same or lower cost with the most slack, until nothing changes."""
     slack = slack_of(group, rule, desk, choice)
@@ -157,7 +157,7 @@ def _mend(group, rule, desk, choice, counters):
     return slack
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _raise(group, rule, desk, choice, counters, limit):
     """From a choice that does not hold: the steps with the most slack per cost, until it holds or costs the limit.
 
@@ -206,7 +206,7 @@ def _raise(group, rule, desk, choice, counters, limit):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def start(group, rule, bounds, desk, s, best_choice, best, counters):
     """The choice of scenario s, mended and raised until it holds; returns the cost of the best choice so far."""
     choice = np.empty(best_choice.size, np.int64)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from noren.kernels.compiled import kernel
 from noren.kernels.term_search.judge import judge, lay_out, lift, put_back
 from noren.kernels.term_search.options import ONE, contains
 
@@ -47,7 +47,7 @@ class RemovalTree(NamedTuple):
     counters: np.ndarray
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _closure(group, i, kept):
     """The option with the same labels as this term set: the smallest closed set around it."""
     for o in range(group.first[i + 1] - 1, group.first[i], -1):
@@ -56,7 +56,7 @@ def _closure(group, i, kept):
     return group.first[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def new_tree(group, bounds):
     d = bounds.size - 1
     entries = bounds[d]
@@ -102,14 +102,14 @@ def new_tree(group, bounds):
     )
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _option(group, tree, i):
     if tree.table_at[i] >= 0:
         return tree.table[tree.table_at[i] + np.int64(tree.kept[i, 0])]
     return _closure(group, i, tree.kept[i])
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _flip(group, tree, e):
     """Remove an entry that stands, or put a removed one back."""
     i = tree.record[e]
@@ -125,7 +125,7 @@ def _flip(group, tree, e):
     tree.choice[i] = _option(group, tree, i)
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _record_best(tree, e, cost):
     tree.numbers[BEST] = cost
     tree.counters[FOUND] = 1
@@ -134,7 +134,7 @@ def _record_best(tree, e, cost):
         tree.removed_best[e] = True
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _start(group, rule, tree, desk):
     """Look at the group as it is; returns whether it already holds."""
     lay_out(group, rule, desk, tree.choice, 0, tree.choice.size, -1)
@@ -148,7 +148,7 @@ def _start(group, rule, tree, desk):
     return tree.counters[DONE] == 1
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _lay_out_but(group, rule, tree, desk, i, state):
     """Lay out all records but i; state: record lifted from a full layout, what to restore, whether it is full."""
     if state[0] >= 0:
@@ -165,7 +165,7 @@ def _lay_out_but(group, rule, tree, desk, i, state):
         state[2] = 0
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
     """Try every entry of the tail, keep those worth a visit, and rank them."""
     k = tree.counters[DEPTH]
@@ -220,7 +220,7 @@ def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
     tree.next[k] = 0
 
 
-@njit(cache=True, nogil=True, no_cpython_wrapper=True)
+@kernel(no_cpython_wrapper=True)
 def _retreat(group, tree):
     """Undo the last removal; at the root the search is over."""
     if tree.counters[DEPTH] == 0:
@@ -230,7 +230,7 @@ def _retreat(group, tree):
     _flip(group, tree, tree.path[tree.counters[DEPTH]])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def adaptive(group, rule, tree, desk, scores, budget):
     """Run until so many nodes have been looked at in all. scores[k, :, e]: score and slack by entry e at depth k."""
     entries = tree.record.size
@@ -262,7 +262,7 @@ def adaptive(group, rule, tree, desk, scores, budget):
         _expand(group, rule, tree, desk, scores, state, slacks, ratios)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def depth_first(group, rule, tree, desk, budget):
     """The paper's baseline: entries in their order, one child at a time, until so many nodes have been looked at."""
     entries = tree.record.size
