@@ -25,6 +25,7 @@ class EntropyLDiversity(ClassModel):
     """
 
     model: Literal["entropy-l-diversity"] = "entropy-l-diversity"
+    counts_values: ClassVar[bool] = True
     l: float = Field(gt=1, description="The entropy of every class must reach log(l).")  # noqa: E741
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
