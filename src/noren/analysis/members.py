@@ -29,11 +29,11 @@ class Members:
         known, owner, codes = dict(columns), {}, {}
         for name, column in columns.items():
             domain = None if column.is_open else column.domain
-            for member in domain.members if isinstance(domain, TupleDomain) else ():
+            if not isinstance(domain, TupleDomain):
+                continue
+            for member in domain.members:
                 if member.name not in columns:
-                    known[member.name] = column.met(
-                        member.name, member.domain, hierarchy=member.tree, distance="equal"
-                    )
+                    known[member.name] = column.met(member.name, member.domain, hierarchy=member.tree, distance="equal")
                     owner[member.name] = name
                     codes[member.name] = domain.codes[member.name]
         return cls(known, owner, codes)

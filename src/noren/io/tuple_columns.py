@@ -82,7 +82,9 @@ class TupleSource:
         made = [None if all(part == MISSING for part in row) else tuple_text(row) for row in zip(*columns, strict=True)]
         lost = np.array([text is None for text in made], bool)
         labels = pa.array([text or "" for text in made], pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(place.astype(np.int32), mask=lost[place] if size else None), labels)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(place.astype(np.int32), mask=lost[place] if size else None), labels
+        )
 
 
 def with_tuples(

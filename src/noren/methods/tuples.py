@@ -21,8 +21,9 @@ MOST_PAIRS = 400
 def must_differ(column: Column, models: Sequence[Model]) -> bool:
     """Whether different tuples are not enough: some of them share a value of which several must stay possible."""
     domain = column.domain
-    asked = isinstance(domain, TupleDomain) and bool(domain.differ) and any(m.counts_values for m in models)
-    return asked and len(np.unique(domain.apart)) < len(domain)
+    if not isinstance(domain, TupleDomain) or not domain.differ or not any(model.counts_values for model in models):
+        return False
+    return len(np.unique(domain.apart)) < len(domain)
 
 
 def decide_tuples(
@@ -42,7 +43,9 @@ def decide_tuples(
     try:
         compatible = _compatible(domain, size)
         if compatible is None:
-            message = f"the {len(domain)} tuples fall into {groups} groups that share no value of {listed}; l is {size}."
+            message = (
+                f"the {len(domain)} tuples fall into {groups} groups that share no value of {listed}; l is {size}."
+            )
             return Problem(where, message, hint), []
         design = SemanticDesign.make(kind if kind != "duplicate-processing" else "flat", compatible, size)
     except InfeasibleDesign:

@@ -201,7 +201,7 @@ class Model(BaseModel, ABC):
 
     @property
     def holds_of_parts(self) -> bool:
-        """Whether what holds of tuples holds of each of their parts: putting values together moves no belief further."""
+        """Whether what holds of tuples holds of their parts: putting values together moves no belief further."""
         return False
 
     # ------------------------------------------------------------------ checking

@@ -33,7 +33,7 @@ class Together(BaseModel):
         min_length=2, max_length=MOST_MEMBERS, description="The columns that tell each other."
     )
     name: str = Field(default="", description="What the composite is called; the columns' names with + if left out.")
-    role: Literal[Role.SENSITIVE, BOTH] | None = Field(
+    role: Literal[Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER] | None = Field(
         default=None, description="Role of the composite; follows from the columns if left out."
     )
     values: tuple[tuple[str, ...], ...] | None = Field(

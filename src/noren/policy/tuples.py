@@ -1,4 +1,4 @@
-"""A composite column meets its table: its members get their own domains, and the tuples that occur become its values."""
+"""A composite column meets its table: members get domains of their own, and the tuples that occur become values."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class TupleDomain(Domain):
 
     @cached_property
     def apart(self) -> NDArray[np.int64]:
-        """A number for every tuple; tuples of different numbers have different values of all members that must differ."""
+        """A number for every tuple: where two numbers differ, all members that must differ do."""
         return linked(self.views, len(self))
 
 
@@ -179,6 +179,7 @@ def linked(views: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
         width += int(view.max(initial=-1)) + 1
     if not rows:
         return np.arange(size)
-    edges = coo_array((np.ones(size * len(views), bool), (np.concatenate(rows), np.concatenate(columns))), (width, width))
+    ends = np.concatenate(rows), np.concatenate(columns)
+    edges = coo_array((np.ones(len(ends[0]), bool), ends), (width, width))
     found = connected_components(edges, directed=False)[1][:size]
     return np.unique(found, return_inverse=True)[1].astype(np.int64)
