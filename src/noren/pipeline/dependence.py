@@ -110,7 +110,7 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
     problems = [
         Problem(
             f"attributes.{one.by}",
-            f"it tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} from "
+            f"{one.by!r} tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} from "
             f"{one.protected!r} alone.",
             f"Leave {one.by!r} out (role 'identifier'); "
             + (f"protect {one.by!r} too; " if one.by not in hidden else "")
@@ -243,9 +243,7 @@ def _certain(
     return float(good[good >= RIGHT * found].sum() / len(truth))
 
 
-def _told(
-    own: _Possible, other: _Possible, a: NDArray[np.int64], b: NDArray[np.int64], d: int, others: int
-) -> float:
+def _told(own: _Possible, other: _Possible, a: NDArray[np.int64], b: NDArray[np.int64], d: int, others: int) -> float:
     """The share of people who are certain from their own cell and from the other column's.
 
     Of the other people's pairs only those are looked up that both cells leave possible.

@@ -137,6 +137,9 @@ def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[
 
     def member(own: str, counts: ValueCounts) -> tuple[Column, list[Problem]]:
         declared, where = attribute.members[own], f"attributes.{own}"
+        declared = declared.model_copy(
+            update={"min_count": 1}
+        )  # rare tuples are merged whole; others have common parts
         problems = _cell_problems(where, own, declared, counts)
         mark, known = declared.decimal or policy.data.decimal, policy.hierarchies.get(own)
         domain, times, found = domain_of(where, declared, counts, mark, known)

@@ -28,7 +28,7 @@ def tuple_domain(
     raw = dict(profile.counts)
     if profile.missing:
         raw[MISSING] = raw.get(MISSING, 0) + profile.missing
-    seen = raw if raw else dict.fromkeys(attribute.values or (), 0)
+    seen = dict.fromkeys(attribute.values or (), 1) | raw
     problems: list[Problem] = []
     members = []
     for number, name in enumerate(names):
