@@ -81,7 +81,7 @@ class TupleSource:
             columns.append([values[position] for position in positions])  # -1 is the last, a missing cell
         made = [None if all(part == MISSING for part in row) else tuple_text(row) for row in zip(*columns, strict=True)]
         lost = np.array([text is None for text in made], bool)
-        labels = pa.array([text or "" for text in made], pa.string())
+        labels = pa.array([text or MISSING for text in made], pa.string())
         return pa.DictionaryArray.from_arrays(
             pa.array(place.astype(np.int32), mask=lost[place] if size else None), labels
         )

@@ -110,8 +110,8 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
     problems = [
         Problem(
             f"attributes.{one.by}",
-            f"{one.by!r} tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} from "
-            f"{one.protected!r} alone.",
+            f"{one.by!r} tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} "
+            f"from {one.protected!r} alone.",
             f"Leave {one.by!r} out (role 'identifier'); "
             + (f"protect {one.by!r} too; " if one.by not in hidden else "")
             + f"or hide them together, by the line {_line(groups[one.by], policy)} above [attributes]. "
@@ -169,7 +169,7 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
         place = np.array([statement.domain.index.get(value, -1) for value in whole], np.int64)
         truth[name] = place[np.concatenate(codes[name])][order]
     good = {name: found for name, found in truth.items() if (found >= 0).all()}
-    return good, {name: cells.take(order[:ASKED]) for name, cells in concat(parts).items()}
+    return good, {name: cells.take(order) for name, cells in concat(parts).items()}
 
 
 def _term_columns(draft: Draft) -> set[str]:

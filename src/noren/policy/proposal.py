@@ -13,8 +13,8 @@ from typing import Any
 
 from noren.engines import engine_for
 from noren.io.source import Source
-from noren.policy.guessing import CLASSIC, EVENTS, HOUSEHOLDS, PERSONS, SECRET, Guess, Seen, describe, guess, says, seen
 from noren.policy.groups import Group, group_lines, groups
+from noren.policy.guessing import CLASSIC, EVENTS, HOUSEHOLDS, PERSONS, SECRET, Guess, Seen, describe, guess, says, seen
 from noren.policy.relations import Codes, read_codes, telling
 from noren.policy.toml import key, value
 from noren.schema.roles import Role
