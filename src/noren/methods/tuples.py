@@ -84,7 +84,7 @@ def alike(column: Column) -> list[str]:
     domain = column.domain
     if not isinstance(domain, TupleDomain):
         return []
-    few = [n for n in domain.names if n not in domain.differ and len(np.unique(domain.codes[n])) < len(domain)]
+    few = [n for n in domain.made_of if n not in domain.differ and len(np.unique(domain.codes[n])) < len(domain)]
     if not few or domain.differ:
         return []
     return [

@@ -15,16 +15,14 @@ from noren.schema.tuples import TupleDomain
 
 def as_published(original: Any, release: Published) -> Source:
     """An original with the columns that a release publishes as tuples under their common name."""
-    domains = {s.name: s.domain for s in release.statements if not s.column.is_open}
-    return with_tuples(
-        open_source(original), {name: d.names for name, d in domains.items() if isinstance(d, TupleDomain)}
-    )
+    made = {s.name: s.domain.made_of for s in release.statements if not s.column.is_open}
+    return with_tuples(open_source(original), {name: members for name, members in made.items() if members})
 
 
 def with_members(declared: Column, published: Column) -> Column:
     """A published column whose tuples must differ in what the policy says, whatever the release claims."""
     found = None if published.is_open else published.domain
-    names = found.names if isinstance(found, TupleDomain) else ()
+    names = () if found is None else found.made_of
     if names != tuple(declared.members):
         raise ReleaseError(
             f"the release says that {published.name!r} is made of {_listed(names)}, the policy of "

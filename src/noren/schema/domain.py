@@ -86,6 +86,11 @@ class Domain:
         return self.kind not in ("string", "boolean") or self.has_ends
 
     @property
+    def made_of(self) -> tuple[str, ...]:
+        """The columns whose values a value is a tuple of; none where it stands for itself."""
+        return ()
+
+    @property
     def called(self) -> str:
         """What the values are, for a reader."""
         return "values"

@@ -98,7 +98,7 @@ class TupleDomain(Domain):
     """Members of which any two tuples of a set must have different values."""
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def made_of(self) -> tuple[str, ...]:
         return tuple(member.name for member in self.members)
 
     @property
@@ -107,8 +107,7 @@ class TupleDomain(Domain):
 
     @property
     def called(self) -> str:
-        *first, last = self.names
-        return f"tuples ({', '.join(first)} and {last})"
+        return "tuples"
 
     @property
     def rewrites(self) -> bool:

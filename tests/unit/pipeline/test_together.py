@@ -55,8 +55,8 @@ def parts_of(release: nr.Release, name: str = NAME) -> dict[str, list[list[str]]
     assert isinstance(domain, TupleDomain)
     sets = release.frame()[name].to_list()
     return {
-        member: [[tuple_parts(text, len(domain.names))[place] for text in one] for one in sets]
-        for place, member in enumerate(domain.names)
+        member: [[tuple_parts(text, len(domain.made_of))[place] for text in one] for one in sets]
+        for place, member in enumerate(domain.made_of)
     }
 
 
@@ -165,6 +165,22 @@ def test_one_member_alone_may_be_asked_for() -> None:
     assert min(len(set(one)) for one in parts_of(release)["major"]) == L
 
 
+def test_tuples_may_be_far_apart_by_a_distance_of_their_own(tmp_path: Path) -> None:
+    values = sorted(RELEASE.column(NAME).domain.values)
+    far = np.abs(np.subtract.outer(np.arange(len(values)), np.arange(len(values))))
+    table = pl.DataFrame({"": values} | {value: far[:, place] for place, value in enumerate(values)})
+    table.write_csv(tmp_path / "far.csv")
+    rules = nr.Policy(
+        attributes={"town": "plain"} | dict.fromkeys(GROUP, "sensitive"),
+        require=[nr.models.SemanticDiversity(on=NAME, l=3, d=4)],
+        together={"columns": GROUP, "distance": {"matrix": "far.csv"}},
+        base=tmp_path,
+    )
+    release = nr.anonymize(TABLE, rules)
+    assert all(verdict.holds for verdict in nr.verify(release, rules, original=TABLE))
+    assert nr.Policy.parse(rules.to_toml(), base=tmp_path).together == rules.together
+
+
 def test_more_values_than_tuples_keep_apart_are_refused_with_the_remedy() -> None:
     with pytest.raises(PolicyError, match='on = "code02 \\+ code10 \\+ major"'):
         nr.anonymize(TABLE, policy(l=12))
@@ -191,7 +207,8 @@ def test_a_release_is_written_read_and_verified(kind: Any, tmp_path: Path) -> No
     for verdicts in (nr.verify(opened, RULES, original=TABLE), nr.verify(opened, original=TABLE), nr.verify(opened)):
         assert all(verdict.holds for verdict in verdicts)
     page = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
-    assert "tuples (code02, code10 and major)" in page
+    assert "a set of 3 of 24 tuples" in page
+    assert f"The values of `{NAME}` are tuples of `code02`, `code10`, `major`" in page
 
 
 def test_nothing_but_tuples_says_what_a_member_is(tmp_path: Path) -> None:
