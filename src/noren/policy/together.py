@@ -154,6 +154,7 @@ class Gathered:
             return
         members = {name: self.attributes[name] for name in group.columns}
         asked = self._asked(group)
+        self.problems += self._bare(group, members)
         group = group.model_copy(update={"differ": tuple(n for n in group.columns if n in {*group.differ, *asked})})
         composite = _composite(group, members)
         place = list(self.attributes).index(min(group.columns, key=list(self.attributes).index))
@@ -162,7 +163,8 @@ class Gathered:
         self.attributes = dict([*left[:before], (title, composite), *left[before:]])
         self._owner |= dict.fromkeys(group.columns, title)
         self.require = {number: self._moved(model) for number, model in self.require.items()}
-        self.methods = tuple(self._moved(method) for method in self.methods)
+        drawn = any(set(method.on) & members.keys() for method in self.methods if not method.forms_classes)
+        self.methods = tuple(self._moved(method, title if drawn else "") for method in self.methods)
         self._judge_methods(group)
         self.groups.append(group)
 
@@ -207,6 +209,21 @@ class Gathered:
             out += named
         return out
 
+    def _bare(self, group: Together, members: Mapping[str, Column]) -> list[Problem]:
+        """Secrets of which nothing is required: neither of them nor of whole tuples."""
+        named = {name for model in self.require.values() if model.about != "classes" for name in model.on}
+        if group.title in named:
+            return []
+        return [
+            Problem(
+                f"attributes.{name}",
+                f"{column.role} without a requirement: tuples of {group.title!r} may agree in it.",
+                f'Add [[require]] with on = "{name}" or on = "{group.title}", or give it the role \'plain\'.',
+            )
+            for name, column in members.items()
+            if column.role.needs_requirement and name not in named
+        ]
+
     def _judge_methods(self, group: Together) -> None:
         """Classes are judged by whole tuples: what must differ in a member can only be drawn."""
         grouping = [m for m in self.methods if m.forms_classes and (not m.on or group.title in m.on)]
@@ -219,9 +236,11 @@ class Gathered:
             hint = f'Require it on = "{group.title}", or draw it: [[method]] name = "decoys".'
             self.problems.append(Problem("together", message, hint))
 
-    def _moved(self, part: Any) -> Any:
-        """A requirement or a method with composites in the place of their members."""
+    def _moved(self, part: Any, drawn: str = "") -> Any:
+        """A requirement or a method with composites in the place of members; one that is drawn forms no classes."""
         on = tuple(dict.fromkeys(self._owner.get(name, name) for name in part.on))
+        if drawn and part.forms_classes:
+            on = tuple(name for name in on if name != drawn)
         return part if on == tuple(part.on) else part.model_copy(update={"on": on})
 
 

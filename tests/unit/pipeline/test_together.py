@@ -160,7 +160,14 @@ def _met(on: str) -> tuple[Any, Any, Any]:
 
 
 def test_one_member_alone_may_be_asked_for() -> None:
-    release = nr.anonymize(TABLE, policy("major"))
+    with pytest.raises(PolicyError, match=r"tuples of 'code02 \+ code10 \+ major' may agree in it"):
+        policy("major")
+    rules = nr.Policy(
+        attributes={"town": "plain", "code02": "plain", "code10": "plain", "major": "sensitive"},
+        require=[nr.models.FrequencyLDiversity(on="major", l=L)],
+        together=GROUP,
+    )
+    release = nr.anonymize(TABLE, rules)
     assert release.column(NAME).domain.differ == ("major",)
     assert min(len(set(one)) for one in parts_of(release)["major"]) == L
 
@@ -189,7 +196,7 @@ def test_more_values_than_tuples_keep_apart_are_refused_with_the_remedy() -> Non
 def test_closeness_of_tuples_is_closeness_of_members() -> None:
     rules = nr.Policy(
         attributes={"town": "plain"} | dict.fromkeys(GROUP, "sensitive"),
-        require=[nr.models.TCloseness(on="major", t=0.2)],
+        require=[nr.models.TCloseness(on=GROUP, t=0.2)],
         together=GROUP,
     )
     release = nr.anonymize(TABLE, rules)
@@ -311,7 +318,7 @@ def test_missing_cells_of_a_member_are_a_part_or_cost_the_record() -> None:
         code02=pl.when(pl.int_range(pl.len()) % 40 == 0).then(None).otherwise("code02"),
         major=pl.when(pl.int_range(pl.len()) % 40 == 0).then(None).otherwise("major"),
     )
-    rules = policy("code02")
+    rules = policy(NAME)
     release = nr.anonymize(gone, rules)
     values = release.column(NAME).domain.values
     assert MISSING in values
@@ -349,7 +356,7 @@ def test_bins_that_a_member_s_number_lies_outside_of_are_refused() -> None:
     table = pl.DataFrame({"pay": ["5", "15", "99"] * 9, "band": ["a", "b", "c"] * 9})
     rules = nr.Policy(
         attributes={"pay": nr.sensitive(bins=[0, 10, 20, 30]), "band": nr.sensitive()},
-        require=[nr.models.FrequencyLDiversity(on="band", l=2)],
+        require=[nr.models.FrequencyLDiversity(on=["pay", "band"], l=2)],
         together=["pay", "band"],
     )
     with pytest.raises(PolicyError, match="9 cells lie outside"):
@@ -371,6 +378,21 @@ def test_tuples_beside_general_quasi_identifiers() -> None:
     )
     release = nr.anonymize(table, rules)
     assert all(verdict.holds for verdict in nr.verify(release, rules, original=table))
+
+
+def test_a_quasi_identifier_that_is_hidden_with_a_secret_is_drawn() -> None:
+    attributes = {"town": "quasi-identifier", "code10": "quasi-identifier", "code02": "sensitive"}
+    rules: dict[str, Any] = {
+        "attributes": attributes,
+        "require": [nr.models.KAnonymity(k=5), nr.models.FrequencyLDiversity(on="code02", l=L)],
+        "method": [nr.methods.Mondrian(on=("town", "code10")), nr.methods.Decoys(on=("code02",))],
+    }
+    with pytest.raises(PolicyError, match="finds people and is drawn"):
+        nr.Policy(together=["code10", "code02"], **rules)
+    secret = nr.Policy(together={"columns": ["code10", "code02"], "role": "sensitive"}, **rules)
+    assert [method.on for method in secret.methods] == [("town",), ("code10 + code02",)]
+    release = nr.anonymize(TABLE.drop("major"), secret)
+    assert all(verdict.holds for verdict in nr.verify(release, secret))
 
 
 def test_whole_tuples_are_judged_in_classes_and_groups() -> None:
