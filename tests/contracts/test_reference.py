@@ -13,11 +13,19 @@ from noren.methods import METHODS
 from noren.models import MODELS
 from noren.policy import reference
 from noren.policy.policy import DataOptions, RandomnessOptions
+from noren.policy.together import Together
 from noren.schema.column import Column
 
 DOCS = Path(noren.__file__).parents[2] / "docs"
 PAGES = {name: (DOCS / name).read_text(encoding="utf-8") for name in ("policy.md", "auditor.md")}
-DECLARED: list[type[BaseModel]] = [*MODELS.values(), *METHODS.values(), Column, DataOptions, RandomnessOptions]
+DECLARED: list[type[BaseModel]] = [
+    *MODELS.values(),
+    *METHODS.values(),
+    Column,
+    Together,
+    DataOptions,
+    RandomnessOptions,
+]
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ class SetStatement(DrawnStatement):
 
     @property
     def description(self) -> str:
-        return f"a set of {self.eta} of {self.d} values"
+        return f"a set of {self.eta} of {self.d} {self.domain.called}"
 
     @property
     def values_per_record(self) -> int:
@@ -76,6 +76,23 @@ class SetStatement(DrawnStatement):
         """The values of the set, or all where a set may lack the truth and so rules nothing out."""
         sizes = self.checked(cells).sizes()
         return np.full(len(sizes), self.d) if self.drawn.floor > 0 else np.asarray(sizes, np.int64)
+
+    def different(self, cells: Cells) -> NDArray[np.int64]:
+        """How many different values each set holds; of tuples the least that holds of a member which must differ."""
+        sets = self.checked(cells)
+        sizes = np.asarray(sets.sizes(), np.int64)
+        if not self.domain.views or not len(sizes):
+            return sizes
+        distinct, of = sets.distinct()
+        wide = np.asarray(distinct.sizes(), np.int64)
+        out = wide.copy()
+        for size in np.unique(wide).tolist():
+            rows = np.flatnonzero(wide == size)
+            codes = distinct.take(rows).codes(size)
+            for view in self.domain.views:
+                parts = np.sort(view[codes], axis=1)
+                out[rows] = np.minimum(out[rows], 1 + (parts[:, 1:] != parts[:, :-1]).sum(axis=1))
+        return out[of]
 
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         if self.drawn.floor > 0:
@@ -143,6 +160,6 @@ class SetStatement(DrawnStatement):
             "name": self.name,
             "type": "array",
             "constraints": {"minLength": self.eta, "maxLength": self.eta, "required": True},
-            "description": f"A set of {self.eta} possible values, in domain order.",
+            "description": f"A set of {self.eta} possible {self.domain.called}, in domain order.",
             "arrayItem": {"type": self.domain.kind},
         }

@@ -202,6 +202,10 @@ class Statement(ABC):
         assert found is not None
         return np.diff(found[0])
 
+    def different(self, cells: Cells) -> NDArray[np.int64]:
+        """How many different values each cell names."""
+        return self.spread(cells)
+
     @abstractmethod
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         """Whether each cell leaves its record's truth possible."""

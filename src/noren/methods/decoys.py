@@ -20,6 +20,7 @@ from noren.designs.decoys import DecoyDesign
 from noren.errors import PolicyError, Problem
 from noren.methods.base import DrawingMethod, Method
 from noren.methods.semantic import decide_semantic
+from noren.methods.tuples import alike, decide_tuples, must_differ
 from noren.models.base import Model
 from noren.models.t_closeness import TCloseness
 from noren.progress import Meter, silent
@@ -126,10 +127,15 @@ class Decoys(DrawingMethod):
                 by_column.setdefault(name, []).append(model)
         for name, models in by_column.items():
             column = columns[name]
-            if any(model.separates for model in models):
+            found: Design | Problem
+            notes += alike(column)
+            if must_differ(column, models) and not any(model.separates for model in models):
                 kind = self.designs.get(name, self.design)
-                semantic, remarks = decide_semantic(column, counts[name], models, kind, self.allow_unidentifiable)
-                found: Design | Problem = semantic
+                found, remarks = decide_tuples(column, models, kind, self.allow_unidentifiable)
+                notes += remarks
+            elif any(model.separates for model in models):
+                kind = self.designs.get(name, self.design)
+                found, remarks = decide_semantic(column, counts[name], models, kind, self.allow_unidentifiable)
                 notes += remarks
             else:
                 found, note = self._decide_column(column, counts[name], models)

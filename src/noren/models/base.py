@@ -171,6 +171,8 @@ class Model(BaseModel, ABC):
     """Whether several columns are taken together; else the model speaks of each on its own."""
     separates: ClassVar[bool] = False
     """Whether the values of a published set must lie apart, as `separation` says."""
+    counts_values: ClassVar[bool] = False
+    """Whether a published set must hold enough different values, so that it speaks of parts of tuples as well."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the figure that is measured."""
     hopeless: ClassVar[float | None] = None
@@ -196,6 +198,11 @@ class Model(BaseModel, ABC):
     def needs(self) -> frozenset[Need]:
         """What it must know about a column besides its values."""
         return frozenset()
+
+    @property
+    def holds_of_parts(self) -> bool:
+        """Whether what holds of tuples holds of their parts: putting values together moves no belief further."""
+        return False
 
     # ------------------------------------------------------------------ checking
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class DistinctLDiversity(ClassModel):
     """
 
     model: Literal["distinct-l-diversity"] = "distinct-l-diversity"
+    counts_values: ClassVar[bool] = True
     l: int = Field(ge=2, description="Number of different values that every class must hold.")  # noqa: E741
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:

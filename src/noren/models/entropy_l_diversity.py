@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ class EntropyLDiversity(ClassModel):
     """
 
     model: Literal["entropy-l-diversity"] = "entropy-l-diversity"
+    counts_values: ClassVar[bool] = True
     l: float = Field(gt=1, description="The entropy of every class must reach log(l).")  # noqa: E741
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:

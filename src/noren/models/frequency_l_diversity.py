@@ -25,6 +25,7 @@ class FrequencyLDiversity(ClassModel):
 
     model: Literal["frequency-l-diversity"] = "frequency-l-diversity"
     counts_holders: ClassVar[bool] = True
+    counts_values: ClassVar[bool] = True
     l: int = Field(ge=2, description="No value may make up more than 1/l of a class.")  # noqa: E741
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:

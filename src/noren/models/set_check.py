@@ -55,7 +55,7 @@ class SetSizeCheck(SetCheck):
     """
 
     def observe(self, batch: CellBatch) -> None:
-        sizes = self.statement.checked(batch[self.column]).sizes()
+        sizes = self.statement.different(batch[self.column])
         if not len(sizes):
             return
         self.records += len(sizes)

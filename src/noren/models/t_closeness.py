@@ -53,6 +53,10 @@ class TCloseness(ClassModel):
         return f"{self.model}/{self.distance}"
 
     @property
+    def holds_of_parts(self) -> bool:
+        return self.distance == "equal"
+
+    @property
     def needs(self) -> frozenset[Need]:
         """On sets the prior too, which classes bring along."""
         more: dict[str, Need] = {"ordered": "order", "tree": "tree"}

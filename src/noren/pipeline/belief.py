@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells import Statement
 from noren.metrics.general import GeneralTable
-from noren.pipeline.dependence import _possible, _sampled
+from noren.pipeline.dependence import _sampled
 from noren.pipeline.draft import Draft
 from noren.schema.roles import Role
 
@@ -106,6 +107,21 @@ def _log_told(
     share = prior / prior.sum()
     expected = np.maximum(expected, 0) + SHRINK * total * share
     return np.log(np.maximum(expected, 1e-300)) - np.log(np.maximum(share, 1e-300))
+
+
+def _possible(statement: Statement, cells: Any, asked: NDArray[np.int64]) -> Any:
+    """(records, values): the likelihood of every record's cell under every value it leaves possible."""
+    from scipy.sparse import csr_array
+
+    distinct, number = cells.distinct()
+    found = statement.likelihood(distinct)
+    assert found is not None
+    if found.floor > 0:
+        dense = found.dense(statement.d) if len(found) * statement.d <= 1 << 24 else None
+        if dense is not None:
+            return csr_array(dense)[number[asked]]
+    rows = csr_array((found.weight, found.value, found.bounds), shape=(len(found), statement.d))
+    return rows[number[asked]]
 
 
 def _classes(keys: list[NDArray], n: int) -> NDArray[np.int64]:

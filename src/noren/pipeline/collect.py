@@ -45,7 +45,9 @@ from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import MemoryStore
 from noren.schema.column import Column
+from noren.schema.domain import MISSING
 from noren.schema.hierarchy import value_text
+from noren.schema.tuples import tuple_text
 from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream
 from noren.table.profile import OPEN_LIMIT, ValueCounts
 
@@ -96,7 +98,8 @@ class Collector:
             attribute = self.policy.attributes[name]
             if attribute.values is None and attribute.bins is None:
                 message = "a client does not know which values occur."
-                out.append(Problem(f"attributes.{name}", message, "Declare them: values = [...] or bins = [...]."))
+                way = "[[together]] values = [[...], [...]]" if attribute.members else "values = [...] or bins = [...]"
+                out.append(Problem(f"attributes.{name}", message, f"Declare them: {way}."))
         alone = self.policy.methods[0] if len(self.policy.methods) == 1 else None
         if not isinstance(alone, Decoys) or alone.form != "sets":
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
@@ -142,14 +145,15 @@ class Collector:
         """One record as it may be sent: sets for protected columns, bins where declared, no identifiers."""
         import pyarrow as pa
 
-        absent = [name for name in self.policy.attributes if name not in record]
-        strange = [name for name in record if name not in self.policy.attributes]
+        absent = [name for name in self.policy.declared if name not in record]
+        strange = [name for name in record if name not in self.policy.declared]
         if absent or strange:
             raise DataError(
                 f"the record lacks {', '.join(map(repr, absent)) or 'nothing'} and has "
                 f"{', '.join(map(repr, strange)) or 'nothing'} besides.",
                 hint="A record has exactly the columns of the policy.",
             )
+        record = {**record, **self._tuples(record)}
         codes = {name: self._code(column, record[name]) for name, column in self.columns.items()}
         digests, randomness = None, Keystream() if self._stream is None else self._stream
         if self._stream is not None:
@@ -176,6 +180,15 @@ class Collector:
                 out[name] = column.domain.typed()[int(self._code(column, record[name])[0])]
             else:
                 out[name] = record[name]
+        return out
+
+    def _tuples(self, record: Mapping[str, Any]) -> dict[str, str | None]:
+        """What a record has of columns that are hidden together."""
+        out = {}
+        for name, members in self.policy.composites.items():
+            texts = [self._text(record[member]) for member in members]
+            lost = all(text is None for text in texts)
+            out[name] = None if lost else tuple_text([MISSING if text is None else text for text in texts])
         return out
 
     def _text(self, cell: Any) -> str | None:

@@ -31,6 +31,7 @@ from noren.pipeline.anonymize import settled
 from noren.pipeline.belief import right_guesses
 from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.pipeline.comparison import Comparison
+from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft
 from noren.pipeline.losses import losses_of
 from noren.pipeline.prepare import prepare, read_policy
@@ -301,6 +302,7 @@ def _tried(
         if failed:
             why = f"{failed[0].model} on {failed[0].column} does not hold."
             return Candidate(name, methods, seconds, failure=why)
+        demand_independence(draft, policy)
         records = plan.records if plan.records is not None and not plan.designs else table.records
         view = view_of(records, plan)
         losses, terms = None if plan.records is None else losses_of(view), None

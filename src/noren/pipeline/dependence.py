@@ -6,28 +6,35 @@ are the people whose true value is then believed with certainty, beyond those wh
 
 In a small table, or over many values, two columns seem to tell each other by chance: what only a few others show is
 then wrong about as often as the person's set leaves room for. Certainty therefore counts only as far as it proves
-right: among people who are as well supported, for nearly all of them. Large tables are sampled; nothing is skipped
-because a domain is large.
+right: among people who are as well supported, for nearly all of them. Large tables are sampled, by chance and from all
+of the table, and only the sampled records are coded and drawn; nothing is skipped because a domain is large.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, Statement, concat, take
+from noren.cells import CellBatch, Cells, Statement, concat
 from noren.cells.batch import PERSON
 from noren.errors import PolicyError, Problem
 from noren.pipeline.draft import Draft
+from noren.pipeline.picked import PickedSource
 from noren.policy.policy import Policy
+from noren.policy.toml import value
 
 KNOWN = 200_000
 """Records from which the adversary learns how columns go together."""
 ASKED = 20_000
-"""Records whose secrets are asked for."""
+"""Records whose secrets are asked for, and at most so many products of their possible values:"""
+PRODUCTS = 20_000_000
+LEAST = 1_000
+"""Records that are asked for however many values are possible."""
+DENSE = 1 << 22
+"""Pairs of values up to which how often they occur together is a table."""
 CERTAIN = 0.99
 SUPPORT = 2
 """Other people who must show the same before somebody is certain."""
@@ -71,19 +78,22 @@ def told(draft: Draft) -> list[Told]:
     n = len(next(iter(truth.values()))) if truth else 0
     if n < 2 * SUPPORT:
         return []
-    asked = np.arange(min(n, ASKED))
+    shown = [s for s in draft.statements if s.name in truth and s.d]
+    rows = {s.name: _Possible.of(s, cells[s.name].take(slice(0, ASKED))) for s in shown}
     out = []
     for own in hidden:
-        if own.name not in truth:
+        if own.name not in rows:
             continue
-        rows = _possible(own, cells[own.name], asked)
-        prior = np.bincount(truth[own.name], minlength=own.d).astype(np.float64)
-        alone = _certain(_scaled(rows, prior), truth[own.name][asked])
-        for other in draft.statements:
-            if other.name == own.name or other.name not in truth or other.d == 0:
+        listed = rows[own.name].listed(own.d)
+        a, prior = truth[own.name], np.bincount(truth[own.name], minlength=own.d).astype(np.float64)
+        alone = _certain(listed.weight * prior[listed.value], listed.value, a[: len(listed)])
+        for other in shown:
+            if other.name == own.name:
                 continue
-            share = _told(own, other, rows, truth, cells[other.name], asked)
-            out.append(Told(own.name, other.name, share, alone, len(asked)))
+            wide = listed.value.shape[1] * rows[other.name].value.shape[1]
+            asked = min(len(listed), max(LEAST, PRODUCTS // wide))
+            share = _told(listed.first(asked), rows[other.name].first(asked), a, truth[other.name], own.d, other.d)
+            out.append(Told(own.name, other.name, share, alone, asked))
     return sorted(out, key=lambda one: -one.more)
 
 
@@ -93,42 +103,59 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
     if most >= 1:
         return []
     found = [one for one in told(draft) if one.surely > most]
+    if not found:
+        return []
+    hidden = {s.name for s in draft.statements if s.hides}
+    groups = _groups(found, list(draft.by_name))
     problems = [
         Problem(
             f"attributes.{one.by}",
-            f"it tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} from "
-            f"{one.protected!r} alone.",
-            f"Leave {one.by!r} out (role 'identifier'), protect it together with {one.protected!r}, or accept it with "
-            f"[dependence] most = {min(1.0, one.more + 0.01):.2f}.",
+            f"{one.by!r} tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} "
+            f"from {one.protected!r} alone.",
+            f"Leave {one.by!r} out (role 'identifier'); "
+            + (f"protect {one.by!r} too; " if one.by not in hidden else "")
+            + f"or hide them together, by the line {_line(groups[one.by], policy)} above [attributes]. "
+            f"[dependence] most = {min(1.0, one.more + 0.01):.2f} accepts it.",
         )
         for one in found
     ]
-    if problems:
-        raise PolicyError(problems, source=policy.source)
-    return []
+    raise PolicyError(problems, source=policy.source)
+
+
+def _groups(found: Sequence[Told], order: Sequence[str]) -> dict[str, list[str]]:
+    """For every column that tells another all columns that hang together with it, in the table's order."""
+    group = {name: {name} for one in found for name in (one.by, one.protected)}
+    for one in found:
+        both = group[one.by] | group[one.protected]
+        for name in both:
+            group[name] = both
+    return {name: sorted(names, key=order.index) for name, names in group.items()}
+
+
+def _line(names: Sequence[str], policy: Policy) -> str:
+    """The line of a policy that hides columns together; what is a composite already gives its members."""
+    members = [member for name in names for member in policy.composites.get(name, (name,))]
+    return f"together = {value(members)}"
 
 
 def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
     """True codes of listed columns and published cells of some records, drawn from all of the table; one a person, for
     another row of the same person is nothing that the adversary knows from others."""
     table = draft.table
-    share = min(1.0, KNOWN / max(1, table.n))
     rng = np.random.default_rng()  # which records are looked at is no release
-    codes: dict[str, list[NDArray[np.int64]]] = {}
+    listed = [s.name for s in draft.statements if not s.column.is_open and s.name not in _term_columns(draft)]
+    source = PickedSource(table.source, table.drop, draft.keep, min(1.0, KNOWN / max(1, draft.records)), rng)
+    codes: dict[str, list[NDArray[np.int64]]] = {name: [] for name in listed}
     parts: list[CellBatch] = []
     whose: list[NDArray[np.int64]] = []
-    listed = [s.name for s in draft.statements if not s.column.is_open and s.name not in _term_columns(draft)]
-    for batch in table.engine.encoded(table.source, table.reading(listed, draft.key)):
-        kept = draft.keep[batch.start : batch.start + batch.records]
-        rows = np.flatnonzero(rng.random(int(kept.sum())) < share)
-        if not len(rows):
-            continue
-        published = draft.apply_to(batch, listed)
-        parts.append(take({name: cells for name, cells in published.items() if name != PERSON}, rows))
+    for batch in table.engine.encoded(source, table.reading(listed, draft.key)):
+        at = source.numbers(batch.start, batch.records)
+        published = draft.cells_of(batch, listed, np.arange(batch.records), at)
+        parts.append({name: cells for name, cells in published.items() if name != PERSON})
         if table.people is not None:
-            whose.append(table.people[batch.start : batch.start + batch.records][kept][rows])
+            whose.append(table.people[at])
         for name in listed:
-            codes.setdefault(name, []).append(batch.codes[name][np.flatnonzero(kept)[rows]].astype(np.int64))
+            codes[name].append(batch.codes[name].astype(np.int64))
     draft.forget()
     if not parts:
         return {}, {}
@@ -149,39 +176,66 @@ def _term_columns(draft: Draft) -> set[str]:
     return {s.name for s in draft.statements if s.side is not None and not s.hides}
 
 
-def _possible(statement: Statement, cells: Any, asked: NDArray[np.int64]) -> Any:
-    """(records, values): the likelihood of every record's cell under every value it leaves possible."""
-    from scipy.sparse import csr_array
+@dataclass(frozen=True)
+class _Possible:
+    """The values that records' cells leave possible, one row a record, with the likelihood of the cell under each.
 
-    distinct, number = cells.distinct()
-    found = statement.likelihood(distinct)
-    assert found is not None
-    if found.floor > 0:
-        dense = found.dense(statement.d) if len(found) * statement.d <= 1 << 24 else None
-        if dense is not None:
-            return csr_array(dense)[number[asked]]
-    rows = csr_array((found.weight, found.value, found.bounds), shape=(len(found), statement.d))
-    return rows[number[asked]]
+    Shorter rows are filled up with a weight of 0. Values that a row does not list have the likelihood `floor`.
+    """
+
+    value: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    floor: float
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @classmethod
+    def of(cls, statement: Statement, cells: Cells) -> _Possible:
+        distinct, number = cells.distinct()
+        found = statement.likelihood(distinct)
+        assert found is not None
+        place = np.arange(len(found.value)) - found.bounds[:-1][found.owner]
+        value = np.zeros((len(found), max(1, int(found.lengths.max(initial=0)))), np.int64)
+        weight = np.zeros(value.shape)
+        value[found.owner, place] = found.value
+        weight[found.owner, place] = found.weight
+        return cls(value[number], weight[number], found.floor)
+
+    def first(self, records: int) -> _Possible:
+        return _Possible(self.value[:records], self.weight[:records], self.floor)
+
+    def listed(self, d: int) -> _Possible:
+        """The same with every value listed, where those that are not have a chance too."""
+        if not self.floor > 0:
+            return self
+        dense = np.full((len(self), d), self.floor)
+        np.put_along_axis(dense, self.value, self.weight, axis=1)
+        return _Possible(np.broadcast_to(np.arange(d), dense.shape), dense, 0.0)
+
+    def at(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The likelihood of every record's cell under one value each."""
+        here = (self.value == codes[:, None]) & (self.weight > 0)
+        return np.asarray(np.where(here.any(axis=1), (self.weight * here).sum(axis=1), self.floor))
 
 
-def _scaled(rows: Any, prior: NDArray[np.float64]) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array(rows.multiply(prior[None, :]))
-
-
-def _certain(belief: Any, truth: NDArray[np.int64], support: Any = None) -> float:
-    """The share of records whose true value is believed with certainty; with `support` (records, values), only as far
-    as certainty with so many others behind it proves right."""
+def _certain(
+    belief: NDArray[np.float64],
+    values: NDArray[np.int64],
+    truth: NDArray[np.int64],
+    support: NDArray[np.float64] | None = None,
+) -> float:
+    """The share of records whose true value is believed with certainty; with `support` of every value, only as far as
+    certainty with so many others behind it proves right."""
     if not len(truth):
         return 0.0
-    total = np.asarray(belief.sum(axis=1)).ravel()
-    guess, most = _best(belief)
-    sure = (total > 0) & (most >= CERTAIN * np.maximum(total, 1e-300))
-    right = sure & (guess == truth)
+    total, best = belief.sum(axis=1), belief.argmax(axis=1)
+    row = np.arange(len(truth))
+    sure = (total > 0) & (belief[row, best] >= CERTAIN * np.maximum(total, 1e-300))
+    right = sure & (values[row, best] == truth)
     if support is None:
         return float(right.mean())
-    behind = np.asarray(support[np.arange(len(truth)), guess]).ravel()
+    behind = support[row, best]
     sure &= behind >= SUPPORT
     strength = np.floor(np.log2(np.maximum(behind, 1.0))).astype(np.int64)
     found = np.bincount(strength[sure], minlength=1)
@@ -189,42 +243,42 @@ def _certain(belief: Any, truth: NDArray[np.int64], support: Any = None) -> floa
     return float(good[good >= RIGHT * found].sum() / len(truth))
 
 
-def _best(belief: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The likeliest value of every record, and its weight."""
-    lengths = np.diff(belief.indptr)
-    there = lengths > 0
-    most = np.zeros(len(lengths))
-    if there.any():
-        most[there] = np.maximum.reduceat(belief.data, belief.indptr[:-1][there])
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    best = belief.data == most[row]
-    guess = np.zeros(len(lengths), np.int64)
-    guess[row[best]] = belief.indices[best]
-    return guess, most
+def _told(own: _Possible, other: _Possible, a: NDArray[np.int64], b: NDArray[np.int64], d: int, others: int) -> float:
+    """The share of people who are certain from their own cell and from the other column's.
+
+    Of the other people's pairs only those are looked up that both cells leave possible.
+    """
+    pairs, n = _Pairs.of(b * d + a, d * others), len(own)
+    expected = np.zeros(own.value.shape)
+    for k in range(other.value.shape[1]):
+        weight = other.weight[:, k] - other.floor * (other.weight[:, k] > 0)
+        expected += weight[:, None] * pairs.count(other.value[:, k, None] * d + own.value)
+    if other.floor > 0:
+        expected += other.floor * np.bincount(a, minlength=d)[own.value]
+    mine = other.at(b[:n])
+    expected -= mine[:, None] * (own.value == a[:n, None])
+    belief = own.weight * expected
+    belief[belief < 1e-12 * max(1e-300, float(belief.max(initial=0.0)))] = 0.0
+    largest = np.maximum(other.weight.max(axis=1), other.floor)
+    return _certain(belief, own.value, a[:n], expected / np.maximum(largest, 1e-300)[:, None])
 
 
-def _told(
-    own: Statement,
-    other: Statement,
-    rows: Any,
-    truth: dict[str, NDArray[np.int64]],
-    cells: Cells,
-    asked: NDArray[np.int64],
-) -> float:
-    """The share of people who are certain from their own cell and from the other column's."""
-    from scipy.sparse import csr_array
+@dataclass(frozen=True)
+class _Pairs:
+    """How often pairs of values occur: a table of all, or where these are too many, of those that occur."""
 
-    a, b = truth[own.name], truth[other.name]
-    ones = np.ones(len(a))
-    joint = csr_array((ones, (b, a)), shape=(other.d, own.d))
-    joint.sum_duplicates()
-    seen = _possible(other, cells, asked)
-    expected = csr_array(seen @ joint)
-    mine = np.asarray(seen[np.arange(len(asked)), b[asked]]).ravel()
-    less = csr_array((mine, (np.arange(len(asked)), a[asked])), shape=expected.shape)
-    others = csr_array(expected - less)
-    largest = np.asarray(seen.max(axis=1).todense()).ravel()
-    belief = csr_array(rows.multiply(others))
-    belief.data[belief.data < 1e-12 * max(1e-300, float(belief.data.max(initial=0.0)))] = 0.0
-    support = csr_array(others.multiply(1 / np.maximum(largest, 1e-300)[:, None]))
-    return _certain(belief, a[asked], support)
+    keys: NDArray[np.int64] | None
+    counts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, keys: NDArray[np.int64], size: int) -> _Pairs:
+        if size <= DENSE:
+            return cls(None, np.bincount(keys, minlength=size).astype(np.float64))
+        found, counts = np.unique(keys, return_counts=True)
+        return cls(found, counts.astype(np.float64))
+
+    def count(self, keys: NDArray[np.int64]) -> NDArray[np.float64]:
+        if self.keys is None:
+            return self.counts[keys]
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.counts[place], 0.0)

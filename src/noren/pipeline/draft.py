@@ -218,11 +218,17 @@ class Draft:
     def apply_to(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
         """What is published of some columns, one row a record."""
         rows = np.flatnonzero(self.keep[batch.start : batch.start + batch.records])
-        sets = self._drawn(batch, rows)
+        return self.cells_of(batch, names, rows, rows + batch.start)
+
+    def cells_of(
+        self, batch: CodeBatch, names: Sequence[str], rows: NDArray[np.int64], at: NDArray[np.int64]
+    ) -> dict[str, Cells]:
+        """What is published of some records of a batch; `at` are their numbers in the table."""
+        sets = self._drawn(batch, rows, at)
         out: dict[str, Cells] = {}
         for name in names:
             if name in self._cells:
-                out[name] = self._cells[name].take(rows + batch.start)
+                out[name] = self._cells[name].take(at)
             elif name in sets:
                 out[name] = sets[name]
             elif name in batch.open:
@@ -231,7 +237,7 @@ class Draft:
                 codes, place = batch.codes[name][rows], self._places.get(name)
                 out[name] = CodeCells(self.by_name[name].d, codes if place is None else place[codes])
         if self.table.people is not None:
-            out[PERSON] = CodeCells(self.table.n, self.table.people[batch.start : batch.start + batch.records][rows])
+            out[PERSON] = CodeCells(self.table.n, self.table.people[at])
         return out
 
     def held(self, meter: Meter = silent) -> Iterator[CellBatch]:
@@ -241,15 +247,14 @@ class Draft:
             yield self.apply(CodeBatch({}, {}, {}, None, size, start))
             meter(size)
 
-    def _drawn(self, batch: CodeBatch, rows: NDArray[np.int64]) -> Mapping[str, Cells]:
+    def _drawn(self, batch: CodeBatch, rows: NDArray[np.int64], at: NDArray[np.int64]) -> Mapping[str, Cells]:
         if not self.designs:
             return {}
         started = perf_counter()
         codes = {name: batch.codes[name] for name in self.designs}
-        digests = self._digests(batch)
+        digests = self._digests(batch, rows, at)
         if len(rows) < batch.records:
             codes = {name: array[rows] for name, array in codes.items()}
-            digests = None if digests is None else digests[rows]
         sets = draw_columns(self.designs, codes, self._randomness, digests=digests)
         inside = {name: int(cells.contains(codes[name]).sum()) for name, cells in sets.items()}
         with self._lock:
@@ -259,16 +264,15 @@ class Draft:
                 self._expected[name] += self.designs[name].expected_inside(codes[name])
         return sets
 
-    def _digests(self, batch: CodeBatch) -> NDArray | None:
+    def _digests(self, batch: CodeBatch, rows: NDArray[np.int64], at: NDArray[np.int64]) -> NDArray | None:
         """What keys the draws of every record: its person, so that a person's rows with one value have one set."""
         if self.stream is not None:
-            return self.stream.digests(batch.keys)
+            return self.stream.digests(batch.keys)[rows]
         if not isinstance(self._randomness, RecordStream) or self.table.people is None:
             return None
         import pyarrow as pa
 
-        people = self.table.people[batch.start : batch.start + batch.records]
-        return self._randomness.digests(pa.array(people).cast(pa.string()))
+        return self._randomness.digests(pa.array(self.table.people[at]).cast(pa.string()))
 
     def forget(self) -> None:
         """Count anew how often the truth is in its set: the cells will be made again."""

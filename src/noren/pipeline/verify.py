@@ -18,13 +18,13 @@ from noren.designs.inversion import Groups
 from noren.designs.pram import PramDesign
 from noren.engines import engine_for
 from noren.errors import DataError, ReleaseError, RequirementNotMet
-from noren.io.source import open_source
 from noren.models import MODELS
 from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.draft import priors
 from noren.pipeline.prepare import prepare, read_policy
+from noren.pipeline.tuples import as_published, with_members
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
 from noren.policy.resolve import declared_column
@@ -136,6 +136,7 @@ def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -
         name, column = statement.name, statement.column
         if name not in policy.attributes:
             continue
+        column = with_members(policy.attributes[name], column)
         if name in needed and not column.is_open:
             out[name] = statement.over(declared_column(policy, column))
             continue
@@ -243,7 +244,7 @@ class Truth:
     ) -> None:
         self.release = release
         self.policy = policy
-        self.source = open_source(original) if policy is None else open_table(original, policy)
+        self.source = as_published(original, release) if policy is None else open_table(original, policy)
         self.engine = engine_for(self.source, engine)
         self.drop = [] if policy is None else dropping(policy, self.source.columns)
         self._terms: dict[str, TermRecords] | None = None
@@ -275,7 +276,7 @@ class Truth:
     def _as_written(self, domain: Domain, name: str) -> Domain:
         """The published domain, read as the original writes it."""
         column = self._table.columns.get(name)
-        return domain if column is None or column.is_open else replace(domain, format=column.domain.format)
+        return domain if column is None or column.is_open else domain.written_as(column.domain)
 
     @cached_property
     def _table(self) -> Table:

@@ -30,6 +30,7 @@ from noren.methods.parts import Part, shared
 from noren.models import MODELS
 from noren.models.base import Model, columns_of
 from noren.policy.problems import closest, from_validation, knowledge_problems, member_problems, sharing_problems
+from noren.policy.together import Gathered, Together, composites, read_groups, spelled
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, read_priors
@@ -152,6 +153,9 @@ class Policy(BaseModel):
     method: Annotated[tuple[SerializeAsAny[InstanceOf[Method]], ...], BeforeValidator(_several)] = Field(
         default_factory=lambda: (Decoys(),), description="How it is reached; several, if each names its columns."
     )
+    together: tuple[InstanceOf[Together], ...] = Field(
+        default=(), description="Columns that tell each other, hidden as one; their composite stands in attributes."
+    )
     data: DataOptions = Field(default_factory=DataOptions, description="How the input is written.")
     people: PeopleOptions = Field(default_factory=PeopleOptions, description="Which rows are one person's.")
     dependence: DependenceOptions = Field(
@@ -174,7 +178,8 @@ class Policy(BaseModel):
         raw = dict(given)
         source, base = str(raw.get("source", "policy")), Path(raw.get("base", Path()))
         reader = _Reader(source, base)
-        attributes = reader.attributes(raw.get("attributes", {}))
+        groups, listed = reader.groups(raw.get("together", ()), raw.get("attributes", {}))
+        attributes = reader.attributes(listed)
         require = reader.requirements(raw.get("require", []))
         methods = reader.methods(raw.get("method", Decoys()))
         data = reader.part("data", DataOptions, raw.get("data", DataOptions()))
@@ -183,12 +188,16 @@ class Policy(BaseModel):
         reader.people(attributes, people, randomness)
         dependence = reader.part("dependence", DependenceOptions, raw.get("dependence", DependenceOptions()))
         sample = reader.part("sample", SampleOptions, raw.get("sample", SampleOptions()))
-        hierarchies = reader.hierarchies(attributes)
+        hierarchies = reader.hierarchies(spelled(attributes))
         knowledge = reader.knowledge(attributes)
+        reader.markers(spelled(attributes), data)
+        gathered = Gathered(attributes, require, methods, groups, reader.broken)
+        reader.problems += gathered.problems
+        attributes, require, methods = gathered.attributes, gathered.require, gathered.methods
+        reader.broken |= gathered.broken
         reader.cross_check(attributes, require, methods, randomness, hierarchies)
         reader.problems += knowledge_problems(knowledge, require, methods) + member_problems(attributes)
         reader.sizes(require, methods)
-        reader.markers(attributes, data)
         known = set(cls.model_fields)
         reader.problems += [
             Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known
@@ -201,6 +210,7 @@ class Policy(BaseModel):
                 "attributes": attributes,
                 "require": tuple(require.values()),
                 "method": methods,
+                "together": tuple(gathered.groups),
                 "data": data,
                 "people": people,
                 "dependence": dependence,
@@ -228,6 +238,16 @@ class Policy(BaseModel):
     def knowledge(self) -> Mapping[str, Knowledge]:
         """What links the terms of every quasi-sensitive column; one object for columns that name the same file."""
         return self._knowledge
+
+    @property
+    def declared(self) -> Mapping[str, Column]:
+        """Every column as the table has it: members in the place of their composite."""
+        return spelled(self.attributes)
+
+    @property
+    def composites(self) -> Mapping[str, tuple[str, ...]]:
+        """The members of every composite column."""
+        return composites(self.attributes)
 
     @property
     def methods(self) -> tuple[Method, ...]:
@@ -322,6 +342,16 @@ class _Reader:
         self.problems: list[Problem] = []
         self.broken: set[str] = set()
         self.method_read = True
+
+    def groups(self, raw: Any, attributes: Any) -> tuple[list[Together], Any]:
+        """Columns that are hidden together, and the others' table: the line may have been written under it."""
+        if isinstance(attributes, Mapping) and isinstance(attributes.get("together"), list):
+            given = attributes["together"]
+            attributes = {name: value for name, value in attributes.items() if name != "together"}
+            raw = raw or given
+        found, problems = read_groups(raw)
+        self.problems += problems
+        return found, attributes
 
     def attributes(self, raw: Any) -> dict[str, Column]:
         if not isinstance(raw, Mapping):
@@ -495,8 +525,9 @@ class _Reader:
         if not self.method_read:  # what a method that was not asked for would say is of no use
             found = [p for p in found if f"the method {methods[0].name!r}" not in p.message]
         self.problems += found
+        declared = spelled(attributes)
         for name, hierarchy in hierarchies.items():
-            values = attributes[name].values
+            values = declared[name].values
             absent = hierarchy.missing(values) if values is not None else []
             if absent:
                 more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""

@@ -7,11 +7,13 @@ they are found, secrets are hidden among decoys, what names people is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 from noren.engines import engine_for
 from noren.io.source import Source
+from noren.policy.groups import Group, group_lines, groups
 from noren.policy.guessing import CLASSIC, EVENTS, HOUSEHOLDS, PERSONS, SECRET, Guess, Seen, describe, guess, says, seen
 from noren.policy.relations import Codes, read_codes, telling
 from noren.policy.toml import key, value
@@ -45,6 +47,7 @@ class Proposal:
     people: Mapping[str, Any]
     why_people: str
     codes: Codes
+    together: Sequence[Group] = ()
 
     def names(self, role: Role) -> list[str]:
         return [name for name, one in self.guesses.items() if one.role is role]
@@ -68,9 +71,12 @@ def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
     profile.demand(source.name, lists)
     columns = {name: seen(profile.columns[name]) for name in source.columns}
     made = propose(source, profile, columns, lists)
+    above, behind = group_lines(made.together)
     parts = [
         TITLE.format(name=source.name.rsplit("/", 1)[-1], records=profile.records, columns=len(source.columns)),
+        above,
         "\n".join(["[attributes]", *_attribute_lines(made, columns)]),
+        behind,
         *_requirements(made),
         _methods(made),
         _section("data", data or {}),
@@ -89,11 +95,21 @@ def propose(source: Source, profile: Profile, columns: Mapping[str, Seen], lists
     flat = [name for name in source.columns if name not in lists]
     codes = read_codes(source, flat, [name for name in flat if columns[name].is_amount and name not in lists])
     compared = [name for name in flat if guesses[name].role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER)]
-    for name, kept in _told(guesses, telling(codes, compared)).items():
+    pairs = telling(codes, compared)
+    found = groups(guesses, pairs, codes, [name for name in flat if columns[name].is_amount])
+    inside = {frozenset(pair) for group in found for pair in product(group.names, repeat=2)}
+    apart = {pair: True for pair in pairs if frozenset(pair) not in inside}
+    for name, kept in _told(guesses, apart).items():
         why_not = f"it and {kept} say the same, and two statements about one thing give it away; {kept} is kept"
         guesses[name] = guesses[name].dropped(why_not)
+    found = [group for group in found if all(guesses[name].role is Role.SENSITIVE for name in group.names)]
+    for group in found:
+        for name in group.names:
+            others = ", ".join(other for other in group.names if other != name)
+            why_so = f"{guesses[name].why}; hidden together with {others}"
+            guesses[name] = replace(guesses[name], why=why_so, size=group.size)
     people, why = _people(guesses, codes)
-    return Proposal(guesses, people, why, codes)
+    return Proposal(guesses, people, why, codes, found)
 
 
 def _told(guesses: Mapping[str, Guess], pairs: Mapping[tuple[str, str], bool]) -> dict[str, str]:
@@ -172,6 +188,10 @@ def _requirements(made: Proposal) -> list[str]:
             f'[[require]]\nmodel = "k-anonymity"\nk = {K}'
         )
     secrets = {name: made.guesses[name].size for name in made.names(Role.SENSITIVE)}
+    for group in made.together:
+        if not group.by_member:
+            secrets = {name: size for name, size in secrets.items() if name not in group.names}
+            secrets |= dict.fromkeys(group.asked, group.size)
     several = [name for name, size in secrets.items() if size >= 3]
     done: list[str] = []
     if several:

@@ -8,8 +8,12 @@ from typing import Any
 from noren.io.markers import with_markers
 from noren.io.source import Source, open_source
 from noren.io.term_columns import TermSpec, with_terms
+from noren.io.tuple_columns import with_tuples
 from noren.policy.policy import Policy
+from noren.schema.domain import Domain, bin_labels
+from noren.schema.kinds import Format
 from noren.schema.roles import Role
+from noren.schema.tuples import Member
 
 
 def open_table(data: Any, policy: Policy) -> Source:
@@ -20,14 +24,27 @@ def open_table(data: Any, policy: Policy) -> Source:
         for name, attribute in policy.attributes.items()
         if attribute.role is Role.QUASI_SENSITIVE
     }
-    marks = {name: column.missing_values for name, column in policy.attributes.items() if column.missing_values}
-    return with_terms(with_markers(source, marks), specs)
+    declared = policy.declared
+    marks = {name: column.missing_values for name, column in declared.items() if column.missing_values}
+    named = with_terms(with_markers(source, marks), specs)
+    return with_tuples(named, policy.composites, _bins(policy))
+
+
+def _bins(policy: Policy) -> dict[str, Member]:
+    """Members of composites whose bins are known without the data."""
+    out = {}
+    for name, column in ((n, c) for one in policy.attributes.values() for n, c in one.members.items()):
+        if column.edges is not None:
+            written = Format(decimal=column.decimal or policy.data.decimal or ".")
+            out[name] = Member(name, Domain(bin_labels(column.edges), edges=column.edges, format=written))
+    return out
 
 
 def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
     """Published columns whose missing cells cost the record its place."""
+    owner = {member: name for name, members in policy.composites.items() for member in members}
     return [
         name
-        for name, attribute in policy.attributes.items()
-        if attribute.missing == "drop" and attribute.role is not Role.IDENTIFIER and name in columns
+        for name, attribute in policy.declared.items()
+        if attribute.missing == "drop" and attribute.role is not Role.IDENTIFIER and owner.get(name, name) in columns
     ]

@@ -23,7 +23,8 @@ from noren.methods.decoys import DecoyParameters
 from noren.methods.suppress.method import Balance
 from noren.models import MODELS
 from noren.models.base import Model
-from noren.policy.policy import DataOptions, RandomnessOptions
+from noren.policy.policy import DataOptions, DependenceOptions, RandomnessOptions
+from noren.policy.together import Together
 from noren.policy.toml import value
 from noren.schema.column import TERM_OPTIONS, Column, HierarchySpec, KnowledgeSpec
 
@@ -120,6 +121,8 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "methods": methods,
     "decoy-parameters": _of(DecoyParameters),
     "balance": _of(Balance),
+    "together": _of(Together),
+    "dependence": _of(DependenceOptions),
     "data": _of(DataOptions),
     "randomness": _of(RandomnessOptions),
 }

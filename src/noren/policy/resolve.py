@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from noren.errors import NAMED_FROM, NorenError, PolicyError, Problem
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
+from noren.policy.tuples import tuple_domain
 from noren.policy.values import domain_of, named
 from noren.schema.column import Column, DistanceTable, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
@@ -105,6 +106,8 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to count, so min_count cannot be kept."
             problems.append(Problem(f"{where}.min_count", message, "Give bins, leave the column out, or remove it."))
         return Met(attribute.met(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
+    if attribute.members:
+        return resolve_composite(policy, name, profile)
     domain, counts, found = domain_of(where, attribute, profile, decimal_of(policy, name), policy.hierarchies.get(name))
     problems += found
     if policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
@@ -126,6 +129,26 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
             hint = 'Use bins or rare = "refuse", or distance = "equal" in the requirement.'
             problems.append(Problem(f"{where}.rare", message, hint))
     return Met(attribute.met(name, domain, hierarchy=hierarchy, distance=distance), counts), problems
+
+
+def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met, list[Problem]]:
+    """Columns that are hidden together: each member as if it stood alone, then the tuples of their values."""
+    attribute = policy.attributes[name]
+
+    def member(own: str, counts: ValueCounts) -> tuple[Column, list[Problem]]:
+        declared, where = attribute.members[own], f"attributes.{own}"
+        declared = declared.model_copy(
+            update={"min_count": 1}
+        )  # rare tuples are merged whole; others have common parts
+        problems = _cell_problems(where, own, declared, counts)
+        mark, known = declared.decimal or policy.data.decimal, policy.hierarchies.get(own)
+        domain, times, found = domain_of(where, declared, counts, mark, known)
+        tree, more = _hierarchy(policy, where, own, declared, domain, times, counts)
+        return declared.met(own, domain, hierarchy=tree), [*problems, *found, *more]
+
+    domain, counts, problems = tuple_domain(f"together.{name}", attribute, profile, member)
+    distance, found = _distance(policy, attribute, domain, None, profile)
+    return Met(attribute.met(name, domain, distance=distance), counts), [*problems, *found]
 
 
 def resolve_terms(

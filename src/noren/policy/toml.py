@@ -76,8 +76,14 @@ def policy_text(policy: Policy) -> str:
     lines: list[str] = []
     if policy.title:
         lines += [f"title = {value(policy.title)}", ""]
+    if policy.together and all(group.is_plain for group in policy.together):
+        lists = [list(group.columns) for group in policy.together]
+        lines += [f"together = {value(lists[0] if len(lists) == 1 else lists)}", ""]
     lines.append("[attributes]")
-    lines += [f"{key(name)} = {attribute_text(attribute)}" for name, attribute in policy.attributes.items()]
+    lines += [f"{key(name)} = {attribute_text(attribute)}" for name, attribute in policy.declared.items()]
+    for group in policy.together if not all(group.is_plain for group in policy.together) else ():
+        fields = group.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+        lines += ["", "[[together]]", *(f"{key(name)} = {value(item)}" for name, item in fields.items())]
     for model in policy.require:
         fields = model.model_dump(mode="json")
         on = fields.pop("on")

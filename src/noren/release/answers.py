@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis
+from noren.analysis.members import Members, Shape
 from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
 from noren.cells import Cells, CodeCells, ExactStatement, Statement
 from noren.errors import QueryError
@@ -52,6 +53,8 @@ class Question:
     columns: Mapping[str, Statement]
     cells: Mapping[str, Cells]
     rows: int
+    shape: Shape
+    """Which columns asked for stand along one axis: members of one composite."""
     terms: AskedTerms | None = None
     """Conditions on columns of terms, and the column that is asked for term by term."""
 
@@ -85,12 +88,13 @@ def answer(
             table = _of_people(table, release.rows_per_record)
         if not release.designs and not table.is_hard:
             table = without_chance(table)
+    spread = question.shape.spread
     return Answer(
         question.shown,
-        table.counts,
-        table.std_error,
-        table.low,
-        table.high,
+        spread(table.counts),
+        spread(table.std_error),
+        spread(table.low),
+        spread(table.high),
         records,
         table.method if table.is_hard else estimator or table.diagnostics.get("asked_for", table.method),
         1.0 if table.is_hard else level,
@@ -111,13 +115,15 @@ def _demand_chance(release: Release) -> None:
 
 def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Question:
     """Read the cells that a question needs. Conditions on exact columns are applied here."""
-    known = {statement.name: statement.column for statement in release.statements}
+    members = Members.of({statement.name: statement.column for statement in release.statements})
+    known = members.columns
     parsed = [(text, *parse_by(text, known)) for text in by]
     if len({column.name for _, column, _, _ in parsed}) != len(parsed):
         raise QueryError("a column is asked for twice.", hint="Name every column once, at one level.")
     of_terms = [statement.name for statement in release.statements if statement.terms is not None]
     listed = listed_terms([(column.name, mark) for _, column, mark, _ in parsed], of_terms)
-    needed = list(dict.fromkeys([column.name for _, column, _, _ in parsed] + [find(n, known).name for n in where]))
+    asked_for = [column.name for _, column, _, _ in parsed] + [find(name, known).name for name in where]
+    needed = list(dict.fromkeys(map(members.published, asked_for)))
     cells = release.cells(needed)
     columns: dict[str, Statement] = {}
     for name in needed:
@@ -125,22 +131,27 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
     keep, sure = np.ones(release.rows, bool), np.ones(release.rows, bool)
     allowed: dict[str, NDArray[np.bool_]] = {}
     for name, wanted in where.items():
-        statement = columns[name]
+        owner = members.published(name)
+        statement = columns[owner]
         if statement.terms is not None:
             sure &= wanted_terms(statement.column, wanted, statement.domain).met(statement.checked(cells[name]))
             continue
-        admitted = allowed_values(statement.column, wanted, statement.domain)
+        column = statement.column if owner == name else known[name]
+        admitted = members.of_tuples(name, allowed_values(column, wanted, column.domain))
         if statement.is_exact:
-            keep &= admitted[statement.key(cells[name])]
+            keep &= admitted[statement.key(cells[owner])]
         else:
-            allowed[name] = admitted
+            allowed[owner] = admitted & allowed.get(owner, np.ones(len(admitted), bool))
     asked = _asked_terms(columns, cells, sure, listed)
     if not keep.all():
         rows = np.flatnonzero(keep)
         cells = {name: column.take(rows) for name, column in cells.items()}
         asked = None if asked is None else asked.take(rows)
-    shown = [grouping(text, c, mark, argument, columns[c.name].domain) for text, c, mark, argument in parsed]
-    return Question(shown, allowed, columns, cells, int(keep.sum()), asked)
+    shown = []
+    for text, column, mark, argument in parsed:
+        domain = column.domain if column.name in members.owner else columns[column.name].domain
+        shown.append(members.grouped(grouping(text, column, mark, argument, domain)))
+    return Question(shown, allowed, columns, cells, int(keep.sum()), Shape.of(shown), asked)
 
 
 def _asked_terms(
@@ -179,13 +190,14 @@ def _axes(question: Question) -> list[Axis]:
     hidden = dict(question.allowed)
     axes = [
         _axis(question, group, hidden.pop(group.column, None))
-        for group in question.shown
+        for group in question.shape.axes
         if question.columns[group.column].terms is None
     ]
     for name, admitted in hidden.items():
         only = Grouping(name, name, (name,), np.zeros(len(admitted), np.int64))
         axes.append(_axis(question, only, admitted))
     size = float(np.prod([float(axis.d if axis.is_drawn else axis.size) for axis in axes]))
+    size = max(size, float(np.prod([float(len(group.labels)) for group in question.shown])))
     if size > CELL_LIMIT:
         raise QueryError(
             f"the cross tabulation would have {int(size):,} cells, more than {CELL_LIMIT:,}.",

@@ -22,6 +22,7 @@ from noren.schema.domain import Domain, DomainSource, bin_labels, fits_kind
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
+from noren.schema.tuples import Member, TupleDomain, tuple_parts
 
 FORMAT = 2
 MOST_RECORDS = 2**53
@@ -49,6 +50,29 @@ class PublishedMeaning(BaseModel):
     distance: Literal["ordinal", "numeric", "tree"] | DistanceTable | None = Field(
         default=None, description="How far apart two values are, where a requirement depends on it."
     )
+    members: tuple[PublishedMeaning, ...] | None = Field(
+        default=None, min_length=2, description="The columns that are hidden together: the values are their tuples."
+    )
+    differ: tuple[str, ...] | None = Field(
+        default=None, description="Members in which any two tuples of a set differ, where a requirement asks for it."
+    )
+
+    @model_validator(mode="after")
+    def _of_tuples(self) -> PublishedMeaning:
+        if self.members is None:
+            if self.differ:
+                raise ValueError("only tuples have members that differ")
+            return self
+        names = [member.name for member in self.members]
+        if len({*names, self.name}) != len(names) + 1 or not set(self.differ or ()) <= set(names):
+            raise ValueError("a member has a name of its own, and those that differ are members")
+        if self.kind != "string" or self.values is None or any(m.members or m.values is None for m in self.members):
+            raise ValueError("tuples are texts of their members' values")
+        known = [set(member.values or ()) for member in self.members]
+        for value in self.values:
+            if any(part not in own for part, own in zip(tuple_parts(value, len(names)), known, strict=True)):
+                raise ValueError("a tuple has a part that its member does not list")
+        return self
 
     @model_validator(mode="after")
     def _fits(self) -> PublishedMeaning:
@@ -78,7 +102,10 @@ class PublishedMeaning(BaseModel):
         if column.is_open:
             return cls(name=column.name, role=column.role, kind="string")
         domain, named = column.domain, column.distance if isinstance(column.distance, str | tuple) else "equal"
+        tuples = domain.published() if isinstance(domain, TupleDomain) else None
         return cls(
+            members=None if tuples is None else tuple(cls.of(_member(column, one)) for one in tuples.members),
+            differ=(tuples.differ or None) if tuples is not None else None,
             name=column.name,
             role=column.role,
             kind=domain.kind,
@@ -97,12 +124,21 @@ class PublishedMeaning(BaseModel):
         if self.values is not None:
             source = self.domain_source or "data"
             domain = Domain(self.values, self.kind, source, edges=self.edges, top=self.top, bottom=self.bottom)
+        if self.members is not None and self.values is not None:
+            made = [member.column() for member in self.members]
+            members = tuple(Member(one.name, one.domain, one.tree) for one in made)
+            domain = TupleDomain(self.values, self.kind, source, members=members, differ=self.differ or ())
         tree = None if self.hierarchy is None else Hierarchy(self.hierarchy)
-        made = Column.model_construct(
+        found = Column.model_construct(
             role=self.role, values=None, bins=None, hierarchy=tree, distance=self.distance or "equal", min_count=1,
             rare="refuse", missing="category", knowledge=None, separator=None, columns=None, unknown="reject",
         )  # fmt: skip
-        return made.met(self.name, domain)
+        return found.met(self.name, domain)
+
+
+def _member(column: Column, member: Member) -> Column:
+    """A member of a composite as a column of its own."""
+    return Column(role=column.role).met(member.name, member.domain, hierarchy=member.tree)
 
 
 def write_column(statement: Statement) -> dict[str, Any]:

@@ -108,6 +108,10 @@ def _meaning(columns: Sequence[Statement], data: str) -> str:
     if any(one.design is not None for one in columns):
         way = "a JSON array" if data.endswith(".csv") else "a list"
         out.append(f"A set ({way}) holds values of which one may be true; the others were drawn by chance.")
+    for one in columns:
+        if not one.column.is_open and one.domain.made_of:
+            members = ", ".join(map(code, one.domain.made_of))
+            out.append(f"The values of {code(one.name)} are tuples of {members}, in this order, with bars between.")
     if any(one.nodes is not None for one in columns):
         out.append("A general value such as `[20, 40)` or `130**` stands for every value inside it.")
     if any(one.is_class for one in columns):

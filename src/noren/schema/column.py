@@ -7,6 +7,7 @@ its values. A release publishes what of that a recipient needs. It is the same o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
@@ -143,6 +144,8 @@ class Column(BaseModel):
 
     _name: str = PrivateAttr(default="")
     _domain: Domain | None = PrivateAttr(default=None)
+    _members: dict[str, Column] = PrivateAttr(default_factory=dict)
+    _differ: tuple[str, ...] = PrivateAttr(default=())
 
     role: Role = Field(description="What the column is: " + ", ".join(Role) + ".")
     kind: Literal["text", "integer", "number", "date", "datetime", "boolean"] | None = Field(
@@ -259,6 +262,23 @@ class Column(BaseModel):
         for made in ("distances",):
             found.__dict__.pop(made, None)
         return found
+
+    def of_members(self, members: Mapping[str, Column], differ: Sequence[str]) -> Self:
+        """The column as a composite: its values are tuples of the members' values."""
+        found = self.model_copy()
+        found._members = dict(members)
+        found._differ = tuple(differ)
+        return found
+
+    @property
+    def members(self) -> Mapping[str, Column]:
+        """The columns that a policy hides together under this one; none where it stands for itself."""
+        return self._members
+
+    @property
+    def differ(self) -> tuple[str, ...]:
+        """Members in which any two tuples of a set must differ."""
+        return self._differ
 
     @property
     def name(self) -> str:

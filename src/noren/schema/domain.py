@@ -80,6 +80,26 @@ class Domain:
         """The values without the special categories."""
         return tuple(value for value in self.values if value not in (MISSING, OTHER))
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether a text of the table may be written otherwise than the value it means."""
+        return self.kind not in ("string", "boolean") or self.has_ends
+
+    @property
+    def made_of(self) -> tuple[str, ...]:
+        """The columns whose values a value is a tuple of; none where it stands for itself."""
+        return ()
+
+    @property
+    def called(self) -> str:
+        """What the values are, for a reader."""
+        return "values"
+
+    @property
+    def views(self) -> tuple[np.ndarray, ...]:
+        """Coarser codes of the values that must differ too where different values are asked for; tuples have them."""
+        return ()
+
     def canonical(self, texts: Sequence[str]) -> list[str]:
         """Texts of the table as the domain writes them; a text that is not of the kind stays as it is."""
         if self.has_ends:
@@ -89,6 +109,10 @@ class Domain:
         read = reader(self.kind, self.format)
         known = self.index
         return [text if text in known else (read(text) or text) for text in texts]
+
+    def written_as(self, other: Domain) -> Domain:
+        """The same values, read as another domain's table writes them."""
+        return replace(self, format=other.format)
 
     @property
     def has_ends(self) -> bool:

@@ -108,15 +108,56 @@ def test_the_refusal_names_the_pair_and_the_ways_out() -> None:
         nr.anonymize(table, nr.Policy(attributes=attributes, require=require))
     assert {problem.where for problem in caught.value.problems} == {"attributes.a", "attributes.same"}
     text = str(caught.value)
-    assert "it tells 'a'" in text
+    assert "'same' tells 'a'" in text
+    assert "Leave 'same' out (role 'identifier')" in text
+    assert 'together = ["a", "same"]' in text
     assert "[dependence] most = " in text
     accepted = nr.Policy(attributes=attributes, require=require, dependence={"most": 1.0})
     assert nr.anonymize(table, accepted).records == N
 
 
+def test_a_column_that_is_published_as_it_is_may_be_protected_too() -> None:
+    policy = nr.Policy(
+        attributes={"a": "sensitive", "same": "plain"}, require=[nr.models.FrequencyLDiversity(on="a", l=L)]
+    )
+    with pytest.raises(nr.errors.PolicyError, match="protect 'same' too"):
+        nr.anonymize(TABLE.select("a", "same"), policy)
+
+
+def test_only_some_records_of_a_large_table_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.pipeline.dependence.KNOWN", 1500)
+    monkeypatch.setattr("noren.pipeline.dependence.ASKED", 500)
+    monkeypatch.setattr("noren.pipeline.dependence.DENSE", 100)
+    found = measured(TABLE.select("a", "same", "other"), ["a", "other"])
+    assert found["a", "same"].asked == 500
+    assert found["a", "same"].share == 1.0
+    assert found["a", "other"].more <= 0.02
+
+
+def test_sets_that_may_lack_the_truth_are_measured_too() -> None:
+    policy = nr.Policy(
+        attributes={"a": "sensitive", "same": "sensitive"},
+        require=[nr.models.TCloseness(on=["a", "same"], t=0.1)],
+    )
+    found = prepare(TABLE.select("a", "same"), policy)
+    assert all(one.share < 0.01 for one in told(drafted(found, decide(found, policy), policy)))
+
+
+def test_compare_refuses_what_anonymize_refuses() -> None:
+    policy = nr.Policy(
+        attributes={"a": "sensitive", "same": "sensitive"},
+        require=[nr.models.FrequencyLDiversity(on=["a", "same"], l=L)],
+    )
+    (alone,) = nr.compare(TABLE.select("a", "same"), policy, among=["decoys"])
+    assert "tells" in alone.failure
+    together = nr.Policy(**(dict(policy) | {"together": ["a", "same"]}))
+    (both,) = nr.compare(TABLE.select("a", "same"), together, among=["decoys"])
+    assert both.holds
+
+
 def test_the_limit_is_what_the_policy_says() -> None:
     table = TABLE.select("a", "half")
     attributes, require = {"a": "sensitive", "half": "plain"}, [nr.models.FrequencyLDiversity(on="a", l=L)]
-    with pytest.raises(nr.errors.PolicyError, match="it tells 'a'"):
+    with pytest.raises(nr.errors.PolicyError, match="'half' tells 'a'"):
         nr.anonymize(table, nr.Policy(attributes=attributes, require=require, dependence={"most": 0.4}))
     assert nr.anonymize(table, nr.Policy(attributes=attributes, require=require, dependence={"most": 0.6})).records == N

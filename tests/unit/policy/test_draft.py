@@ -170,12 +170,24 @@ def test_names_that_repeat_stop_with_what_must_be_decided() -> None:
         nr.anonymize(table, Policy.parse(draft(open_source(table))))
 
 
-def test_of_columns_that_say_the_same_one_is_kept() -> None:
+def test_secrets_that_say_the_same_are_hidden_together() -> None:
     text = draft(open_source(census()))
-    attributes = Policy.parse(text).attributes
-    kept = [name for name in ("dx02", "dx10", "group10") if attributes[name].role is not Role.IDENTIFIER]
-    assert len(kept) == 1
-    assert text.count(f"{kept[0]} is kept") == 2
+    (group,) = Policy.parse(text).together
+    assert set(group.columns) == {"dx02", "dx10", "group10"}
+    assert "hidden together with dx02, dx10" in text
+
+
+@pytest.mark.parametrize("codes", [40, 1500])
+def test_of_columns_that_cannot_be_put_together_one_is_kept(codes: int) -> None:
+    rng = np.random.default_rng(4)
+    town = rng.integers(0, codes, 12_000)
+    finds = "city" if codes == 40 else "illness"
+    table = pa.table({finds: [f"c{x}" for x in town], "disease": [f"d{x * 7 % codes}" for x in town]})
+    text = draft(open_source(table))
+    policy = Policy.parse(text)
+    assert not policy.together
+    assert sum(column.role is not Role.IDENTIFIER for column in policy.attributes.values()) == 1
+    assert text.count("is kept") == 1
 
 
 def test_how_a_survey_is_written_is_sniffed() -> None:

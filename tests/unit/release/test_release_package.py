@@ -109,6 +109,7 @@ MANIFEST_KEYS = {
     "methods", "randomness", "verdicts", "sha256",
 }  # fmt: skip
 MEANING_KEYS = {"name", "role", "kind", "values", "domain_source", "edges", "top", "bottom", "hierarchy", "distance"}
+MEANING_KEYS |= {"members", "differ"}
 FORM_KEYS = {"job": {"design"}, "age": {"design"}, "town": set(), "pay": set()}
 VERDICT_KEYS = {"model", "column", "required", "achieved", "holds", "basis"}
 
