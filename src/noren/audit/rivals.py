@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Case
-from noren.audit.cover import Finder, exact_nodes, numbered_sets
 from noren.audit.people import People
 from noren.cells import TermCells
 from noren.errors import NorenError
@@ -26,6 +25,7 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
 from noren.table import Recode, Records
+from noren.table.finding import Finder, exact_nodes, numbered_sets
 
 if TYPE_CHECKING:
     from noren.audit.linking import Linking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records, Table
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 AND = " + "
 DRAWING = "decoys"
@@ -37,6 +40,11 @@ class Auto(ClassMethod):
         description="Names of the methods to try; if left out, all that generalise (not anatomy and rating). "
         '"mondrian + decoys" generalises quasi-identifiers and draws the secrets.',
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import Silent
+
+        return Silent("the rule is that of the method that was chosen, and the release does not say which")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         known = {method.name for method in all_candidates()}

@@ -29,6 +29,7 @@ from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
     from noren.methods.requirements import Compiled
 
 Classes = tuple[NDArray[np.int64], int]
@@ -53,6 +54,11 @@ class Hilbert(ClassMethod):
     l: int | None = Field(
         default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.skips import Skips
+
+        return Skips("a group takes the next records on a curve whose secrets it does not hold yet")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems

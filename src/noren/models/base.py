@@ -271,6 +271,11 @@ class Model(BaseModel, ABC):
         return 1
 
     @property
+    def most_believed(self) -> float | None:
+        """The largest share of one value that it permits in a class; None where it names none."""
+        return None
+
+    @property
     def search_rule(self) -> SearchRule | None:
         """The rule by which methods that form classes look for them; None where they cannot."""
         return None

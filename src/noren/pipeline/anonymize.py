@@ -36,6 +36,7 @@ from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
+from noren.release.manifest import Manifest
 from noren.release.package import (
     FileFormat,
     aside,
@@ -45,6 +46,7 @@ from noren.release.package import (
     write_descriptor,
     write_sides,
 )
+from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
@@ -239,7 +241,7 @@ class _Run:
         store = MemoryStore(concat(list(self._shuffled(draft, None))))
         verdicts = self._verified(draft, store, draft.statements)
         published = draft.published(store)
-        manifest = make_manifest(self.policy, published, verdicts, self.stream is not None, not self.people)
+        manifest = self._manifest(draft, published, verdicts)
         return Release(manifest, store), verdicts
 
     def _written(
@@ -258,11 +260,15 @@ class _Run:
             store = store_for(data)
             verdicts = self._verified(draft, store, statements)
             published = draft.published(store)
-            manifest = make_manifest(self.policy, published, verdicts, self.stream is not None, not self.people)
+            manifest = self._manifest(draft, published, verdicts)
             write_descriptor(work, data, manifest)
             if ledger is not None:
                 ledger.record(draft.ledger_entries())
         return Release(manifest, store_for(target / data.name), target), verdicts
+
+    def _manifest(self, draft: Draft, published: Published, verdicts: list[Verdict]) -> Manifest:
+        memoised, people = self.stream is not None, not self.people
+        return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts)
 
     def _shuffled(self, draft: Draft, folder: Path | None) -> Iterator[CellBatch]:
         """Anonymised records in a uniformly random order."""

@@ -155,6 +155,10 @@ class UsedMethod(BaseModel):
 
     name: str
     on: tuple[str, ...] = Field(default=(), description="The columns it made; all, if none is named.")
+    settings: dict[str, bool | int | float | str] = Field(
+        default_factory=dict,
+        description="Settings that differ from the default, and what it came to: whoever attacks it knows them anyway.",
+    )
 
 
 class Manifest(BaseModel):

@@ -19,7 +19,7 @@ than 1, which is what a dropped record loses itself, and if its class still meet
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class Mondrian(ClassMethod):
@@ -57,6 +60,11 @@ class Mondrian(ClassMethod):
         default_factory=dict,
         description="How much the loss in a quasi-identifier counts; 1 for those that are not named.",
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.refusals import Refusals, mondrian_parts
+
+        return Refusals("a class is cut wherever all parts meet all requirements", mondrian_parts)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = class_problems(self.name, roles, requirements, self.suppression, terms=True)
