@@ -173,6 +173,8 @@ class Model(BaseModel, ABC):
     """Whether the values of a published set must lie apart, as `separation` says."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the figure that is measured."""
+    of_mechanism: ClassVar[bool] = False
+    """Whether it bounds what the rule of a method tells: no method looks for it, and only the original settles it."""
     hopeless: ClassVar[float | None] = None
     """A figure that no parameter reaches: larger parameters need not be measured then."""
 

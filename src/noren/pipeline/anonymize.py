@@ -32,6 +32,7 @@ from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
+from noren.pipeline.mechanism import used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
@@ -173,7 +174,7 @@ def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: An
         grown = replace(table, requirements=tuple(larger(policy.require, factor)))
         rules = policy.model_copy(update={"require": grown.requirements})
         draft = drafted(table, decide(grown, rules, stage=stage), policy, **secrets)
-        verdicts = judged(draft, policy.require)
+        verdicts = judged(draft, [model for model in policy.require if not model.of_mechanism])
         if all(verdict.holds is True for verdict in verdicts):
             return draft
     demand(verdicts)
@@ -313,6 +314,9 @@ class _Run:
 
         with self.stage("Verifying", draft.rows) as meter:
             verdicts = draft.table.engine.judge(published, make, meter=meter)
+        if any(model.of_mechanism for model in self.policy.require):
+            used = used_methods(self.policy, draft.plan.facts)
+            verdicts = with_mechanism(verdicts, published, draft.table.records, self.policy.require, used)
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts

@@ -24,6 +24,7 @@ from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.draft import priors
+from noren.pipeline.mechanism import with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
@@ -115,6 +116,9 @@ def verify(
 
     several = not release.manifest.rows_are_people
     verdicts = check(published, requirements, overall, show=show, several=several, engine=engine, meter=count)
+    if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):
+        used = [(one.name, one.settings) for one in release.manifest.methods]
+        verdicts = with_mechanism(verdicts, published, truth.records, requirements, used)
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
@@ -282,6 +286,11 @@ class Truth:
         """The original as it met its policy: that pass found out how numbers and dates are written."""
         assert self.policy is not None
         return prepare(self.source, self.policy, self.engine, sample=False)
+
+    @property
+    def records(self) -> Records:
+        """Everybody's codes, for the replay of the method."""
+        return self._table.records
 
     def _demand(self, names: Sequence[str]) -> None:
         absent = [name for name in names if name not in self.source.columns]

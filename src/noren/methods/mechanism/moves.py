@@ -80,10 +80,12 @@ class _Flow:
         if moved > 1e-9:
             some = leaving if self.partly and leaving.any() else np.ones(sight.d, bool)
             gone = moved * some * sight.overall / max(1e-300, float(sight.overall[some].sum()))
-            if self.partly and leaving.sum() == 1 and not before.any():
+            if self.partly and leaving.sum() == 1 and len(items) == 1 and not before.any():
                 self.left.append(Left(items, stayed, int(leaving.argmax())))
         whole = stayed + gone
         rest = np.maximum(whole - before, 0.0)
+        if before.any():  # a difference of expected numbers: nobody is certain by that alone
+            rest = rest + (1 + np.sqrt(before.sum())) * whole / whole.sum()
         share = rest / rest.sum() if rest.sum() > 0 else whole / whole.sum()
         new = items[fresh > 0]
         self.after[new] = share
@@ -100,8 +102,8 @@ class _Flow:
             return
         total = sight.counts[last].sum(axis=0)
         others = np.maximum(total - self.open.sum(axis=0), 0.0)
-        factor = np.where(total > 0, others / np.where(total > 0, total, 1.0), 0.0)
-        pooled = sight.pooled(last)[waiting]
+        factor = (others + 1) / (total + 1)  # expected numbers: nobody is certain by their difference alone
+        pooled = sight.pooled(last, self.fresh + self.open.sum(axis=1))[waiting]
         mine = pooled * factor
         mine = np.where(mine.sum(axis=1, keepdims=True) > 0, mine, pooled)
         pool = others / others.sum() if others.sum() > 0 else sight.overall
@@ -141,5 +143,5 @@ def _why_nobody_stayed(sight: Sight, pool: NDArray[np.float64], n: int, partly: 
     kept = drawn[~sight.fine(best)]
     if len(kept) < DRAWS // 100:
         return np.ones(sight.d)
-    found = kept.mean(axis=0) / n
+    found = (kept.sum(axis=0) + pool) / (n * len(kept) + 1)
     return np.asarray(np.where(pool > 0, found / np.where(pool > 0, pool, 1.0), 1.0))

@@ -72,7 +72,7 @@ class Sight:
         named = [name for name in table.quasi if name != secret.name]
         item = row_numbers([table.codes[n] for n in named], [table.columns[n].d for n in named], table.n)
         example = np.unique(item, return_index=True)[1]
-        codes = [_placed(table, one)[table.codes[one.name][example]] for one in searched]
+        codes = [placed(table, one)[table.codes[one.name][example]] for one in searched]
         who, group = finder.pairs(codes, len(example))
         sizes = np.diff(finder.bounds)
         pair_item = np.repeat(who, sizes[group])
@@ -128,8 +128,8 @@ class Sight:
 
     @cached_property
     def before(self) -> NDArray[np.float64]:
-        """(items, values): what the classes alone tell, every row that covers an item being as likely as the others."""
-        pooled = self.pooled(np.ones(self.classes, bool))
+        """(items, values): what the classes alone tell, a row being as likely anybody's whom it covers."""
+        pooled = self.pooled(np.ones(self.classes, bool), self.people)
         return normal(pooled, self.overall)
 
     @cached_property
@@ -139,12 +139,13 @@ class Sight:
         np.maximum.at(out, self.pair_item, self.shares.max(axis=1)[self.pair_class])
         return np.where(out > 0, out, self.overall.max())
 
-    def pooled(self, some: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(items, values): the rows of some classes that cover every item."""
+    def pooled(self, some: NDArray[np.bool_], people: NDArray) -> NDArray[np.float64]:
+        """(items, values): the rows of some classes, each shared out among those of these people whom it covers."""
         from scipy.sparse import csr_array
 
-        ones = some[self.pair_class].astype(np.float64)
-        reach = csr_array((ones, (self.pair_item, self.pair_class)), shape=(self.items, self.classes))
+        covered = np.bincount(self.pair_class, people[self.pair_item], minlength=self.classes)
+        part = np.where(some & (covered > 0), 1 / np.where(covered > 0, covered, 1.0), 0.0)[self.pair_class]
+        reach = csr_array((part, (self.pair_item, self.pair_class)), shape=(self.items, self.classes))
         return np.asarray(reach @ self.counts)
 
     @cached_property
@@ -202,7 +203,7 @@ def _beside(columns: Sequence[NDArray], lines: int) -> NDArray:
     return np.stack(columns, axis=1) if columns else np.empty((lines, 0), np.int64)
 
 
-def _placed(table: Records, statement: Statement) -> NDArray[np.int64]:
+def placed(table: Records, statement: Statement) -> NDArray[np.int64]:
     """The published code of every value of a column; -1 for one that the release does not list."""
     index = statement.domain.index
     return np.array([index.get(value, -1) for value in table.columns[statement.name].domain.values], np.int64)

@@ -27,21 +27,21 @@ class Skips(Rule):
         if not sight.names or not sight.whole:
             return unchanged(sight)
         place = _places(sight)
-        first = np.full(sight.classes, FAR)
-        np.minimum.at(first, sight.pair_class, place[sight.pair_item])
+        first, last = _span(sight, place)
         passes = _passes(sight, first)
-        last = np.where(passes, _last(sight, place), -1)
+        last = np.where(passes, last, -1)
         order = np.lexsort((first[sight.pair_class], sight.pair_item))
         item, group = sight.pair_item[order], sight.pair_class[order]
         begin = np.searchsorted(item, np.arange(sight.items + 1))
+        covered = np.maximum(1, np.bincount(sight.pair_class, sight.people[sight.pair_item], sight.classes))
         open_ = np.ones((sight.items, sight.d), bool)
         weight = np.zeros((sight.items, sight.d))
         told = np.zeros(sight.items, bool)
         for turn in range(int(np.diff(begin).max(initial=0))):
             who = np.flatnonzero(np.diff(begin) > turn)
             mine = group[begin[who] + turn]
-            weight[who] += sight.counts[mine] * open_[who]
-            passed = place[who] < last[mine]
+            weight[who] += sight.counts[mine] / covered[mine, None] * open_[who]
+            passed = (first[mine] < place[who]) & (place[who] < last[mine])
             open_[who[passed]] &= sight.counts[mine[passed]] > 0
             told[who[passed]] = True
         after = normal(weight, sight.overall)
@@ -69,16 +69,22 @@ def _passes(sight: Sight, first: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.asarray(alone & ~forced)
 
 
-def _last(sight: Sight, place: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A place on the curve that some member of every class has or passes: each end of its values is somebody's."""
-    out = np.full(sight.classes, -1, np.int64)
+def _span(sight: Sight, place: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two places on the curve: somebody of the class stands at or before the first, and at or after the second.
+
+    Each end of what a class covers is somebody's, so the farthest and the nearest who could be that one bound it.
+    """
+    first, last = np.full(sight.classes, FAR), np.full(sight.classes, -1, np.int64)
     for column, name in enumerate(sight.names):
         if sight.table.columns[name].tree is not None:
             continue  # a general node need not have anybody at its ends
         mine = sight.codes[sight.pair_item, column]
         for end in (sight.low, sight.high):
             at = mine == end[sight.pair_class, column]
-            nearest = np.full(sight.classes, FAR)
+            nearest, farthest = np.full(sight.classes, FAR), np.full(sight.classes, -1, np.int64)
             np.minimum.at(nearest, sight.pair_class[at], place[sight.pair_item[at]])
-            out = np.maximum(out, np.where(nearest < FAR, nearest, -1))
-    return out
+            np.maximum.at(farthest, sight.pair_class[at], place[sight.pair_item[at]])
+            there = nearest < FAR
+            first = np.where(there, np.minimum(first, farthest), first)
+            last = np.where(there, np.maximum(last, nearest), last)
+    return first, last
