@@ -108,8 +108,9 @@ class Minimality(Attack):
         if not target.rule.refuses_cuts or (values < 0).any():
             note = "an outsider does not know how many people look alike, and the rule tells nothing without that"
             return self._result(target, values, (plain,), facts, [note], None)
-        found = self._cut_off(target, row_class, values, before)
-        told = lines.scenario("at-most", f"if {target.k} records had been cut off", *found[:2], *found[2:])
+        belief, error, gains = self._cut_off(target, row_class, values, before)
+        title = f"if {target.k} records had been cut off"
+        told = lines.scenario("at-most", title, belief, before, row_class, error, {"gains": gains})
         note = (
             "an outsider does not know how a class would have been cut: the figures suppose that k records would have "
             "been cut off and that the person is one of them, which tells most"
@@ -118,7 +119,8 @@ class Minimality(Attack):
 
     def _cut_off(
         self, target: Guarded, row_class: NDArray, values: NDArray, before: NDArray
-    ) -> tuple[NDArray, NDArray, NDArray, NDArray, dict[str, NDArray]]:
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        """The belief about every row, its error, and whether it is a gain."""
         size = np.bincount(row_class)[row_class]
         order = np.argsort(row_class, kind="stable")
         order = order[size[order] >= 2 * target.k]
@@ -132,7 +134,7 @@ class Minimality(Attack):
             found = learn(cut, target.models, target.statement, overall, self.draws)
             belief[order] = np.maximum(found.belief[2 * of], before[order])
             gains[order], error[order] = found.gains[2 * of], found.error[2 * of]
-        return belief, before, row_class, error, {"gains": gains}
+        return belief, error, gains
 
     # ------------------------------------------------------------------ holder
 

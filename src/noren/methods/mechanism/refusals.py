@@ -52,7 +52,10 @@ class Refusals(Rule):
     def beliefs(self, sight: Sight) -> Beliefs:
         mine = self.members(sight)
         known = np.bincount(mine[mine >= 0], minlength=sight.classes) == sight.sizes
-        facts = {"classes_with_known_members": int((known & (sight.sizes > 0)).sum()), "cut_by_k_alone": 0}
+        facts: dict[str, object] = {
+            "classes_with_known_members": int((known & (sight.sizes > 0)).sum()),
+            "cut_by_k_alone": 0,
+        }
         notes = (
             []
             if known.all()
@@ -93,7 +96,7 @@ class Levels(Rule):
             chance = 1 - float(np.prod(1 - _chance(found, cut, self.draws)))
             if chance > 0 and (best is None or chance < best[0]):
                 best = chance, some, cut, found
-        facts = {"levels_refused_by_the_secret": len(lower), "draws": self.draws}
+        facts: dict[str, object] = {"levels_refused_by_the_secret": len(lower), "draws": self.draws}
         if best is None:
             return unchanged(
                 sight, ["size alone refuses every level below, or nobody knows whom classes hold"], **facts
