@@ -170,3 +170,23 @@ def test_auto_and_compare_keep_to_what_the_mechanism_permits() -> None:
     found = {one.title: one for one in nr.compare(table, demanding("mondrian", 0.5))}
     assert "mechanism on ill" in str(found["three-phase"].failure)
     assert found["mondrian blind=true"].holds
+
+
+# ---------------------------------------------------------------- terms
+
+
+@pytest.mark.parametrize("options", [{"k": 2}, {"k": 2, "balance": {"generalisation": 0.3}}], ids=["search", "balance"])
+def test_terms_that_could_have_stayed_were_never_there(options: dict[str, object]) -> None:
+    """Every (row, term) that the rule excludes is indeed not there, and beliefs move."""
+    from tests.unit import term_world as world
+
+    table, rules = world.table(120), world.policy(**options)
+    release = nr.anonymize(table, rules)
+    (found,) = nr.attack(release, "minimality", original=table, policy=rules)
+    assert found.target == ("signs",)
+    assert found.facts["excluded"] > 0
+    assert found.facts["possible"] > 0
+    plain, told = found.scenarios
+    assert plain.summary["gains"] == 0
+    assert told.summary["gains"] > 0
+    assert told.summary["max_belief"] <= 1 + 1e-9

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, mean_bounds
+from noren.audit.left_out import attack_terms, term_requirements
 from noren.audit.people import People, known_people
 from noren.audit.told import class_keys, key_names, searchable
 from noren.cells import Statement
@@ -29,6 +30,7 @@ from noren.methods.mechanism.sight import Sight
 from noren.models import MODELS
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
+from noren.models.term_check import TermModel
 from noren.release.release import Release
 
 TITLES = {
@@ -73,6 +75,8 @@ class Minimality(Attack):
     @classmethod
     def applies(cls, release: Release) -> str | None:
         """Why there is nothing to attack; None if there is."""
+        if _leaves_out(release):
+            return None
         used = _classes_by(release)
         if used is None or used[1].silent:
             return _why_silent(release, used)
@@ -85,7 +89,10 @@ class Minimality(Attack):
         if (reason := self.applies(release)) is not None:
             raise QueryError(f"the minimality attack does not apply to this release: {reason}.")
         people = None if case.original is None else known_people(case)
-        out = []
+        out = [
+            attack_terms(release, columns, model, self.adversary, self.success)
+            for columns, model in _leaves_out(release)
+        ]
         targets = _targets(release, self.k)
         with case.stage("Replaying the method", len(targets)) as progress:
             for target in targets:
@@ -215,6 +222,14 @@ class Minimality(Attack):
             facts=facts,
             notes=(*told, *notes),
         )
+
+
+def _leaves_out(release: Release) -> list[tuple[tuple[Statement, ...], TermModel]]:
+    """The columns of which terms were left out, and what was asked of them."""
+    from noren.methods import METHODS
+
+    used = [METHODS[one.name] for one in release.manifest.methods if one.name in METHODS]
+    return term_requirements(release) if any(kind.leaves_out_terms for kind in used) else []
 
 
 def _classes_by(release: Release, name: str | None = None) -> tuple[str, Rule] | None:

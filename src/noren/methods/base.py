@@ -50,6 +50,8 @@ class Method(BaseModel, ABC):
     """Whether it makes records look alike, so that quasi-identifiers are judged in classes."""
     chooses: ClassVar[bool] = False
     """Whether it only chooses among other methods, and is none to choose itself."""
+    leaves_out_terms: ClassVar[bool] = False
+    """Whether terms are left out, as few as suffice."""
     first_phase: ClassVar[bool] = False
     """Whether it can form the groups in which `suppress` leaves out terms."""
 

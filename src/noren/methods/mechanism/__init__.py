@@ -5,6 +5,8 @@
 - `moves`: records of too common secrets left their groups (sweep, three-phase, local suppression).
 - `refusals`: a class was not cut, or a level not lowered (mondrian, microaggregation, incognito).
 - `skips`: records of a curve that were passed over (hilbert).
+- `omissions`: terms that were left out, as few as suffice (suppress, with balance too).
+- `means`: groups that were joined, as published means show them (microaggregation).
 - `cutting`: what a refused cut gives away, by simulation.
 - `judge`: the beliefs about a secret under the rule of the method that made the classes.
 

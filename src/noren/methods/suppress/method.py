@@ -59,6 +59,7 @@ class Suppress(ClassMethod):
 
     name: Literal["suppress"] = "suppress"
     sentence: ClassVar[str] = "Values are made more general, and terms that would tell too much are left out."
+    leaves_out_terms: ClassVar[bool] = True
     k: int = Field(default=1, ge=1, description="Smallest group of the first phase; 1 leaves quasi-identifiers alone.")
     generalise: str | dict[str, Any] = Field(
         default="mondrian", description="Method of the first phase: its name, or a table with its name and options."
