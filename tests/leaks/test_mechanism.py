@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -177,16 +179,34 @@ def test_auto_and_compare_keep_to_what_the_mechanism_permits() -> None:
 
 @pytest.mark.parametrize("options", [{"k": 2}, {"k": 2, "balance": {"generalisation": 0.3}}], ids=["search", "balance"])
 def test_terms_that_could_have_stayed_were_never_there(options: dict[str, object]) -> None:
-    """Every (row, term) that the rule excludes is indeed not there, and beliefs move."""
+    """Beliefs move, and no term that the rule excludes was left out."""
+    from noren.audit.left_out import term_requirements
+    from noren.audit.told import class_keys, searchable
+    from noren.methods.mechanism.omissions import PublishedTerms
+    from noren.models.term_check import linked_terms
+    from noren.table.finding import sorted_groups
     from tests.unit import term_world as world
 
     table, rules = world.table(120), world.policy(**options)
     release = nr.anonymize(table, rules)
     (found,) = nr.attack(release, "minimality", original=table, policy=rules)
-    assert found.target == ("signs",)
-    assert found.facts["excluded"] > 0
-    assert found.facts["possible"] > 0
     plain, told = found.scenarios
+    assert found.target == ("signs",)
     assert plain.summary["gains"] == 0
     assert told.summary["gains"] > 0
     assert told.summary["max_belief"] <= 1 + 1e-9
+
+    (((column,), model),) = term_requirements(release)
+    known = column.column.known
+    terms = linked_terms([(column, release.cells(["signs"])["signs"])], known)
+    shown = PublishedTerms(terms, known, model, np.full(len(known.labels), 1 / len(known.labels)))
+    true = [set(own or ()) for own in table["signs"].to_pylist()]
+    had = np.array([[term in true[row] for term in known.terms] for row in release.frame()["row"].cast(int).to_list()])
+    excluded = 0
+    _, order, bounds = sorted_groups(class_keys(release, searchable(release)))
+    for begin, end in itertools.pairwise(bounds):
+        rows = order[begin:end]
+        could, breaks, _ = shown.put_back(rows)
+        excluded += int((could & ~breaks).sum())
+        assert not (could & ~breaks & had[rows]).any()
+    assert excluded == found.facts["excluded"] > 0

@@ -46,11 +46,11 @@ def left_out(
     bounds: NDArray[np.int64],
 ) -> LeftOut:
     """Groups of rows order[bounds[g]:bounds[g + 1]] with published terms, codes of the knowledge (-1: unknown)."""
-    world = _World(cells, knowledge, model, alpha)
+    shown = PublishedTerms(cells, knowledge, model, alpha)
     kept, before, after = [], [], []
     excluded = possible = 0
-    for rows in _chosen(order, bounds, world.links.size):
-        now, then, fine, odd = world.group(rows)
+    for rows in _chosen(order, bounds, shown.links.size):
+        now, then, fine, odd = shown.group(rows)
         kept.append(rows)
         before.append(np.full(len(rows), now))
         after.append(np.full(len(rows), then))
@@ -69,7 +69,7 @@ def _chosen(order: NDArray[np.int64], bounds: NDArray[np.int64], work: int) -> I
         yield order[bounds[group] : bounds[group + 1]]
 
 
-class _World:
+class PublishedTerms:
     """Which labels every row leaves possible, and how common every term is."""
 
     def __init__(self, cells: TermCells, knowledge: Knowledge, model: TermModel, alpha: NDArray[np.float64]) -> None:
@@ -95,17 +95,26 @@ class _World:
         excluded = possible = 0
         step = max(1, AT_ONCE // self.links.size)
         for begin in range(0, len(rows), step):
-            some, mine = rows[begin : begin + step], own[begin : begin + step]
-            back = self.masks[some][:, None, :] & self.links[None]
-            open_ = back.any(axis=2) & ~self.has[some]
-            with_it = self._beliefs(back)
-            breaks = open_ & ~self._holds(whole + (with_it - mine[:, None]) / len(rows))
+            some, mine = slice(begin, begin + step), own[begin : begin + step]
+            open_, breaks, with_it = self.put_back(rows, some)
             weight = self.odds * breaks
             mixed = mine + (weight[:, :, None] * with_it).sum(axis=1)
             after += (mixed / (1 + weight.sum(axis=1))[:, None]).sum(axis=0)
             possible += int(breaks.sum())
             excluded += int((open_ & ~breaks).sum())
         return float(whole.max()), float(after.max() / len(rows)), excluded, possible
+
+    def put_back(
+        self, rows: NDArray[np.int64], some: slice = slice(None)
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+        """For some rows of a group and every term: whether the row could have it, whether the group would then fall
+        short, and what would be believed of the row."""
+        own = self._beliefs(self.masks[rows])
+        back = self.masks[rows[some]][:, None, :] & self.links[None]
+        could = back.any(axis=2) & ~self.has[rows[some]]
+        with_it = self._beliefs(back)
+        changed = own.mean(axis=0) + (with_it - own[some][:, None]) / len(rows)
+        return could, could & ~self._holds(changed), with_it
 
     def _beliefs(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
         """The belief in every label of rows that leave these possible."""
