@@ -180,7 +180,7 @@ def test_a_new_method_makes_a_release(tmp_path: Path) -> None:
     made = run(table(), rules, to=tmp_path / "release")
     assert "nothing is left to find people by" in made.facts.notes
     opened = nr.open_release(tmp_path / "release")
-    assert opened.manifest.methods == (UsedMethod(name="veil", settings={"loud": True}),)
+    assert opened.manifest.methods == (UsedMethod(name="veil"),)
     assert "is not known" in str(reasons(opened)["minimality"]), "it does not say how it is replayed"
     assert opened.frame().select("age", "town").unique().height == 1
     assert all(verdict.holds is True for verdict in nr.verify(opened, rules, original=table()))

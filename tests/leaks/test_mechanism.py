@@ -94,7 +94,7 @@ def test_auto_names_what_it_chose() -> None:
     table, rules = dominated(400), policy("auto")
     release, found = attacked(table, rules)
     (used,) = release.manifest.methods
-    assert found.facts["method"] == used.settings["chosen"] in METHODS
+    assert found.facts["method"] == used.chosen in METHODS
 
 
 # ---------------------------------------------------------------- the requirement
@@ -118,8 +118,7 @@ def test_blind_classes_hold_and_leave_nothing_to_conclude(method: str, tmp_path)
     rules = demanding({"name": method, "blind": True}, 0.5)
     release = nr.anonymize(table, rules, to=tmp_path / "release")
     (used,) = nr.open_release(tmp_path / "release").manifest.methods
-    assert used.settings["blind"] is True
-    assert used.settings["class_size"] >= 2
+    assert used.class_size >= 2
     assert release.verdicts[-1].achieved is None, "a figure that rests on the original is not published"
     with pytest.raises(nr.errors.QueryError, match="quasi-identifiers alone"):
         nr.attack(release, "minimality", original=table, policy=rules)
@@ -161,13 +160,13 @@ def test_blind_with_people_and_missing_cells() -> None:
         )
         release = nr.anonymize(visits, rules)
         assert all(verdict.holds for verdict in release.verdicts)
-        assert release.manifest.methods[0].settings["class_size"] >= 3
+        assert release.manifest.methods[0].class_size >= 3
 
 
 def test_auto_and_compare_keep_to_what_the_mechanism_permits() -> None:
     table = dominated(500)
     release = nr.anonymize(table, demanding("auto", 0.5))
-    assert release.manifest.methods[0].settings["chosen"] not in ("sweep", "three-phase")
+    assert release.manifest.methods[0].chosen not in ("sweep", "three-phase")
     assert all(verdict.holds for verdict in release.verdicts)
     found = {one.title: one for one in nr.compare(table, demanding("mondrian", 0.5))}
     assert "mechanism on ill" in str(found["three-phase"].failure)

@@ -31,6 +31,8 @@ from noren.models import MODELS
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
 from noren.models.term_check import TermModel
+from noren.pipeline.mechanism import settings_of
+from noren.policy.policy import Policy
 from noren.release.release import Release
 
 TITLES = {
@@ -93,11 +95,14 @@ class Minimality(Attack):
             attack_terms(release, columns, model, self.adversary, self.success)
             for columns, model in _leaves_out(release)
         ]
-        targets = _targets(release, self.k)
+        targets = _targets(release, self.k, case.policy)
         with case.stage("Replaying the method", len(targets)) as progress:
             for target in targets:
                 out.append(self._outside(release, target) if people is None else self._inside(release, target, people))
                 progress(1)
+        if not out:
+            reason = _why_silent(release, _classes_by(release, None, case.policy))
+            raise QueryError(f"the minimality attack does not apply to this release: {reason}.")
         return out
 
     # ------------------------------------------------------------------ outsider
@@ -232,16 +237,16 @@ def _leaves_out(release: Release) -> list[tuple[tuple[Statement, ...], TermModel
     return term_requirements(release) if any(kind.leaves_out_terms for kind in used) else []
 
 
-def _classes_by(release: Release, name: str | None = None) -> tuple[str, Rule] | None:
+def _classes_by(release: Release, name: str | None = None, policy: Policy | None = None) -> tuple[str, Rule] | None:
     """The method that formed the classes (of a column: the first that speaks of it or a quasi-identifier), its rule."""
     keys = None if name is None else {name, *key_names(release, name)[0]}
     found = None
     for used in release.manifest.methods:
         if keys is not None and used.on and not keys & set(used.on):
             continue
-        rule = rule_of(used.name, used.settings)
+        rule = rule_of(used.name, settings_of(policy, used.name) | used.facts)
         if rule is not None and (found is None or found[1].silent):
-            found = str(used.settings.get("chosen", used.name)), rule
+            found = used.chosen or used.name, rule
     return found
 
 
@@ -252,13 +257,13 @@ def _why_silent(release: Release, used: tuple[str, Rule] | None) -> str:
     return used[1].says
 
 
-def _targets(release: Release, k: int | None) -> list[Guarded]:
+def _targets(release: Release, k: int | None, policy: Policy | None = None) -> list[Guarded]:
     """The sensitive columns whose values classes show, with a requirement on them besides k."""
     asked: list[Model] = [MODELS[str(one["model"])].model_validate(one) for one in release.manifest.requirements]
     least = k or max([2, *(model.least_class_size for model in asked)])
     out = []
     for one in release.statements:
-        used = _classes_by(release, one.name)
+        used = _classes_by(release, one.name, policy)
         shown = (one.is_exact or one.nodes is not None) and not one.column.is_open
         models = guarding(asked, one.name)
         if used is not None and not used[1].silent and shown and one.role.needs_requirement and models:

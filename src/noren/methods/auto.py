@@ -132,7 +132,7 @@ class Auto(ClassMethod):
 
 def named(plan: Plan, method: ClassMethod) -> Plan:
     """The plan, with the method that made it for the release to name: without it nobody could say what it reveals."""
-    return replace(plan, facts={"chosen": method.name, **method.settings, **plan.facts})
+    return replace(plan, facts={"chosen": method.name, **plan.facts})
 
 
 def _reveals(table: Records, plan: Plan, method: ClassMethod, requirements: Sequence[Model]) -> str | None:

@@ -72,7 +72,7 @@ class Method(BaseModel, ABC):
 
     @property
     def settings(self) -> dict[str, bool | int | float | str]:
-        """The settings that a release names: those of one word that differ from the default."""
+        """The settings of one word that differ from the default. No release names them; a rule may depend on them."""
         return {name: value for name, value in self.changed.items() if isinstance(value, bool | int | float | str)}
 
     @abstractmethod

@@ -40,7 +40,7 @@ def class_sizes(least: int, n: int) -> Iterator[int]:
 
 def blind_classes(
     table: Records, requirements: Sequence[Model], order: RandomOrder, made: Callable[[int, RandomOrder], Classes]
-) -> tuple[NDArray[np.int64], int, dict[str, bool | int | float | str]]:
+) -> tuple[NDArray[np.int64], int, dict[str, int | str]]:
     """The classes (-1: dropped) of the smallest size for which all hold, how many there are, and the size as a fact."""
     from noren.methods.mondrian.classes import smallest_class
     from noren.methods.requirements import compiled

@@ -398,7 +398,7 @@ def make_manifest(
     verdicts: list[Verdict],
     memoised: bool,
     rows_are_people: bool = True,
-    facts: Mapping[str, bool | int | float | str] | None = None,
+    facts: Mapping[str, int | str] | None = None,
 ) -> Manifest:
     """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
     mixed = len(policy.methods) > 1
@@ -415,7 +415,7 @@ def make_manifest(
             UsedMethod(
                 name=part.method.name,
                 on=part.columns if mixed else (),
-                settings=part.method.settings | (dict(facts or {}) if part.method.forms_classes else {}),
+                **(facts or {} if part.method.forms_classes else {}),
             )
             for part in policy.parts
         ),

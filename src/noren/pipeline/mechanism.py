@@ -16,12 +16,18 @@ from noren.table import Records
 
 
 def used_methods(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The methods of a policy as the release will name them."""
+    """The methods of a policy that form classes, with their settings and what they came to."""
     return [
         (part.method.name, part.method.settings | (dict(facts) if part.method.forms_classes else {}))
         for part in policy.parts
         if part.method.forms_classes
     ]
+
+
+def settings_of(policy: Policy | None, name: str) -> dict[str, Any]:
+    """How the policy sets a method that a release names."""
+    methods = () if policy is None else policy.methods
+    return next((dict(method.settings) for method in methods if method.name == name and not method.chooses), {})
 
 
 def with_mechanism(

@@ -24,7 +24,7 @@ from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.draft import priors
-from noren.pipeline.mechanism import with_mechanism
+from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
@@ -117,7 +117,7 @@ def verify(
     several = not release.manifest.rows_are_people
     verdicts = check(published, requirements, overall, show=show, several=several, engine=engine, meter=count)
     if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):
-        used = [(one.name, one.settings) for one in release.manifest.methods]
+        used = [(one.name, settings_of(policy, one.name) | one.facts) for one in release.manifest.methods]
         verdicts = with_mechanism(verdicts, published, truth.records, requirements, used)
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")

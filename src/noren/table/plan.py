@@ -90,8 +90,8 @@ class Plan:
     """How good the suppression of terms is known to be, per knowledge table."""
     records: Records | None = None
     """What the method saw, if it looked at records: columns over the values that occur, hierarchies it used, codes."""
-    facts: Mapping[str, bool | int | float | str] = field(default_factory=dict)
-    """What the release tells of how it was made besides the settings: the class size of a blind method, a choice."""
+    facts: Mapping[str, int | str] = field(default_factory=dict)
+    """What the release says of how it was made: the class size of a blind method, what was chosen."""
 
     @property
     def columns(self) -> Mapping[str, Column]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from noren.cells import Cells, CodeCells, ExactStatement, GroupStatement, NodeStatement, Statement
 from noren.cells.mean import mean_cells
+from noren.methods.blind import CLASS_SIZE
 from noren.methods.mechanism.cutting import CLEARLY
 from noren.methods.mechanism.rule import Beliefs, Rule
 from noren.methods.mechanism.sight import Sight, placed
@@ -25,14 +26,18 @@ CHOSEN = "chosen"
 
 
 def rule_of(name: str, settings: Mapping[str, Any]) -> Rule | None:
-    """The rule of a method as a release names it; None for a method that this version does not know."""
+    """The rule of a method as a release names it; None for a method that this version does not know.
+
+    settings: as far as they are known, and what the release says. One that says a class size was blind.
+    """
     from noren.methods import METHODS
 
     name = str(settings.get(CHOSEN, name))
     if name not in METHODS:
         return None
     kind = METHODS[name]
-    known = {key: value for key, value in settings.items() if key in kind.model_fields}
+    said = {"blind": True, **settings} if CLASS_SIZE in settings else settings
+    known = {key: value for key, value in said.items() if key in kind.model_fields}
     return kind.model_validate({"name": name, **known}).mechanism()
 
 
