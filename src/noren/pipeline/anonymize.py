@@ -32,7 +32,7 @@ from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
-from noren.pipeline.mechanism import used_methods, with_mechanism
+from noren.pipeline.mechanism import INSTEAD, used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
@@ -314,10 +314,12 @@ class _Run:
 
         with self.stage("Verifying", draft.rows) as meter:
             verdicts = draft.table.engine.judge(published, make, meter=meter)
+        hint = None
         if any(model.of_mechanism for model in self.policy.require):
             used = used_methods(self.policy, draft.plan.facts)
             verdicts = with_mechanism(verdicts, published, draft.table.records, self.policy.require, used)
-        demand(verdicts)
+            hint = INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None
+        demand(verdicts, hint)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
 

@@ -14,6 +14,8 @@ from noren.policy.policy import Policy
 from noren.release.published import Published
 from noren.table import Records
 
+INSTEAD = 'Use blind = true of "mondrian" or "hilbert", or [method] name = "auto", which keeps to methods that meet it.'
+
 
 def used_methods(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """The methods of a policy that form classes, with their settings and what they came to."""

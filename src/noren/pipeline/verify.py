@@ -62,7 +62,7 @@ def check(
     return engine_for(published, engine).judge(published, make, meter=meter)
 
 
-def demand(verdicts: Sequence[Verdict]) -> None:
+def demand(verdicts: Sequence[Verdict], hint: str | None = None) -> None:
     """Raise where a requirement does not hold."""
     failed = [verdict for verdict in verdicts if verdict.holds is not True]
     if failed:
@@ -71,7 +71,7 @@ def demand(verdicts: Sequence[Verdict]) -> None:
             f"({v.breaches} of {v.records} records fall short)"
             for v in failed
         ]
-        raise RequirementNotMet("not met, so nothing is published: " + "; ".join(lines) + ".")
+        raise RequirementNotMet("not met, so nothing is published: " + "; ".join(lines) + ".", hint=hint)
 
 
 def verify(
