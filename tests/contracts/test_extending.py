@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import noren as nr
+from noren.audit import reasons
 from noren.cells import FORMS, Cells, CodeCells, ExactStatement, Judge, Likelihood, SetStatement, Statement
 from noren.cells.exact import codes_of
 from noren.cells.statement import ReadDesign
@@ -180,6 +181,7 @@ def test_a_new_method_makes_a_release(tmp_path: Path) -> None:
     assert "nothing is left to find people by" in made.facts.notes
     opened = nr.open_release(tmp_path / "release")
     assert opened.manifest.methods == (UsedMethod(name="veil"),)
+    assert "is not known" in str(reasons(opened)["minimality"]), "it does not say how it is replayed"
     assert opened.frame().select("age", "town").unique().height == 1
     assert all(verdict.holds is True for verdict in nr.verify(opened, rules, original=table()))
     truth = dict(table().group_by("ill").len().iter_rows())

@@ -62,8 +62,11 @@ CASES = {
     "le-diversity": ClassCase({"l": 2, "e": 1}, {"l": 3, "e": 1}, {"l": 4, "e": 1}),
 }
 CLASS_MODELS = [
-    name for name, kind in MODELS.items() if kind.judge_classes is not Model.judge_classes or kind is KAnonymity
+    name
+    for name, kind in MODELS.items()
+    if (kind.judge_classes is not Model.judge_classes or kind is KAnonymity) and not kind.of_mechanism
 ]
+"""All that methods look for; what a mechanism tells is in tests/leaks/test_mechanism.py."""
 GENERAL = [name for name, kind in METHODS.items() if issubclass(kind, ClassMethod)]
 TRUTH = {"microaggregation": "means-are-true"}
 """How the original is compared with what a method publishes, where cells do not cover values."""

@@ -58,6 +58,7 @@ CLASS_ONLY: dict[str, dict[str, Any]] = {
     "beta-likeness": {"beta": 1.5, "form": "basic"},
     "delta-disclosure": {"delta": 2.0},
     "p-sensitive-k-anonymity": {"p": 2, "k": 3},
+    "mechanism": {"most": 0.5},
 }
 """Models of classes, which decoys cannot meet: see test_general.py."""
 TERMS_ONLY: dict[str, dict[str, Any]] = {

@@ -108,7 +108,10 @@ def test_no_identifier_and_no_name_of_the_holders_files_is_anywhere(method, way,
 @pytest.mark.parametrize("method", METHODS)
 def test_the_manifest_tells_nothing_of_settings_and_notes(method, tmp_path, monkeypatch):
     package = json.loads((make(method, "streamed", tmp_path, monkeypatch) / "datapackage.json").read_text())
-    assert package["noren"]["methods"] == [{"name": method, "on": []}]
+    (used,) = package["noren"]["methods"]
+    chosen = used.pop("chosen", None)
+    assert used == {"name": method, "on": []}
+    assert (chosen is not None) == (method == "auto"), "without it nobody could say what the rule of the method tells"
     assert package["noren"].keys() == {
         "format", "noren", "title", "records", "suppressed", "rows_are_people", "sample", "columns", "requirements",
         "methods", "randomness", "verdicts", "sha256",

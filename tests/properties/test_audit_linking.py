@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import noren as nr
 from noren.audit import attack
-from noren.audit.cover import Finder, sorted_groups
 from noren.audit.inference import Adversary
 from noren.cells import TermCells
 from noren.schema.nodes import Nodes
+from noren.table.finding import Finder, sorted_groups
 
 TERMS = ("a", "b", "c", "d", "e")
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.cover import Matches
 from noren.audit.told import finder_for
 from noren.errors import QueryError
 from noren.release.published import Published
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.table.finding import Matches
 
 
 @dataclass(frozen=True)

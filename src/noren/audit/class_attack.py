@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.cover import Matches
 from noren.audit.people import known_people
 from noren.audit.told import (
     Target,
@@ -31,6 +30,7 @@ from noren.cells import Statement
 from noren.errors import QueryError
 from noren.models.classes import Histograms
 from noren.release.release import Release
+from noren.table.finding import Matches
 
 if TYPE_CHECKING:
     import polars as pl

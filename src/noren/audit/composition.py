@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from noren.audit.base import AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, wilson
-from noren.audit.cover import Finder
 from noren.audit.people import People, known_people
 from noren.audit.told import find_people, searchable, secret_statements
 from noren.cells import Statement
 from noren.errors import QueryError
 from noren.ragged import chosen, owners
 from noren.release.release import Release
+from noren.table.finding import Finder
 
 if TYPE_CHECKING:
     from noren.audit.intersection import Intersection

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.cover import Matches
 from noren.cells import TermCells
 from noren.ragged import offsets_of, owners
 from noren.schema.knowledge import Knowledge
+from noren.table.finding import Matches
 
 if TYPE_CHECKING:
     import polars as pl

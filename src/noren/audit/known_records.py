@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, belief_in
-from noren.audit.cover import Matches
 from noren.audit.told import Target, attackable
 from noren.cells import Statement
 from noren.models.classes import Histograms, summed
 from noren.ragged import chosen, owners, runs
 from noren.release.release import Release
+from noren.table.finding import Matches
 
 MEMORY = "known-records"
 SETS = "every set speaks of its own record alone, so that knowing other records tells nothing"

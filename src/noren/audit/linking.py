@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.cover import sorted_groups
 from noren.audit.inference import Adversary, Inferred
 from noren.audit.people import People, known_people
 from noren.audit.rivals import rivals
@@ -28,6 +27,7 @@ from noren.models.term_check import linked_terms
 from noren.pipeline.draft import priors
 from noren.release.release import Release
 from noren.schema.knowledge import Knowledge
+from noren.table.finding import sorted_groups
 
 SHARES = ("certain", "above_half", "mean_belief")
 TITLES = {

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Case
-from noren.audit.cover import Finder, exact_nodes, numbered_sets
 from noren.audit.people import People
 from noren.cells import TermCells
 from noren.errors import NorenError
+from noren.methods.mechanism.refusals import repeatable
 from noren.methods.mondrian import Mondrian
 from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity
 from noren.models.base import Model
@@ -26,6 +26,7 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
 from noren.table import Recode, Records
+from noren.table.finding import Finder, exact_nodes, numbered_sets
 
 if TYPE_CHECKING:
     from noren.audit.linking import Linking
@@ -125,11 +126,6 @@ def _finder(table: Records, require: Sequence[Model], secret: str, whole: NDArra
         nodes.append(change.nodes if isinstance(change, Recode) else exact_nodes(table.columns[name].d))
         data.append(table.codes[name] if change is None else change.data)
     return Finder(nodes, data, table.n)
-
-
-def repeatable(n: int) -> NDArray[np.int64]:
-    """An order that is the same in every audit. These tables are never published, so nobody can profit from it."""
-    return np.random.default_rng(0).permutation(n)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:

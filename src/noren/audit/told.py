@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.cover import Finder, Matches, exact_nodes, sorted_groups
 from noren.audit.people import People
 from noren.audit.sets import estimated
 from noren.cells import Cells, CodeCells, ExactStatement, Likelihood, Statement
@@ -24,6 +23,7 @@ from noren.models.classes import Histograms, key_columns, summed
 from noren.ragged import chosen, offsets_of, owners
 from noren.release.published import Published
 from noren.release.release import Release
+from noren.table.finding import Finder, Matches, exact_nodes, sorted_groups
 from noren.table.records import QUASI
 
 ENTRIES_AT_ONCE = 1 << 22

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from noren.progress import Meter, silent
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.table import Group, Plan, RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 RULES = ("frequency", "distinct", "subtrees")
 """What groups of l different values can meet; the rule's first number is l, of subtrees the second is their depth."""
@@ -42,6 +45,13 @@ class Anatomy(ClassMethod):
         "Secrets are published apart from the other columns, as groups of records with several secrets each."
     )
     hides_quasi: ClassVar[bool] = False
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import Silent
+
+        return Silent(
+            "who is put together is drawn at random among the records of each secret; whose secret is whose is not told"
+        )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = served_problems(self.name, requirements)

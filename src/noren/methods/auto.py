@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from noren.errors import NorenError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
-from noren.methods.candidates import all_candidates, serving
+from noren.methods.candidates import all_candidates, serving, with_blind
 from noren.methods.parts import paired, shared, together
 from noren.methods.scoring import Objective, count_query_loss, drawn_columns, loss_of
 from noren.metrics.general import view_of
@@ -18,6 +18,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records, Table
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 AND = " + "
 DRAWING = "decoys"
@@ -38,7 +41,13 @@ class Auto(ClassMethod):
         '"mondrian + decoys" generalises quasi-identifiers and draws the secrets.',
     )
 
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import Silent
+
+        return Silent("the rule is that of the method that was chosen, and the release does not say which")
+
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
+        requirements = [model for model in requirements if not model.of_mechanism]
         known = {method.name for method in all_candidates()}
         known |= {f"{method.name}{AND}{DRAWING}" for method in all_candidates() if method.hides_quasi}
         strange = [name for name in self.among if name not in known]
@@ -97,9 +106,13 @@ class Auto(ClassMethod):
         least = float("inf")
         losses: list[tuple[float, str]] = []
         reasons: list[str] = []
-        for method in serving(self._tried(), table.roles, requirements):
+        asked = [model for model in requirements if not model.of_mechanism]
+        for method in serving(with_blind(self._tried(), requirements), table.roles, asked):
             try:
-                recoding = method.recode(table, requirements, order)
+                recoding = named(method.recode(table, asked, order), method)
+                if (why := _reveals(table, recoding, method, requirements)) is not None:
+                    reasons.append(f"{method.title}: {why}")
+                    continue
                 loss = loss_of(table, view_of(table, recoding), self.objective)
             except NorenError as error:
                 reasons.append(f"{method.title}: {error.message}")
@@ -115,3 +128,25 @@ class Auto(ClassMethod):
         ranked = ", ".join(f"{title} {loss:.4g}" for loss, title in sorted(losses))
         note = f"auto chose the least {self.objective} loss: {ranked}"
         return replace(best, notes=(note, *best.notes))
+
+
+def named(plan: Plan, method: ClassMethod) -> Plan:
+    """The plan, with the method that made it for the release to name: without it nobody could say what it reveals."""
+    return replace(plan, facts={"chosen": method.name, **plan.facts})
+
+
+def _reveals(table: Records, plan: Plan, method: ClassMethod, requirements: Sequence[Model]) -> str | None:
+    """Why a plan tells too much to whoever knows the method; None if it does not."""
+    asked = [(model, name) for model in requirements if model.of_mechanism for name in model.on]
+    if not asked:
+        return None
+    from noren.methods.mechanism.judge import Replay, published_of
+
+    if (rule := method.mechanism()) is None:
+        return "it does not say how it is replayed."
+    replay = Replay(published_of(table, plan), table, requirements, rule)
+    for model, name in asked:
+        found = replay.verdict(model, name)
+        if not found.holds:
+            return f"{model.model} on {name} would be {found.achieved:.3g}."
+    return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from noren.schema.roles import Role
 from noren.secret import Keystream
 from noren.table import Plan, RandomOrder, Recode, Records, Table
 from noren.table.permute import permutation
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 def secret_order(n: int) -> NDArray[np.int64]:
@@ -47,6 +50,8 @@ class Method(BaseModel, ABC):
     """Whether it makes records look alike, so that quasi-identifiers are judged in classes."""
     chooses: ClassVar[bool] = False
     """Whether it only chooses among other methods, and is none to choose itself."""
+    leaves_out_terms: ClassVar[bool] = False
+    """Whether terms are left out, as few as suffice."""
     first_phase: ClassVar[bool] = False
     """Whether it can form the groups in which `suppress` leaves out terms."""
 
@@ -65,6 +70,11 @@ class Method(BaseModel, ABC):
         """The settings that differ from the default."""
         return self.model_dump(exclude_defaults=True, exclude={"name", "on"}, exclude_none=True)
 
+    @property
+    def settings(self) -> dict[str, bool | int | float | str]:
+        """The settings of one word that differ from the default. No release names them; a rule may depend on them."""
+        return {name: value for name, value in self.changed.items() if isinstance(value, bool | int | float | str)}
+
     @abstractmethod
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         """What is wrong before any data is seen."""
@@ -72,6 +82,10 @@ class Method(BaseModel, ABC):
     @abstractmethod
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
         """Decide what is published. Raises where the requirements cannot be met, with what is reachable."""
+
+    def mechanism(self) -> Rule | None:
+        """How an adversary who knows the method replays it, or why there is nothing to replay."""
+        return None
 
     @classmethod
     def candidates(cls, suppression: float) -> Sequence[Method]:

@@ -22,6 +22,14 @@ def all_candidates(suppression: float = 0.0) -> list[ClassMethod]:
     return [method for method in tried if isinstance(method, ClassMethod)]
 
 
+def with_blind(methods: Sequence[ClassMethod], requirements: Sequence[Model]) -> list[ClassMethod]:
+    """The methods and, where something is required of the mechanism, those that can be blind once more as such."""
+    if not any(model.of_mechanism for model in requirements):
+        return list(methods)
+    usual = {method.name: method for method in reversed(methods) if "blind" in type(method).model_fields}
+    return [*methods, *(method.model_copy(update={"blind": True}) for method in reversed(usual.values()))]
+
+
 def term_candidates(own: Method, requirements: Sequence[Model], suppression: float = 0.0) -> list[ClassMethod]:
     """The curve between the two ways to protect quasi-sensitive terms, from term removal to generalisation only.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, log10
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from noren.progress import Meter, silent
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.table import Draw, Plan, Table
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class DecoyParameters(BaseModel):
@@ -65,6 +68,11 @@ class Decoys(DrawingMethod):
     @classmethod
     def candidates(cls, suppression: float) -> Sequence[Method]:
         return [cls()]
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import Silent
+
+        return Silent("decoys are drawn for each record alone, and no record decides about another")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []

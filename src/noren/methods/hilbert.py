@@ -18,7 +18,9 @@ from pydantic import Field
 
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
+from noren.methods.blind import WHY, blind_classes
 from noren.methods.cover import cover
+from noren.methods.mondrian import unreachable
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.ragged import row_numbers
@@ -29,6 +31,7 @@ from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
     from noren.methods.requirements import Compiled
 
 Classes = tuple[NDArray[np.int64], int]
@@ -53,11 +56,30 @@ class Hilbert(ClassMethod):
     l: int | None = Field(
         default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
     )
+    blind: bool = Field(
+        default=False,
+        description="Make classes from quasi-identifiers alone, for a class size that grows until every class holds; "
+        "the size is published, and what secrets decide is that number alone.",
+    )
+
+    def mechanism(self) -> Rule:
+        if self.blind:
+            from noren.methods.mechanism.rule import Silent
+
+            return Silent(WHY)
+        from noren.methods.mechanism.skips import Skips
+
+        return Skips("a group takes the next records on a curve whose secrets it does not hold yet")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems
 
         found = class_problems(self.name, roles, requirements, self.suppression)
+        if self.blind:
+            if self.l is not None:
+                message = "blind groups do not look at secrets, so there is no l of theirs."
+                found.append(Problem("method.l", message, "Leave l or blind out."))
+            return found
         return found + one_column_problems(self.name, requirements, least=0)
 
     @classmethod
@@ -66,6 +88,8 @@ class Hilbert(ClassMethod):
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         size = least_size(table, requirements)
+        if self.blind:
+            return _blind(table, requirements, order)
         ranks = order(table.n)
         curve = along_curve(table, ranks)
         if not protected(requirements):
@@ -131,6 +155,25 @@ def along_curve(table: Records, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _cut(table: Records, curve: NDArray[np.int64], size: int) -> Plan:
     """k-anonymity alone: the curve in runs of least loss."""
+    classes, count = _runs(table, curve, size)
+    return Plan(_covered(table, classes, count), notes=(f"{count} classes along the curve",))
+
+
+def _blind(table: Records, requirements: Sequence[Model], order: RandomOrder) -> Plan:
+    """The curve in runs that do not look at secrets, of the smallest size for which all hold."""
+    if (reason := unreachable(table, requirements)) is not None:
+        message, hint = reason
+        raise RequirementNotMet(message, hint=hint)
+
+    def runs(size: int, same: RandomOrder) -> Classes:
+        return _runs(table, along_curve(table, same(table.n)), size)
+
+    classes, count, facts = blind_classes(table, requirements, order, runs)
+    return Plan(_covered(table, classes, count), notes=(f"{count} classes along the curve",), facts=facts)
+
+
+def _runs(table: Records, curve: NDArray[np.int64], size: int) -> Classes:
+    """The curve in runs of size to 2 size - 1 records, of least loss."""
     from noren.kernels.bucket_groups import best_cuts
 
     facts = [table.columns[name] for name in table.quasi]
@@ -138,7 +181,7 @@ def _cut(table: Records, curve: NDArray[np.int64], size: int) -> Plan:
     runs, count = best_cuts(codes[curve], *_losses(facts), size)
     classes = np.empty(table.n, np.int64)
     classes[curve] = runs
-    return Plan(_covered(table, classes, count), notes=(f"{count} classes along the curve",))
+    return classes, count
 
 
 def _losses(facts: Sequence[Column]) -> tuple[NDArray, NDArray, NDArray]:

@@ -28,6 +28,7 @@ from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
     from noren.methods.requirements import Compiled
 
 SUPPRESSED = "(suppressed)"
@@ -65,6 +66,11 @@ class LocalSuppression(ClassMethod):
     @classmethod
     def candidates(cls, suppression: float) -> Sequence[Method]:
         return [cls()]
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.moves import Moves
+
+        return Moves("a group of equal people that falls short withholds cells, all of it", partly=False)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems

@@ -27,6 +27,7 @@ from noren.table import Average, Plan, RandomOrder, Records, Treatment
 
 if TYPE_CHECKING:
     from noren.kernels.microaggregation import Space
+    from noren.methods.mechanism.rule import Rule
     from noren.methods.requirements import Compiled
 
 
@@ -49,6 +50,15 @@ class Microaggregation(ClassMethod):
         ge=100,
         description="Records that are grouped at once; larger tables are first cut along a curve.",
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.means import by_means, joined_groups
+        from noren.methods.mechanism.refusals import Refusals
+        from noren.methods.mechanism.rule import Silent
+
+        if self.each:
+            return Silent("every column is grouped by its own numbers, and no secret takes part")
+        return Refusals("groups of near records are joined where one falls short", joined_groups, by_means)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems
@@ -146,6 +156,11 @@ def _grouped(
         classes[rows] = found + count
         count += many
     return classes, count
+
+
+def groups_by_size(table: Records, k: int, block: int, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The groups of near records that size alone leads to; no secret takes part."""
+    return _grouped(table, space_of(table), k, block, ranks)[0]
 
 
 def _joined(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from noren.errors import PolicyError, Problem
@@ -29,6 +29,7 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
     one on all quasi-identifiers to the method that forms classes.
     """
     everything = tuple(name for name, column in attributes.items() if column.role is not Role.IDENTIFIER)
+    require = sought(require, methods)
     if len(methods) == 1:
         return [Part(methods[0], everything, tuple(require))]
     taken = {name for method in methods for name in method.on}
@@ -44,6 +45,12 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
                 asked.append(model.model_copy(update={"on": mine}))
         out.append(Part(method, own, tuple(asked)))
     return out
+
+
+def sought(require: Iterable[Model], methods: Sequence[Method]) -> tuple[Model, ...]:
+    """The requirements that methods look for; about what a mechanism tells only one that chooses can do something."""
+    choosing = any(method.chooses for method in methods)
+    return tuple(model for model in require if choosing or not model.of_mechanism)
 
 
 def idle_problems(parts: Sequence[Part]) -> list[Problem]:
@@ -70,7 +77,7 @@ def together(table: Table, parts: Sequence[Part], *, stage: Stage = quiet) -> Pl
         raise PolicyError(idle)
     plans = []
     for part in parts:
-        own = table if len(parts) == 1 else table.part(part.columns, part.requirements)
+        own = table.asking(part.requirements) if len(parts) == 1 else table.part(part.columns, part.requirements)
         roles = {name: column.role for name, column in table.columns.items() if name in part.columns}
         if problems := part.method.problems(roles, part.requirements):
             raise PolicyError(problems)

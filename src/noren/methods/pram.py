@@ -8,7 +8,7 @@ promises nothing that could be verified, so they are `plain` or quasi-identifier
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -19,6 +19,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Change, Plan, Table
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class Pram(DrawingMethod):
@@ -42,6 +45,11 @@ class Pram(DrawingMethod):
         if any(not 0 < keep < 1 for keep in value.values()):
             raise ValueError("keep lies between 0 and 1: at 1 nothing would be changed, at 0 nothing be said")
         return value
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import Silent
+
+        return Silent("values are changed for each record alone, and no record decides about another")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []

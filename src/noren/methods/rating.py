@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from noren.errors import Problem
 from noren.methods.anatomy import served, served_problems, taken_apart
@@ -13,6 +13,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class Rating(ClassMethod):
@@ -28,6 +31,13 @@ class Rating(ClassMethod):
         "Each protected column is published as groups, and a second table tells what each group holds."
     )
     hides_quasi: ClassVar[bool] = False
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import Silent
+
+        return Silent(
+            "who is put together is drawn at random among the records of each value; whose value is whose is not told"
+        )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = served_problems(self.name, requirements)

@@ -22,6 +22,7 @@ from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
 
 if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
     from noren.methods.requirements import Compiled
 
 
@@ -45,6 +46,11 @@ class ThreePhase(ClassMethod):
     l: int | None = Field(
         default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.moves import Moves
+
+        return Moves("records of a secret that is too common in their group of equal people move to a residue")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems

@@ -34,6 +34,10 @@ class AlphaKAnonymity(ClassModel):
         return self.k
 
     @property
+    def most_believed(self) -> float:
+        return self.alpha
+
+    @property
     def search_rule(self) -> SearchRule:
         return SearchRule("alpha_k", self.alpha, self.k)
 

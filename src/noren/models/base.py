@@ -175,6 +175,8 @@ class Model(BaseModel, ABC):
     """Whether a published set must hold enough different values, so that it speaks of parts of tuples as well."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the figure that is measured."""
+    of_mechanism: ClassVar[bool] = False
+    """Whether it bounds what the rule of a method tells: no method looks for it, and only the original settles it."""
     hopeless: ClassVar[float | None] = None
     """A figure that no parameter reaches: larger parameters need not be measured then."""
 
@@ -276,6 +278,11 @@ class Model(BaseModel, ABC):
     def least_class_size(self) -> int:
         """Smallest class of records that the model permits, whatever their secrets."""
         return 1
+
+    @property
+    def most_believed(self) -> float | None:
+        """The largest share of one value that it permits in a class; None where it names none."""
+        return None
 
     @property
     def search_rule(self) -> SearchRule | None:

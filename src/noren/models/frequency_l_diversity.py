@@ -32,6 +32,10 @@ class FrequencyLDiversity(ClassModel):
         return SetSizeCheck(self, statement, self.l, "every record leaves at least {achieved} values possible")
 
     @property
+    def most_believed(self) -> float:
+        return 1 / self.l
+
+    @property
     def search_rule(self) -> SearchRule:
         return SearchRule("frequency", self.l)
 

@@ -63,6 +63,10 @@ class TauLDiversity(ClassModel):
         return np.array([self.weights.get(label, 1.0) for label in labels])
 
     @property
+    def most_believed(self) -> float:
+        return self.tau
+
+    @property
     def search_rule(self) -> SearchRule:
         return SearchRule("tau_l", self.tau, self.l)
 

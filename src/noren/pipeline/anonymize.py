@@ -32,10 +32,12 @@ from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
+from noren.pipeline.mechanism import INSTEAD, used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
+from noren.release.manifest import Manifest
 from noren.release.package import (
     FileFormat,
     aside,
@@ -45,6 +47,7 @@ from noren.release.package import (
     write_descriptor,
     write_sides,
 )
+from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
@@ -171,7 +174,7 @@ def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: An
         grown = replace(table, requirements=tuple(larger(policy.require, factor)))
         rules = policy.model_copy(update={"require": grown.requirements})
         draft = drafted(table, decide(grown, rules, stage=stage), policy, **secrets)
-        verdicts = judged(draft, policy.require)
+        verdicts = judged(draft, [model for model in policy.require if not model.of_mechanism])
         if all(verdict.holds is True for verdict in verdicts):
             return draft
     demand(verdicts)
@@ -239,7 +242,7 @@ class _Run:
         store = MemoryStore(concat(list(self._shuffled(draft, None))))
         verdicts = self._verified(draft, store, draft.statements)
         published = draft.published(store)
-        manifest = make_manifest(self.policy, published, verdicts, self.stream is not None, not self.people)
+        manifest = self._manifest(draft, published, verdicts)
         return Release(manifest, store), verdicts
 
     def _written(
@@ -258,11 +261,15 @@ class _Run:
             store = store_for(data)
             verdicts = self._verified(draft, store, statements)
             published = draft.published(store)
-            manifest = make_manifest(self.policy, published, verdicts, self.stream is not None, not self.people)
+            manifest = self._manifest(draft, published, verdicts)
             write_descriptor(work, data, manifest)
             if ledger is not None:
                 ledger.record(draft.ledger_entries())
         return Release(manifest, store_for(target / data.name), target), verdicts
+
+    def _manifest(self, draft: Draft, published: Published, verdicts: list[Verdict]) -> Manifest:
+        memoised, people = self.stream is not None, not self.people
+        return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts)
 
     def _shuffled(self, draft: Draft, folder: Path | None) -> Iterator[CellBatch]:
         """Anonymised records in a uniformly random order."""
@@ -307,7 +314,12 @@ class _Run:
 
         with self.stage("Verifying", draft.rows) as meter:
             verdicts = draft.table.engine.judge(published, make, meter=meter)
-        demand(verdicts)
+        hint = None
+        if any(model.of_mechanism for model in self.policy.require):
+            used = used_methods(self.policy, draft.plan.facts)
+            verdicts = with_mechanism(verdicts, published, draft.table.records, self.policy.require, used)
+            hint = INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None
+        demand(verdicts, hint)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
 

@@ -20,7 +20,7 @@ from noren.cells.batch import PERSON
 from noren.errors import NorenError, PolicyError, Problem, QueryError
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
-from noren.methods.candidates import term_candidates
+from noren.methods.candidates import term_candidates, with_blind
 from noren.methods.parts import paired
 from noren.methods.scoring import count_query_loss, drawn_columns
 from noren.metrics.general import GeneralTable, view_of
@@ -34,6 +34,7 @@ from noren.pipeline.comparison import Comparison
 from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft
 from noren.pipeline.losses import losses_of
+from noren.pipeline.mechanism import used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
 from noren.pipeline.verify import check
 from noren.policy.policy import Policy
@@ -187,7 +188,7 @@ def compare(
     found = []
     with stage("Comparing methods", len(served)) as meter:
         for setting, methods, rules in served:
-            seen = _asking(table, rules)
+            seen = table.asking(rules.require)
             found.append(replace(_tried(methods, rules, seen, classify, measures), setting=setting, policy=rules))
             meter(1)
     if measures is not None:
@@ -201,7 +202,9 @@ def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> l
     if any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
         out = [(method,) for method in term_candidates(own[0], policy.require, suppression)]
     else:
-        alone = [method for kind in METHODS.values() for method in kind.candidates(suppression)]
+        alone: list[Method] = [method for kind in METHODS.values() for method in kind.candidates(suppression)]
+        forming = [method for method in alone if isinstance(method, ClassMethod)]
+        alone += with_blind(forming, policy.require)[len(forming) :]
         drawing = [method for method in alone if not method.forms_classes]
         pairs = [
             paired(method, other, policy.attributes)
@@ -264,15 +267,6 @@ def _under(policy: Policy, setting: Setting) -> Policy:
             raise QueryError(f"{model.model} cannot have {text}: {said}.", hint="Change the grid.") from None
     parts = {name: getattr(policy, name) for name in type(policy).model_fields}
     return Policy(**(parts | {"require": tuple(changed)}))
-
-
-def _asking(table: Table, policy: Policy) -> Table:
-    """The table under other parameters of the same requirements. Its codes stay as they were read."""
-    if table.requirements == policy.require:
-        return table
-    other = replace(table, requirements=policy.require)
-    vars(other).update({name: vars(table)[name] for name in ("records", "people") if name in vars(table)})
-    return other
 
 
 def _widest(served: Sequence[Policy]) -> Policy:
@@ -353,6 +347,8 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     published = draft.published(store)
     draft.demand_heads()
     verdicts = check(published, policy.require, draft.overall(), people=several, engine=table.engine)
+    used = used_methods(policy, draft.plan.facts)
+    verdicts = with_mechanism(verdicts, published, draft.table.records, policy.require, used)
     measured: list[Model] = [
         FrequencyLDiversity(on=statement.name, l=2)
         for statement in published.statements

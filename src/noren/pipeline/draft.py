@@ -397,7 +397,12 @@ def priors(records: Records) -> dict[str, Overall]:
 
 
 def make_manifest(
-    policy: Policy, published: Published, verdicts: list[Verdict], memoised: bool, rows_are_people: bool = True
+    policy: Policy,
+    published: Published,
+    verdicts: list[Verdict],
+    memoised: bool,
+    rows_are_people: bool = True,
+    facts: Mapping[str, int | str] | None = None,
 ) -> Manifest:
     """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
     mixed = len(policy.methods) > 1
@@ -410,7 +415,14 @@ def make_manifest(
         sample=policy.sample.share,
         columns=published.statements,
         requirements=tuple(model.model_dump(mode="json") for model in policy.require),
-        methods=tuple(UsedMethod(name=part.method.name, on=part.columns if mixed else ()) for part in policy.parts),
+        methods=tuple(
+            UsedMethod(
+                name=part.method.name,
+                on=part.columns if mixed else (),
+                **(facts or {} if part.method.forms_classes else {}),
+            )
+            for part in policy.parts
+        ),
         randomness="memoised" if memoised else "fresh",
         verdicts=tuple(
             VerdictEntry(

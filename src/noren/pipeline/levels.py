@@ -61,7 +61,12 @@ def levels(
     table = prepare(data, rules, engine, stage=stage)
     records: Any = own.seen(table.records)
     found: Sequence[LevelVector] = best_levels(
-        records, compiled(records, policy.require), own.loss, share, own.weights, count
+        records,
+        compiled(records, [model for model in policy.require if not model.of_mechanism]),
+        own.loss,
+        share,
+        own.weights,
+        count,
     )
     return LevelVectors(found, own.loss)
 

@@ -23,6 +23,7 @@ from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.draft import priors
+from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
 from noren.pipeline.tuples import as_published, with_members
 from noren.policy.policy import Policy
@@ -61,7 +62,7 @@ def check(
     return engine_for(published, engine).judge(published, make, meter=meter)
 
 
-def demand(verdicts: Sequence[Verdict]) -> None:
+def demand(verdicts: Sequence[Verdict], hint: str | None = None) -> None:
     """Raise where a requirement does not hold."""
     failed = [verdict for verdict in verdicts if verdict.holds is not True]
     if failed:
@@ -70,7 +71,7 @@ def demand(verdicts: Sequence[Verdict]) -> None:
             f"({v.breaches} of {v.records} records fall short)"
             for v in failed
         ]
-        raise RequirementNotMet("not met, so nothing is published: " + "; ".join(lines) + ".")
+        raise RequirementNotMet("not met, so nothing is published: " + "; ".join(lines) + ".", hint=hint)
 
 
 def verify(
@@ -115,6 +116,9 @@ def verify(
 
     several = not release.manifest.rows_are_people
     verdicts = check(published, requirements, overall, show=show, several=several, engine=engine, meter=count)
+    if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):
+        used = [(one.name, settings_of(policy, one.name) | one.facts) for one in release.manifest.methods]
+        verdicts = with_mechanism(verdicts, published, truth.records, requirements, used)
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
@@ -283,6 +287,11 @@ class Truth:
         """The original as it met its policy: that pass found out how numbers and dates are written."""
         assert self.policy is not None
         return prepare(self.source, self.policy, self.engine, sample=False)
+
+    @property
+    def records(self) -> Records:
+        """Everybody's codes, for the replay of the method."""
+        return self._table.records
 
     def _demand(self, names: Sequence[str]) -> None:
         absent = [name for name in names if name not in self.source.columns]

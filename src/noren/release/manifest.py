@@ -11,7 +11,16 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from noren.cells import FORMS, Statement
 from noren.designs import read_design
@@ -191,6 +200,21 @@ class UsedMethod(BaseModel):
 
     name: str
     on: tuple[str, ...] = Field(default=(), description="The columns it made; all, if none is named.")
+    class_size: int | None = Field(
+        default=None, ge=1, description="The class size that a blind method came to: all that secrets decided."
+    )
+    chosen: str | None = Field(default=None, description="The method that was chosen, by one that chooses.")
+
+    @property
+    def facts(self) -> dict[str, int | str]:
+        """What it says of how it went, besides its name."""
+        said = {"class_size": self.class_size, "chosen": self.chosen}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @model_serializer(mode="wrap")
+    def _what_is_said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Most methods say their name alone."""
+        return {name: value for name, value in write(self).items() if value is not None}
 
 
 class Manifest(BaseModel):

@@ -75,10 +75,9 @@ def _by_method(material: Material) -> list[tuple[str, str]]:
                 )
             )
     if material.has_classes:
-        out += [
-            ("repeated releases", "People who are in two releases: their classes can be intersected."),
-            ("the method", "What an adversary infers from knowing the method itself (minimality attacks)."),
-        ]
+        out.append(("repeated releases", "People who are in two releases: their classes can be intersected."))
+        if not any(model.of_mechanism for model in material.requirements):
+            out.append(("the method", "What an adversary infers from knowing the method itself (minimality attacks)."))
     if any(statement.terms is not None for statement in release.statements):
         out.append(
             (

@@ -90,6 +90,8 @@ class Plan:
     """How good the suppression of terms is known to be, per knowledge table."""
     records: Records | None = None
     """What the method saw, if it looked at records: columns over the values that occur, hierarchies it used, codes."""
+    facts: Mapping[str, int | str] = field(default_factory=dict)
+    """What the release says of how it was made: the class size of a blind method, what was chosen."""
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -137,7 +139,8 @@ class Plan:
         searches = [search for plan in plans for search in plan.searches]
         seen = [plan.records for plan in plans if plan.records is not None]
         assert len(seen) <= 1, "one method of classes makes a release"
-        return cls(treatments, keep, notes, searches, seen[0] if seen else None)
+        facts = {name: value for plan in plans for name, value in plan.facts.items()}
+        return cls(treatments, keep, notes, searches, seen[0] if seen else None, facts)
 
 
 @dataclass(frozen=True)

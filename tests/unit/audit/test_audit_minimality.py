@@ -8,9 +8,9 @@ import pytest
 
 import noren as nr
 from noren.audit import attack, reasons
-from noren.audit.cutting import Cut, learn
-from noren.audit.minimality import _parts, _several
 from noren.errors import QueryError
+from noren.methods.mechanism.cutting import Cut, learn
+from noren.methods.mechanism.refusals import parts_for_size, several
 from noren.models import BetaLikeness, FrequencyLDiversity
 from noren.schema.domain import Domain
 from noren.table import Records
@@ -66,14 +66,14 @@ def test_parts_lie_inside_classes() -> None:
     age, mine = rng.integers(0, 40, n), np.repeat(np.arange(20), 30)
     column = nr.quasi_identifier().met("age", Domain(tuple(map(str, range(40))), "integer"))
     table = Records(n, {"age": column}, {"age": age})
-    parts = _parts(table, np.arange(n), mine, 5)
+    parts = parts_for_size(table, np.arange(n), mine, 5)
     assert all(len(set(mine[parts == part])) == 1 for part in np.unique(parts))
     assert np.bincount(parts).min() >= 5
     assert len(np.unique(parts)) > 40
-    assert _several(mine, parts).all()
+    assert several(mine, parts).all()
     mixed = parts.copy()
     mixed[0] = parts[-1]
-    assert not _several(mine, mixed)[[0, -1]].any()
+    assert not several(mine, mixed)[[0, -1]].any()
 
 
 def people(n: int = 3_000) -> pl.DataFrame:
@@ -130,6 +130,6 @@ def test_it_does_not_apply_to_decoys_groups_or_k_alone() -> None:
     assert "decoys are drawn for each record alone" in str(reasons(decoys)["minimality"])
     quasi = {"age": "quasi-identifier", "zip": "quasi-identifier", "ill": "sensitive"}
     apart = nr.anonymize(table, nr.Policy(attributes=quasi, require=asked, method=nr.methods.Anatomy()))
-    assert "groups leave quasi-identifiers" in str(reasons(apart)["minimality"])
+    assert "drawn at random among the records of each secret" in str(reasons(apart)["minimality"])
     with pytest.raises(QueryError, match="the minimality attack does not apply"):
         attack(decoys, "minimality")

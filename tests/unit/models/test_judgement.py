@@ -55,6 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "le-diversity": {"l": 2, "e": 1},
     "qs-diversity": {"c": 1.0, "l": 2},
     "qs-closeness": {"t": 0.4},
+    "mechanism": {"most": 0.5},
 }
 
 

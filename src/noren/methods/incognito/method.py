@@ -7,7 +7,7 @@ other choice of levels that meets the requirements has a smaller loss.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Recode, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 Level = Annotated[int, Field(ge=0)]
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -47,6 +50,11 @@ class Incognito(ClassMethod):
             "searched. `noren compare --levels` lists the best."
         ),
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.refusals import Levels
+
+        return Levels("every column stands at the lowest level at which all classes meet all requirements")
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems

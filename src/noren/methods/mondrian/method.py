@@ -19,19 +19,25 @@ than 1, which is what a dropped record loses itself, and if its class still meet
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
+from noren.methods.blind import WHY, blind_classes, blind_problems
 from noren.methods.cover import cover
 from noren.methods.requirements import class_problems
+from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class Mondrian(ClassMethod):
@@ -57,9 +63,24 @@ class Mondrian(ClassMethod):
         default_factory=dict,
         description="How much the loss in a quasi-identifier counts; 1 for those that are not named.",
     )
+    blind: bool = Field(
+        default=False,
+        description="Make classes from quasi-identifiers alone, for a class size that grows until every class holds; "
+        "the size is published, and what secrets decide is that number alone.",
+    )
+
+    def mechanism(self) -> Rule:
+        if self.blind:
+            from noren.methods.mechanism.rule import Silent
+
+            return Silent(WHY)
+        from noren.methods.mechanism.refusals import Refusals, mondrian_parts
+
+        return Refusals("a class is cut wherever all parts meet all requirements", mondrian_parts)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = class_problems(self.name, roles, requirements, self.suppression, terms=True)
+        found += blind_problems(self.name, requirements) if self.blind else []
         for column, weight in self.weights.items():
             where = f"method.weights.{column}"
             if roles.get(column) is not Role.QUASI_IDENTIFIER:
@@ -78,14 +99,22 @@ class Mondrian(ClassMethod):
         if (reason := unreachable(table, requirements)) is not None:
             message, hint = reason
             raise RequirementNotMet(message, hint=hint)
-        classes, count = classes_of(table, requirements, order, self)
+        if self.blind:
+
+            def cut(size: int, same: RandomOrder) -> tuple[NDArray[np.int64], int]:
+                return classes_of(table, [KAnonymity(k=size)], same, self)
+
+            classes, count, facts = blind_classes(table, requirements, order, cut)
+        else:
+            facts = {}
+            classes, count = classes_of(table, requirements, order, self)
         columns = {name: cover(table.columns[name], table.codes[name], classes, count) for name in table.quasi}
         keep = classes >= 0
         if keep.all():
-            return Plan(columns)
+            return Plan(columns, facts=facts)
         dropped = int((~keep).sum())
         note = f"{dropped} of {table.n} records are dropped, because the others of their classes gain more by it."
-        return Plan(columns, keep, (note,))
+        return Plan(columns, keep, (note,), facts=facts)
 
 
 def unreachable(table: Records, requirements: Sequence[Model]) -> tuple[str, str] | None:

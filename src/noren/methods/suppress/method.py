@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -24,6 +24,9 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class Balance(BaseModel):
@@ -56,6 +59,7 @@ class Suppress(ClassMethod):
 
     name: Literal["suppress"] = "suppress"
     sentence: ClassVar[str] = "Values are made more general, and terms that would tell too much are left out."
+    leaves_out_terms: ClassVar[bool] = True
     k: int = Field(default=1, ge=1, description="Smallest group of the first phase; 1 leaves quasi-identifiers alone.")
     generalise: str | dict[str, Any] = Field(
         default="mondrian", description="Method of the first phase: its name, or a table with its name and options."
@@ -131,6 +135,14 @@ class Suppress(ClassMethod):
         asked = [model for model in requirements if model.about != "terms"]
         largest = max([1, *(model.least_class_size for model in asked if not model.on)])
         return [*asked, KAnonymity(k=self.k)] if self.k > largest else asked
+
+    def mechanism(self) -> Rule | None:
+        """The rule by which the groups are formed; the terms that are left out have one of their own."""
+        if self.balance is None:
+            return self.grouping.mechanism()
+        from noren.methods.mechanism.refusals import Refusals, mondrian_parts
+
+        return Refusals("groups are covers of a tree of cuts, cut wherever all parts can be mended", mondrian_parts)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []

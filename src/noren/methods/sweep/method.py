@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, prod
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Recode, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 
 class Sweep(ClassMethod):
@@ -48,6 +51,14 @@ class Sweep(ClassMethod):
         description="Split the records that are left in the end along a Hilbert curve into groups of so many, and "
         "generalise more secrets instead; by default they form one class.",
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.moves import Moves
+
+        return Moves(
+            "groups close from precise to general values; records of a secret that is too common are swept on",
+            nested=self.chunk is None,
+        )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         from noren.methods.requirements import class_problems

@@ -243,6 +243,9 @@ def _requirements(data: Any, policy: Policy, table: RawTable) -> tuple[list[Verd
     verdicts: list[Verdict] = []
     skipped: dict[str, str] = {}
     for model in policy.require:
+        if model.of_mechanism:
+            skipped[f"{model.model} on {', '.join(model.on)}"] = "it is about how a release is made."
+            continue
         overall = overall_distributions(foreign, [model])
         try:
             verdicts += check(foreign, [model], overall, people=table.people is not None)

@@ -105,13 +105,24 @@ class Finder:
             end = min(len(keys), begin + PEOPLE_AT_ONCE)
             yield from self._some(keys[begin:end], order, bounds[begin : end + 1])
 
-    def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Matches]:
+    def pairs(self, codes: Sequence[NDArray], people: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Every person with every group that covers the person, by person; for people told apart by their codes."""
+        groups = len(self.bounds) - 1
+        if not self.columns:
+            return np.repeat(np.arange(people), groups), np.tile(np.arange(groups), people)
+        stacked = np.stack([codes[c].astype(np.int64) for c in self.columns], axis=1)
+        return self._covering(np.where(stacked < 0, -1, stacked + self.base[:-1]))
+
+    def _covering(self, keys: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         from noren.kernels.linking_attack import covering_pairs
 
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
         who, group = covering_pairs(self.nodes, self.runs, starts, stops, int(self.base[-1]), keys)
         together = np.lexsort((group, who))
-        who, group = who[together], group[together]
+        return who[together].astype(np.int64), group[together].astype(np.int64)
+
+    def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Matches]:
+        who, group = self._covering(keys)
         offsets = offsets_of(np.bincount(who, minlength=len(keys)))
         covered = np.flatnonzero(np.diff(offsets))
         if not len(covered):

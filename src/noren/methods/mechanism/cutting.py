@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import Statement
+from noren.methods.mechanism.sight import judged
 from noren.models.class_check import ClassModel
-from noren.models.classes import Histograms
 
 CLEARLY = 4.0
 """Standard errors by which a belief must rise before it counts as a gain."""
@@ -105,7 +105,7 @@ def learn(
         half = number % 2
         shuffled = cut.values[np.argsort(cut.of + rng.random(len(cut.of)), kind="stable")]
         counts = np.bincount(cut.part * d + shuffled, minlength=parts * d).reshape(parts, d)
-        fine = _fine(counts, sizes, models, column, overall)
+        fine = judged(counts, models, column, overall)
         broken = np.asarray(np.bincount(owner, ~fine, minlength=cut.classes) > 0)
         kept[half] += broken
         share = np.where(broken[owner, None], counts / sizes[:, None], 0.0)
@@ -129,16 +129,3 @@ def learn(
         posterior=np.where(settled[:, None], everything, shares),
         violations=np.where(settled, seen.sum(axis=0), 0),
     )
-
-
-def _fine(
-    counts: NDArray, sizes: NDArray, models: Sequence[ClassModel], column: Statement, overall: NDArray
-) -> NDArray[np.bool_]:
-    """Which parts meet all requirements."""
-    row, value = np.nonzero(counts)
-    starts = np.searchsorted(row, np.arange(len(counts) + 1))
-    part = Histograms(sizes, starts, value, counts[row, value].astype(float))
-    out = np.ones(len(counts), bool)
-    for model in models:
-        out &= np.asarray(model.judged(part, column, overall)[1])
-    return out

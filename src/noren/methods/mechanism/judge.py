@@ -1,0 +1,112 @@
+"""The beliefs about a secret under the rule of the method that made the classes, and the verdict on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import Cells, CodeCells, ExactStatement, GroupStatement, NodeStatement, Statement
+from noren.cells.mean import mean_cells
+from noren.methods.blind import CLASS_SIZE
+from noren.methods.mechanism.cutting import CLEARLY
+from noren.methods.mechanism.rule import Beliefs, Rule
+from noren.methods.mechanism.sight import Sight, placed
+from noren.models.base import Model
+from noren.models.class_check import ClassModel
+from noren.models.verdict import Verdict
+from noren.release.published import Published
+from noren.release.store import MemoryStore
+from noren.table import Group, Plan, Recode, Records
+
+CHOSEN = "chosen"
+"""How a release names the method that another chose."""
+
+
+def rule_of(name: str, settings: Mapping[str, Any]) -> Rule | None:
+    """The rule of a method as a release names it; None for a method that this version does not know.
+
+    settings: as far as they are known, and what the release says. One that says a class size was blind.
+    """
+    from noren.methods import METHODS
+
+    name = str(settings.get(CHOSEN, name))
+    if name not in METHODS:
+        return None
+    kind = METHODS[name]
+    said = {"blind": True, **settings} if CLASS_SIZE in settings else settings
+    known = {key: value for key, value in said.items() if key in kind.model_fields}
+    return kind.model_validate({"name": name, **known}).mechanism()
+
+
+def guarding(requirements: Sequence[Model], name: str) -> list[ClassModel]:
+    """The requirements on what classes hold of a secret."""
+    return [m for m in requirements if isinstance(m, ClassModel) and m.about == "columns" and name in m.on]
+
+
+class Replay:
+    """A release beside the original it was made from, replayed by the rule of its method."""
+
+    def __init__(self, published: Published, table: Records, requirements: Sequence[Model], rule: Rule) -> None:
+        self.published = published
+        self.table = table
+        self.requirements = requirements
+        self.rule = rule
+        self._found: dict[str, Beliefs] = {}
+
+    def beliefs(self, secret: Statement) -> Beliefs:
+        if secret.name not in self._found:
+            least = max([2, *(model.least_class_size for model in self.requirements)])
+            models = guarding(self.requirements, secret.name)
+            sight = Sight.of(self.published, self.table, secret, models, least)
+            self._found[secret.name] = self.rule.beliefs(sight)
+        return self._found[secret.name]
+
+    def worst(self, secret: Statement) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How much everybody's true secret is believed, and the error of what was simulated of that."""
+        found = self.beliefs(secret)
+        truth = placed(self.table, secret)[self.table.codes[secret.name]]
+        return found.of_truth(truth), found.error[found.item]
+
+    def verdict(self, model: Model, name: str) -> Verdict:
+        """The verdict on one column of a requirement. A simulated belief must exceed the limit clearly."""
+        belief, error = self.worst(self.published.column(name))
+        breaches = int((belief - CLEARLY * error > model.required + 1e-9).sum())
+        achieved = float((belief - CLEARLY * error).max(initial=0.0))
+        return Verdict(
+            model=model.model,
+            column=name,
+            required=model.required,
+            achieved=achieved,
+            holds=breaches == 0,
+            basis="the original",
+            records=self.table.n,
+            breaches=breaches,
+            statement=f"whoever knows the method believes nobody's secret above {achieved:.4g}: {self.rule.says}",
+        )
+
+
+def published_of(table: Records, plan: Plan) -> Published:
+    """What a plan would publish of the columns that decide, in the order of the records."""
+    keep = np.ones(table.n, bool) if plan.keep is None else plan.keep
+    statements: list[Statement] = []
+    cells: dict[str, Cells] = {}
+    for name, column in table.columns.items():
+        change = plan.of(name)
+        statement: Statement = ExactStatement(column)
+        data = CodeCells(column.d, table.codes[name])
+        if isinstance(change, Recode):
+            statement = NodeStatement(column.met(name, column.domain, hierarchy=None), change.nodes)
+            data = CodeCells(len(change.nodes), change.data)
+        elif isinstance(change, Group):
+            statement = GroupStatement(column, change.table.groups, 1, change.table)
+            data = CodeCells(change.table.groups, change.data)
+        elif name in plan.averaged:
+            amounts = column.domain.amounts
+            assert amounts is not None, "means are for numbers"
+            statement, data = mean_cells(column, amounts[table.codes[name]], plan.averaged[name].data, keep)
+        statements.append(statement)
+        cells[name] = data.take(np.flatnonzero(keep))
+    return Published(statements, MemoryStore(cells), int(keep.sum()), suppressed=int((~keep).sum()))

@@ -1,0 +1,228 @@
+"""Refused cuts: a class stayed whole although its size alone would have permitted parts, so some part falls short.
+
+Mondrian would have cut on inside the class; microaggregation would have left its groups apart; a full-domain search
+would have stopped a level earlier, in all classes at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.methods.mechanism.cutting import Cut, Learned, learn
+from noren.methods.mechanism.rule import Beliefs, Rule, unchanged
+from noren.methods.mechanism.sight import Sight
+from noren.table import Records
+
+DRAWS = 200
+MOST_PARTS = 1 << 15
+"""Parts of one table up to which the levels below a full-domain release are simulated."""
+
+Parts = Callable[[Sight, NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]
+"""The parts that size alone leads to: of these people, whose classes are known."""
+Members = Callable[[Sight], NDArray[np.int64]]
+"""The class of every person as far as it is known, -1 where it is not."""
+
+
+def by_cover(sight: Sight) -> NDArray[np.int64]:
+    """People whom one class alone covers, in classes whose members are all known."""
+    mine = sight.sole[sight.item]
+    return np.where((mine >= 0) & sight.known[np.maximum(mine, 0)], mine, -1)
+
+
+@dataclass(frozen=True)
+class Refusals(Rule):
+    """Each class was kept from falling into its parts by the requirement on the secret."""
+
+    says: str
+    parts: Parts
+    members: Members = by_cover
+    draws: int = DRAWS
+
+    @property
+    def refuses_cuts(self) -> bool:
+        return True
+
+    def drawn(self, draws: int) -> Rule:
+        return replace(self, draws=draws)
+
+    def beliefs(self, sight: Sight) -> Beliefs:
+        mine = self.members(sight)
+        known = np.bincount(mine[mine >= 0], minlength=sight.classes) == sight.sizes
+        facts: dict[str, object] = {
+            "classes_with_known_members": int((known & (sight.sizes > 0)).sum()),
+            "cut_by_k_alone": 0,
+        }
+        notes = (
+            []
+            if known.all()
+            else [f"{int((~known).sum()):,} classes overlap others, so that nobody knows whom they hold"]
+        )
+        who = np.flatnonzero((mine >= 0) & known[np.maximum(mine, 0)])
+        if not len(who) or not sight.whole:
+            return unchanged(sight, notes, **facts)
+        cut, who = cut_of(sight, who, mine, self.parts(sight, who, mine[who]))
+        if cut is None:
+            return unchanged(sight, notes, **facts)
+        found = learn(cut, sight.models, sight.secret, sight.overall, self.draws)
+        unsettled = len(np.unique(cut.owner[~found.settled]))
+        facts |= {"cut_by_k_alone": cut.classes, "undecided_classes": unsettled, "draws": self.draws}
+        return told(sight, who, cut, found, found.posterior, facts, notes)
+
+
+@dataclass(frozen=True)
+class Levels(Rule):
+    """Every column stands at one level, and one level lower some class of the whole table fell short."""
+
+    says: str
+    draws: int = DRAWS
+
+    def drawn(self, draws: int) -> Rule:
+        return replace(self, draws=draws)
+
+    def beliefs(self, sight: Sight) -> Beliefs:
+        mine = by_cover(sight)
+        who = np.flatnonzero(mine >= 0)
+        best: tuple[float, NDArray[np.int64], Cut, Learned] | None = None
+        lower = _one_level_down(sight) if len(who) == sight.table.n and sight.whole else []
+        for parts in lower:
+            cut, some = cut_of(sight, who, mine, parts[who])
+            if cut is None or cut.parts > MOST_PARTS:
+                continue
+            found = learn(cut, sight.models, sight.secret, sight.overall, self.draws)
+            chance = 1 - float(np.prod(1 - _chance(found, cut, self.draws)))
+            if chance > 0 and (best is None or chance < best[0]):
+                best = chance, some, cut, found
+        facts: dict[str, object] = {"levels_refused_by_the_secret": len(lower), "draws": self.draws}
+        if best is None:
+            return unchanged(
+                sight, ["size alone refuses every level below, or nobody knows whom classes hold"], **facts
+            )
+        chance, some, cut, found = best
+        broken = _chance(found, cut, self.draws)[cut.owner][:, None]
+        shares = cut.shares[cut.owner]
+        unbroken = np.where(broken < 1, (shares - broken * found.posterior) / np.maximum(1e-12, 1 - broken), shares)
+        blamed = np.minimum(1.0, broken / chance)
+        posterior = blamed * found.posterior + (1 - blamed) * np.maximum(unbroken, 0.0)
+        return told(sight, some, cut, found, posterior, facts | {"chance_of_refusal": chance}, [])
+
+
+def _chance(found: Learned, cut: Cut, draws: int) -> NDArray[np.float64]:
+    """Per class: how often it fell short when its values were handed out at random."""
+    out = np.zeros(cut.classes)
+    out[cut.owner] = found.violations / draws
+    return out
+
+
+def told(
+    sight: Sight,
+    who: NDArray[np.int64],
+    cut: Cut,
+    found: Learned,
+    posterior: NDArray[np.float64],
+    facts: dict[str, object],
+    notes: list[str],
+) -> Beliefs:
+    """Beliefs about items from those about parts: people of one item in several parts count alike."""
+    n = np.bincount(sight.item[who], minlength=sight.items)
+    after, error = np.zeros_like(sight.before), np.zeros(sight.items)
+    np.add.at(after, sight.item[who], posterior[cut.part])
+    np.add.at(error, sight.item[who], found.error[cut.part])
+    spoken = (n == sight.people) & (n > 0)
+    scale = np.maximum(n, 1)
+    after = np.where(spoken[:, None], after / scale[:, None], sight.before)
+    return Beliefs(sight.item, sight.before, after, spoken, np.where(spoken, error / scale, 0.0), facts, notes)
+
+
+def cut_of(
+    sight: Sight, who: NDArray[np.int64], mine: NDArray[np.int64], parts: NDArray[np.int64]
+) -> tuple[Cut | None, NDArray[np.int64]]:
+    """The classes that fall into several parts, each of at least k people, none of which reaches into another class."""
+    small = np.bincount(parts) < sight.k
+    spoilt = np.zeros(sight.classes, bool)
+    spoilt[mine[who[small[parts]]]] = True
+    pure = several(mine[who], parts) & ~spoilt[mine[who]]
+    who, parts = who[pure], parts[pure]
+    if not len(who):
+        return None, who
+    order = np.argsort(mine[who], kind="stable")
+    who, parts = who[order], parts[order]
+    classes, of = np.unique(mine[who], return_inverse=True)
+    counts = np.rint(sight.counts[classes]).astype(np.int64)
+    values = np.repeat(np.tile(np.arange(sight.d), len(classes)), counts.ravel())
+    part = np.unique(parts, return_inverse=True)[1].reshape(-1)
+    return Cut(of.reshape(-1), part, values, sight.d), who
+
+
+def several(mine: NDArray[np.int64], parts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The people of classes that fall into several parts, none of which reaches into another class."""
+    pairs = np.unique(np.stack([mine, parts], axis=1), axis=0)
+    mixed = np.bincount(pairs[:, 1], minlength=int(parts.max()) + 1) > 1
+    spoilt = np.zeros(int(mine.max()) + 1, bool)
+    spoilt[pairs[mixed[pairs[:, 1]], 0]] = True
+    many = np.bincount(pairs[:, 0], minlength=len(spoilt)) > 1
+    return np.asarray((many & ~spoilt)[mine])
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def mondrian_parts(sight: Sight, who: NDArray[np.int64], mine: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The parts that Mondrian makes for k alone inside every class."""
+    return parts_for_size(sight.table, who, mine, sight.k)
+
+
+def parts_for_size(table: Records, who: NDArray[np.int64], mine: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """The parts that k alone leads to inside every class.
+
+    One run for all: the class is a column of its own that weighs more than all others together, so that Mondrian cuts
+    along it first, which k permits, and then goes on inside.
+    """
+    from noren.methods.mondrian import Mondrian
+    from noren.methods.mondrian.classes import classes_of
+    from noren.models import KAnonymity
+    from noren.schema.column import Column
+    from noren.schema.domain import Domain
+    from noren.schema.roles import Role
+
+    number = np.unique(mine, return_inverse=True)[1].reshape(-1)
+    name = "class"
+    while name in table.columns:
+        name += "_"
+    columns = {column: table.columns[column] for column in table.quasi}
+    codes = {column: table.codes[column][who] for column in table.quasi}
+    domain = Domain(tuple(map(str, range(int(number.max()) + 1))), "integer", "data")
+    columns[name] = Column(role=Role.QUASI_IDENTIFIER).met(name, domain)
+    codes[name] = number
+    method = Mondrian(refinement=0, weights={name: 1e6})
+    return classes_of(Records(len(who), columns, codes), [KAnonymity(k=k)], repeatable, method)[0].astype(np.int64)
+
+
+def repeatable(n: int) -> NDArray[np.int64]:
+    """An order that is the same in every replay. What is replayed is never published, so nobody can profit from it."""
+    return np.random.default_rng(0).permutation(n)
+
+
+def _one_level_down(sight: Sight) -> list[NDArray[np.int64]]:
+    """For every column that could stand a level lower: the part of every person, where k permits all of them."""
+    from noren.methods.cover import automatic_hierarchy
+    from noren.ragged import row_numbers
+    from noren.schema.nodes import tree_of
+
+    table, mine = sight.table, sight.sole[sight.item]
+    out = []
+    named = [name for name in table.quasi if name != sight.secret.name]
+    for name in named:
+        tree = tree_of(automatic_hierarchy(table.columns[name]))
+        codes = table.codes[name]
+        for level in range(tree.height, 0, -1):
+            node = tree.at[level][codes]
+            together = row_numbers([mine, node], [sight.classes, len(tree.nodes)], table.n)
+            parts = row_numbers([mine, tree.at[level - 1][codes]], [sight.classes, len(tree.nodes)], table.n)
+            here = int(together.max()) + 1 == sight.classes < int(parts.max()) + 1
+            if here and np.bincount(parts).min() >= sight.k:
+                out.append(parts)
+    return out
