@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,8 @@ def decide_semantic(
     """A design whose sets meet all requirements on the column, or what stands in the way."""
     name = column.name
     where = f"require on {name!r}"
-    if any("prior" in model.needs for model in models):
-        message = "t-closeness and semantic diversity exclude each other: p < 1 may leave the truth out of its set."
+    if any(min(model.epsilon_each, model.epsilon_together) < inf for model in models):
+        message = "closeness or local privacy and semantic diversity exclude each other: p < 1 may leave the truth out."
         return Problem(where, message, "Keep one of them."), []
     size = max(model.least_set_size for model in models)
     try:

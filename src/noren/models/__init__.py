@@ -12,6 +12,7 @@ from noren.models.expanded_k import ExpandedK
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
+from noren.models.local_privacy import LocalPrivacy
 from noren.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from noren.models.qs_closeness import QSCloseness
 from noren.models.qs_diversity import QSDiversity
@@ -34,6 +35,7 @@ MODELS: dict[str, type[Model]] = {
     "beta-likeness": BetaLikeness,
     "delta-disclosure": DeltaDisclosure,
     "expanded-k": ExpandedK,
+    "local-privacy": LocalPrivacy,
     "semantic-diversity": SemanticDiversity,
     "le-diversity": LEDiversity,
     "qs-diversity": QSDiversity,
@@ -52,6 +54,7 @@ __all__ = [
     "FrequencyLDiversity",
     "KAnonymity",
     "LEDiversity",
+    "LocalPrivacy",
     "Model",
     "Overall",
     "PSensitiveKAnonymity",

@@ -33,6 +33,7 @@ from noren.designs import draw_columns
 from noren.engines import engine_for
 from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
+from noren.models.judgement import Judgement
 from noren.pipeline.draft import ledger_entries, make_manifest
 from noren.pipeline.keys import memoised_stream
 from noren.pipeline.prepare import read_policy
@@ -72,6 +73,8 @@ class Collector:
             self.designs: dict[str, Design] = method.decide(self.columns, counts, self.policy.require)[0]
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
+        drawn = {name: SetStatement(column, self.designs[name]) for name, column in self.columns.items()}
+        Judgement.of(drawn, self.policy.require)  # refuse now what reports could not be judged by
         self._key = self.policy.randomness.record_key
         self._secret = secret
         self._ledger: Ledger | None = None
@@ -84,10 +87,6 @@ class Collector:
     def _problems(self) -> list[Problem]:
         """What a client that does not know the table cannot do."""
         out = []
-        for number, model in enumerate(self.policy.require, 1):
-            if "prior" in model.needs:
-                message = "t-closeness needs the overall distribution, which a client does not have."
-                out.append(Problem(f"require[{number}]", message, "Use diversity, or release a collected table."))
         for name in self.policy.protected:
             attribute = self.policy.attributes[name]
             if attribute.values is None and attribute.bins is None:
@@ -96,6 +95,9 @@ class Collector:
         alone = self.policy.methods[0] if len(self.policy.methods) == 1 else None
         if not isinstance(alone, Decoys) or alone.form != "sets":
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
+        elif alone.prior == "data":
+            message = "a client does not have the overall distribution."
+            out.append(Problem("method.prior", message, 'Use prior = "any", under which t-closeness holds for everybody.'))
         return out
 
     def _resolve(self, names: Iterable[str]) -> dict[str, Met]:

@@ -163,6 +163,11 @@ class SemanticDesign(BaseModel):
         digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
         return f"{self.name}, distance {self.threshold:g} ({digest})"
 
+    @property
+    def tells(self) -> str:
+        """Structure and weights follow from the distance, l and d: public facts."""
+        return ""
+
     def star(self, sets: NDArray) -> float:
         """A value outside a set is never true."""
         return 0.0
