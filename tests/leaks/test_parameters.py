@@ -13,6 +13,7 @@ from noren.designs import DESIGNS
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
 from noren.models import MODELS
+from noren.pipeline.anonymize import run
 
 N = 1_000
 SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")
@@ -115,7 +116,7 @@ def test_the_verdict_publishes_no_figure_of_the_counts():
 def test_the_search_in_the_data_is_coarse_and_says_what_it_tells(tmp_path):
     """`prior = "data"`: many counts share one p, and remark, README and report say that it tells something."""
     rules = question(prior="data")
-    outcome = nr.pipeline.anonymize.run(answers(300), rules, to=tmp_path / "release")
+    outcome = run(answers(300), rules, to=tmp_path / "release")
     design = outcome.release.designs["answer"]
     near = [nr.anonymize(answers(count), rules).designs["answer"] for count in range(290, 311)]
     assert sum(one == design for one in near) >= 10, "not one count only"

@@ -149,6 +149,9 @@ class Design(Protocol):
     def beliefs(self, counts: NDArray) -> Beliefs:
         """What one set tells somebody who knows how often every value occurs."""
 
+    def worst_belief(self) -> float | None:
+        """The largest P(v | R) over all sets, all values believed alike before; None where nobody has counted it."""
+
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
     ) -> SetCells | CodeCells:

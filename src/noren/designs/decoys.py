@@ -196,6 +196,9 @@ class DecoyDesign(BaseModel):
         worst = top * self.rho / (1 + top * (self.rho - 1))
         return Beliefs(top, worst_at_most=worst, epsilon=self.epsilon, total_variation=tanh(self.epsilon / 4))
 
+    def worst_belief(self) -> float:
+        return 1 / (self.eta + (self.d - self.eta) / self.rho)
+
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
     ) -> SetCells:

@@ -155,6 +155,9 @@ class PramDesign(BaseModel):
             total_variation=tanh(self.epsilon / 4),
         )
 
+    def worst_belief(self) -> float:
+        return self._posterior(np.full(self.d, 1 / self.d))[1]
+
     def _posterior(self, prior: NDArray[np.float64]) -> tuple[float, float]:
         """Mean belief in the truth and largest belief in a value, over what may be published."""
         other = (1 - self.keep) * self.shares

@@ -62,10 +62,10 @@ class Decoys(DrawingMethod):
         description="For whom t-closeness holds: somebody with any prior, or who knows the table's own distribution. "
         '"data" permits a larger p, which is chosen by the exact counts and, being published, tells about them.',
     )
-    design: Literal["flat", "simple", "duplicate-processing", "uniform-sets"] = Field(
+    design: Literal["flat", "balanced", "simple", "duplicate-processing", "uniform-sets"] = Field(
         default="flat", description="How sets of pairwise distant values are drawn (semantic requirements only)."
     )
-    designs: dict[str, Literal["flat", "simple", "duplicate-processing", "uniform-sets"]] = Field(
+    designs: dict[str, Literal["flat", "balanced", "simple", "duplicate-processing", "uniform-sets"]] = Field(
         default_factory=dict, description="The same by column, where columns differ."
     )
     allow_unidentifiable: bool = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from noren.designs.semantic.compatibility import InfeasibleDesign
 from noren.designs.semantic.design import Kind, SemanticDesign
 from noren.errors import NAMED_FROM, NorenError, Problem
 from noren.models.base import Model
+from noren.models.separation import TOLERANCE
 from noren.schema.column import Column
 
 
@@ -32,8 +33,14 @@ def decide_semantic(
         return error.problem(where, _showable(column, counts)), []
     except NorenError as error:
         return Problem(where, error.message, error.hint or ""), []
-    notes = [f"{name}: {text}" for text in (design.note, design.warning) if text]
+    if (told := _too_much(design, models, where, _showable(column, counts))) is not None:
+        return told, []
     known, condition = design.identifiability()
+    if not known and design.types is not None and size == min(model.least_set_size for model in models):
+        most = min(model.most_belief for model in models)
+        design = SemanticDesign.make("balanced", distances, size, threshold, most)
+        known, condition = design.identifiability()
+    notes = [f"{name}: {text}" for text in (design.note, design.warning) if text]
     if not known:
         message = f"sets of {size} values {threshold:g} apart lose the counts: no estimator can recover them."
         hint = "Lower l or d, declare more values, or set allow_unidentifiable = true under [method]."
@@ -43,6 +50,25 @@ def decide_semantic(
     elif condition > 1e6:
         notes.append(f"{name}: estimates will be poor (condition number {condition:.1e}); a smaller l or d helps")
     return design, notes
+
+
+def _too_much(
+    design: SemanticDesign, models: Sequence[Model], where: str, labels: Sequence[str | None]
+) -> Problem | None:
+    """What is wrong where one value of a set would be believed above what the requirements permit; names both."""
+    most, worst = min(model.most_belief for model in models), design.worst_belief()
+    if worst is None or worst <= most * (1 + TOLERANCE):
+        return None
+    found = design.worst_set()
+    told = f"a value of some set would be believed with {worst:.4g}, all values believed alike before"
+    if found is not None and all(labels[code] is not None for code in found[1]):
+        members = ", ".join(str(labels[code]) for code in found[1])
+        told = f"{{{members}}} would mean {labels[found[0]]!r} with {worst:.4g}, all values believed alike before"
+    if design.note:
+        told = f"{design.note} {told[0].upper()}{told[1:]}"
+    stated = ceil(worst * 1000) / 1000
+    hint = f"Lower l or d, declare more values, or accept it: most = {stated:g} in the requirement."
+    return Problem(where, f"{told}; at most {most:.4g} is asked.", hint)
 
 
 def _showable(column: Column, counts: NDArray[np.int64]) -> list[str | None]:

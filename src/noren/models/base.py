@@ -266,6 +266,11 @@ class Model(BaseModel, ABC):
         return ceil(self.required) if self.judges_sets else 1
 
     @property
+    def most_belief(self) -> float:
+        """Largest belief in one value of a set, all values believed alike before, that the model permits."""
+        return 1.0
+
+    @property
     def epsilon_each(self) -> float:
         """Largest epsilon of one column's draw at which the model holds whatever the distribution; infinite if any."""
         return inf
