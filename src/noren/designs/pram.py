@@ -108,7 +108,9 @@ class PramDesign(BaseModel):
 
     @property
     def tells(self) -> str:
-        return "" if self.parts is None else f"the matrix tells the exact distribution, rounded to {sum(self.parts)} parts"
+        return (
+            "" if self.parts is None else f"the matrix tells the exact distribution, rounded to {sum(self.parts)} parts"
+        )
 
     @property
     def floor(self) -> float:

@@ -32,7 +32,6 @@ from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.table import Draw, Plan, Table
 
-
 EPSILON_STEP = 0.1
 """The grid to which `prior = "data"` rounds down: p is published and a function of the exact counts."""
 

@@ -1,8 +1,9 @@
 """PRAM: every protected cell is published as one value, which chance may have changed.
 
 With t-closeness on a column, the true value is kept as often as the bound for every distribution permits
-(rho <= ((1 + t) / (1 - t))^2); a budget of local privacy is split over its columns. Columns without a requirement are changed where `keep` names them: that blurs them and
-promises nothing that could be verified, so they are `plain` or quasi-identifiers.
+(rho <= ((1 + t) / (1 - t))^2); a budget of local privacy is split over its columns. Columns without a requirement are
+changed where `keep` names them: that blurs them and promises nothing that could be verified, so they are `plain` or
+quasi-identifiers.
 """
 
 from __future__ import annotations

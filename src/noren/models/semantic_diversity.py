@@ -28,8 +28,8 @@ class SemanticDiversity(Separating):
     """Every published set holds l values at mutual distance d or more, so that its members mean different things.
 
     The distance is the column's own. Of the members none is believed above 1/l (or `most`) by somebody who believed
-    all values alike, whatever the design. Like every diversity of sets it does not bound an adversary who knows how common
-    the values are. Coarsening preserves it: with the records of two classes each keeps its set, and with their
+    all values alike, whatever the design. Like every diversity of sets it does not bound an adversary who knows how
+    common the values are. Coarsening preserves it: with the records of two classes each keeps its set, and with their
     shuffled members each value keeps its partners.
     """
 

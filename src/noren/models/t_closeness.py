@@ -225,7 +225,8 @@ class ClosenessCheck(Check):
         The neighbours are spread twice as wide as the estimate's own error. A slope would not do: at its largest, the
         distance is flat in the distribution and still only an estimate.
         """
-        assert self.overall is not None and self.overall.std_error is not None
+        assert self.overall is not None
+        assert self.overall.std_error is not None
         shares, errors = self.overall.shares, self.overall.std_error
         noise = np.random.default_rng(0).standard_normal((NEIGHBOURS, len(shares)))
         nearby = np.maximum(shares + 2 * errors * noise, 0)

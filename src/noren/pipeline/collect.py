@@ -97,7 +97,9 @@ class Collector:
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
         elif alone.prior == "data":
             message = "a client does not have the overall distribution."
-            out.append(Problem("method.prior", message, 'Use prior = "any", under which t-closeness holds for everybody.'))
+            out.append(
+                Problem("method.prior", message, 'Use prior = "any", under which t-closeness holds for everybody.')
+            )
         return out
 
     def _resolve(self, names: Iterable[str]) -> dict[str, Met]:
