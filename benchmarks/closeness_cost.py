@@ -1,4 +1,4 @@
-"""What t-closeness for every prior costs on Adult, beside the paper's search in the data: the table of docs/protection.md.
+"""What t-closeness for every prior costs on Adult, beside the paper's search in the data: for docs/protection.md.
 
     python benchmarks/closeness_cost.py --data DIR        # DIR holds adult.csv.gz
 
@@ -17,7 +17,7 @@ import polars as pl
 
 from noren.designs import DecoyDesign
 from noren.designs.closeness import search
-from noren.methods import Decoys
+from noren.methods.decoys import searched
 from noren.models import TCloseness
 
 NAMES = (
@@ -51,7 +51,7 @@ def main() -> None:
             model = TCloseness(on=name, t=t)
             free = DecoyDesign.within(len(counts), exp(model.epsilon_each))
             exact = search(counts, t, "equal").design
-            coarse = Decoys(prior="data")._searched(counts, [model], 1, float("inf"))
+            coarse = searched(counts, [model], 1, float("inf"))
             shown = [f"{d.epsilon:.2f}, {d.eta}, {d.expected_l2(n):.4f}" for d in (free, exact, coarse)]
             times = free.expected_l2(n) / exact.expected_l2(n)
             worst[t].append(times)

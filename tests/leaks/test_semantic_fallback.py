@@ -1,4 +1,4 @@
-"""Where no design is flat, a set betrays its likeliest member: as little as can be, refused unless stated, and shown."""
+"""Where no design is flat, a set betrays its likeliest member: as little as can be, refused unless stated, shown."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_an_accepted_belief_is_published_verified_and_estimated(tmp_path):
     assert nr.verify(release, original=people())[1].holds, "the truth is in every set"
     frame = release.estimate(["ill"]).frame
     assert frame["count"].sum() == pytest.approx(release.records, rel=1e-6)
-    inside = ((frame["low"] <= 30) & (30 <= frame["high"])).sum()
+    inside = ((frame["low"] <= 30) & (frame["high"] >= 30)).sum()
     assert inside >= len(frame) - 3
 
 

@@ -169,7 +169,7 @@ class Decoys(DrawingMethod):
             least = max(model.least_set_size for model in models)
             limit = min(model.epsilon_each for model in models)
             if self.prior == "data" and limit < inf and 1 <= least < d:
-                limit = self._searched(counts[name], _closeness(models), least, inf).epsilon
+                limit = searched(counts[name], _closeness(models), least, inf).epsilon
             chosen = None if fixed is None or fixed.eta > d else DecoyDesign(d=d, eta=fixed.eta, p=fixed.p).epsilon
             drawn[name] = Drawn(max(d, 2), min(least, max(d - 1, 1)), limit=limit, fixed=chosen)
         return epsilons(requirements, drawn)
@@ -211,29 +211,28 @@ class Decoys(DrawingMethod):
                 f"or set eta = {d} under [method.parameters.{name}] to publish a column that says nothing.",
             ), ""
         if closeness and self.prior == "data":
-            design = self._searched(counts, closeness, least, limit)
+            design = searched(counts, closeness, least, limit)
             return design, f"{name}: {design.tells}"
         if limit == inf:
             return DecoyDesign(d=d, eta=least), ""
         return DecoyDesign.within(d, exp(limit), least), ""
 
-    def _searched(
-        self, counts: NDArray[np.int64], closeness: Sequence[TCloseness], least: int, limit: float
-    ) -> DecoyDesign:
-        """For every eta the largest p that keeps all closeness for the table's own distribution, rounded down on the
-        grid and never below what any distribution permits; then the least expected error."""
-        from noren.designs.closeness import largest_ps
 
-        d, floor_of = len(counts), min(model.epsilon_each for model in closeness)
-        # The equal distance bounds that of a tree from above.
-        options = [largest_ps(counts, m.t, "equal" if m.distance == "tree" else m.distance) for m in closeness]
-        designs = []
-        for eta in range(least, d):
-            rho = min(option[eta - 1].rho for option in options)
-            epsilon = inf if rho == inf else max(floor_of, floor(log(rho) / EPSILON_STEP) * EPSILON_STEP)
-            p = largest_p(d, eta, exp(min(epsilon, limit)) if min(epsilon, limit) < inf else inf)
-            designs.append(DecoyDesign(d=d, eta=eta, p=p, prior="data"))
-        return min(designs, key=lambda design: design.expected_l2(1))
+def searched(counts: NDArray[np.int64], closeness: Sequence[TCloseness], least: int, limit: float) -> DecoyDesign:
+    """For every eta the largest p that keeps all closeness for the table's own distribution, rounded down on the
+    grid and never below what any distribution permits; then the least expected error."""
+    from noren.designs.closeness import largest_ps
+
+    d, floor_of = len(counts), min(model.epsilon_each for model in closeness)
+    # The equal distance bounds that of a tree from above.
+    options = [largest_ps(counts, m.t, "equal" if m.distance == "tree" else m.distance) for m in closeness]
+    designs = []
+    for eta in range(least, d):
+        rho = min(option[eta - 1].rho for option in options)
+        epsilon = inf if rho == inf else max(floor_of, floor(log(rho) / EPSILON_STEP) * EPSILON_STEP)
+        p = largest_p(d, eta, exp(min(epsilon, limit)) if min(epsilon, limit) < inf else inf)
+        designs.append(DecoyDesign(d=d, eta=eta, p=p, prior="data"))
+    return min(designs, key=lambda design: design.expected_l2(1))
 
 
 def _closeness(models: Sequence[Model]) -> list[TCloseness]:

@@ -120,7 +120,7 @@ def test_sets_that_always_hold_the_truth_have_no_epsilon():
 
 
 def test_people_with_several_values_have_more_than_one_draw():
-    """Rows of one person: one value in all of them is one draw; different values are several, and that does not hold."""
+    """One value in all rows of a person is one draw; different values are several, and that does not hold."""
     table = people(300).with_columns(who=pl.Series([f"p{i // 2}" for i in range(300)]))
     attributes = {"who": "identifier", "sex": {"role": "sensitive", "values": ["0", "1"]}}
     rules = nr.Policy(
