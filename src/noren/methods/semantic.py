@@ -66,7 +66,7 @@ def _too_much(
         told = f"{{{members}}} would mean {labels[found[0]]!r} with {worst:.4g}, all values believed alike before"
     if design.note:
         told = f"{design.note} {told[0].upper()}{told[1:]}"
-    stated = ceil(worst * 1000) / 1000
+    stated = ceil(worst / (1 + TOLERANCE) * 1000) / 1000
     hint = f"Lower l or d, declare more values, or accept it: most = {stated:g} in the requirement."
     return Problem(where, f"{told}; at most {most:.4g} is asked.", hint)
 

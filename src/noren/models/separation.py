@@ -38,8 +38,8 @@ class Separating(Model):
         """The verdict with the largest belief in one value: of the sets that were seen, and of all that may come."""
         worst = max(seen, design or 0.0)
         text = f"{verdict.statement}; one who believes all values alike believes none of a set above {worst:.4g}"
-        fine = worst <= self.most_belief * (1 + TOLERANCE)
-        if fine:
+        verdict = replace(verdict, basis="the published design")
+        if worst <= self.most_belief * (1 + TOLERANCE):
             return replace(verdict, statement=text)
         text += f", where {self.most_belief:.4g} was asked"
         return replace(verdict, statement=text, holds=False, breaches=verdict.breaches or verdict.records)
