@@ -38,7 +38,7 @@ def decide_semantic(
     known, condition = design.identifiability()
     if not known and design.types is not None and size == min(model.least_set_size for model in models):
         most = min(model.most_belief for model in models)
-        design = SemanticDesign.make("balanced", distances, size, threshold, most)
+        design = SemanticDesign.make(kind, distances, size, threshold, most)
         known, condition = design.identifiability()
     notes = [f"{name}: {text}" for text in (design.note, design.warning) if text]
     if not known:
