@@ -90,8 +90,8 @@ class SeparationCheck(SetCheck):
 
 
 def largest_beliefs(statement: Statement, sets: SetCells, eta: int) -> NDArray[np.float64]:
-    """For every set the belief in its likeliest member, all values believed alike before; 1 where the published design
-    never draws it."""
+    """For every set the belief in its likeliest member, all values believed alike before; 0 where nothing can be
+    said, because the published design never draws such a set."""
     if eta != statement.values_per_record:
         return np.zeros(len(sets))
     likely = statement.likelihood(sets)
@@ -99,7 +99,7 @@ def largest_beliefs(statement: Statement, sets: SetCells, eta: int) -> NDArray[n
         return np.zeros(len(sets))
     weights = likely.weight.reshape(len(sets), eta)
     total = weights.sum(axis=1) + likely.floor * (statement.d - eta)
-    return np.divide(weights.max(axis=1), total, out=np.ones(len(sets)), where=total > 0)
+    return np.divide(weights.max(axis=1), total, out=np.zeros(len(sets)), where=total > 0)
 
 
 def largest_separated(codes: NDArray, compatible: NDArray[np.bool_], enough: int) -> NDArray[np.int64]:

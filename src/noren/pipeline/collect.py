@@ -239,8 +239,8 @@ class Collector:
         (shuffled,) = engine_for().scatter([whole], start, Keystream(), None)
         published = Published(statements, MemoryStore(shuffled), start)
         verdicts = check(published, self.policy.require)
-        self._demand_likely(published)
         demand(verdicts)
+        self._demand_likely(published)
         manifest = make_manifest(self.policy, published, verdicts, self._key is not None)
         return Release(manifest, published.store)
 
