@@ -78,7 +78,7 @@ def table(tmp_path):
 
 def test_anonymize_names_the_design_and_the_warning(table, tmp_path, run):
     policy = tmp_path / "policy.toml"
-    policy.write_text(POLICY.format(l=3, d=2, design="duplicate-processing"))
+    policy.write_text(POLICY.format(l=3, d="2\nmost = 0.5", design="duplicate-processing"))
     text = run("anonymize", table, policy, "--to", tmp_path / "release").output
     assert "semantic-duplicate-processing" in text
     assert "Note: pay:" in text

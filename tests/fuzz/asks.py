@@ -16,6 +16,7 @@ RELATIVE = ("t-closeness", "beta-likeness", "delta-disclosure", "qs-closeness")
 def decoy_requirements(r: random.Random, name: str, attribute: dict[str, Any], method: str) -> Asked:
     """One or two requirements that sets can meet."""
     kinds = ["frequency-l-diversity", "entropy-l-diversity", "distinct-l-diversity", "t-closeness", "expanded-k"]
+    kinds += ["local-privacy"]
     if attribute.get("distance", "equal") != "equal":
         kinds += ["semantic-diversity"] * 3
     if "hierarchy" in attribute:
@@ -59,6 +60,7 @@ def _one(r: random.Random, kind: str, name: str, attribute: dict[str, Any]) -> d
         "entropy-l-diversity": {"l": r.choice((1.3, 1.8, 2, 2.5, 3))},
         "expanded-k": {"k": low},
         "t-closeness": {"t": r.choice((0.1, 0.2, 0.35, 0.6))},
+        "local-privacy": {"epsilon": r.choice((0.3, 1.0, 4.0))},
         "semantic-diversity": {"l": 2 if r.random() < 0.8 else 3, "d": r.choice((1, 1, 2, 3, 10))},
         "le-diversity": {"l": 2 if r.random() < 0.8 else 3, "e": r.choice((1, 1, 1, 2))},
         "recursive-cl-diversity": {"c": r.choice((0.8, 1.5, 3.0)), "l": r.choice((2, 2, 3))},

@@ -197,6 +197,11 @@ def _sets(read: Read, name: str, asked: dict[str, Any], prior: Histogram) -> lis
     if model == "t-closeness":
         worst = max(_belief_distance(cell, entry, prior, asked) for cell in set(cells))
         return [f"distance {worst:.4f}, asked {asked['t']}"] if worst > asked["t"] + EPS else []
+    if model == "local-privacy":
+        d, eta, p = entry["design"]["d"], entry["design"]["eta"], entry["design"]["p"]
+        rho = 1.0 if eta == d else inf if p == 1 else 1 + p * d / (eta * (1 - p))
+        within = rho < inf and log(rho) <= asked["epsilon"] + EPS
+        return [] if within else [f"a ratio of {rho:.4f}, asked epsilon {asked['epsilon']}"]
     least = min(len(cell) for cell in cells)
     wanted = asked.get("l", asked.get("k"))
     return [f"a set of {least}, asked {wanted}"] if least < wanted - EPS else []

@@ -128,8 +128,9 @@ def test_flat_on_a_tree_exists_iff_no_class_is_too_large():
     assert flat.name == "semantic-flat"
     assert flat.posterior_summary().worst == pytest.approx(1 / 3, abs=1e-8)
     fallen = SemanticDesign.make("flat", level, 5, 3)  # five of sixteen values in one class: more than 16/5
-    assert fallen.name == "semantic-uniform-sets"
+    assert fallen.name == "semantic-balanced"
     assert "one class holds 5 values, more than F/l = 16/5" in fallen.note
+    assert fallen.posterior_summary().worst == pytest.approx(5 / 16, rel=1e-6)
 
 
 @pytest.mark.parametrize(

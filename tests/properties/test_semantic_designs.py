@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log, sqrt
+from math import log, prod, sqrt
 
 import numpy as np
 import pyarrow as pa
@@ -71,8 +71,24 @@ def laws(design: SemanticDesign, pairs: list[list[bool]]) -> list[oracle.Law]:
         return [oracle.duplicate(F, l, design.structure.step, v) for v in range(F)]
     if design.name == "semantic-flat" and design.weights is None:
         return [oracle.circular(F, l, design.structure.step, v) for v in range(F)]
+    if design.name == "semantic-balanced":
+        return [_balanced(design, pairs, v) for v in range(F)]
     weights = [Fraction(w) for w in design.weights or [1.0] * F]
     return [oracle.product_law(pairs, l, v, weights) for v in range(F)]
+
+
+def _balanced(design: SemanticDesign, pairs: list[list[bool]], v: int) -> oracle.Law:
+    """A type by its published chance, then one value of every other kind: kinds are values with the same partners."""
+    seen = list(dict.fromkeys(tuple(row) for row in pairs))
+    kind = [seen.index(tuple(row)) for row in pairs]
+    out: oracle.Law = {}
+    for members in oracle.feasible_sets(pairs, design.eta):
+        row = tuple(sorted(kind[u] for u in members))
+        if v in members and row in design.types:
+            chance = Fraction(design.chances[design.types.index(row)][row.index(kind[v])])
+            others = [kind.count(k) for k in row if k != kind[v]]
+            out[tuple(sorted(members))] = chance / prod(others)
+    return {members: chance for members, chance in out.items() if chance}
 
 
 @settings(max_examples=150, deadline=None)

@@ -117,6 +117,10 @@ class Design(Protocol):
     def title(self) -> str:
         """Everything that decides what is drawn, short: what a register remembers."""
 
+    @property
+    def tells(self) -> str:
+        """What its published parameters tell about the exact counts, in words; empty where they are public facts."""
+
     def star(self, sets: NDArray) -> float | NDArray[np.float64]:
         """What any value gets where one inside a set gets 1 more: P(R | v) is proportional to 1[v in R] + star. One
         number, or one for each row of codes; 0 where values outside are impossible."""
@@ -144,6 +148,9 @@ class Design(Protocol):
 
     def beliefs(self, counts: NDArray) -> Beliefs:
         """What one set tells somebody who knows how often every value occurs."""
+
+    def worst_belief(self) -> float | None:
+        """The largest P(v | R) over all sets, all values believed alike before; None where nobody has counted it."""
 
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None

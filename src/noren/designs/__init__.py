@@ -21,6 +21,7 @@ DESIGNS: dict[str, type[BaseModel]] = {
     "uniform-decoys": DecoyDesign,
     "pram": PramDesign,
     "semantic-flat": SemanticDesign,
+    "semantic-balanced": SemanticDesign,
     "semantic-uniform-sets": SemanticDesign,
     "semantic-simple": SemanticDesign,
     "semantic-duplicate-processing": SemanticDesign,

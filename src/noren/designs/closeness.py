@@ -24,14 +24,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.designs.decoys import DecoyDesign
+from noren.designs.decoys import CLOSEST_TO_ONE, DecoyDesign
 from noren.designs.ordered import worst_ordered
 from noren.designs.subset_sums import Reach, nearest_sums
 from noren.errors import PolicyError, Problem
 
 Distance = Literal["equal", "ordered"]
-
-_CLOSEST_TO_ONE = 1.0 - 2.0**-40  # a coin is drawn with 32 bits: a p beyond this is no different
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def _largest(eta: int, d: int, t: Fraction, worst: Fraction, bound: str) -> Larg
     if worst <= 0:
         return LargestP(eta, 1.0, inf, float(worst), bound == "exact", bound)
     exact = eta * t / (d * worst + eta * t)
-    p = min(float(exact), _CLOSEST_TO_ONE)
+    p = min(float(exact), CLOSEST_TO_ONE)
     if p > exact:  # Python compares a float with a fraction exactly
         p = nextafter(p, 0.0)
     rho = 1 + p * d / (eta * (1 - p))

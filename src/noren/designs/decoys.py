@@ -8,12 +8,12 @@ estimate counts and lets an auditor compute what an adversary learns.
 
 from __future__ import annotations
 
-from math import comb, inf, log, sqrt, tanh
-from typing import TYPE_CHECKING, Literal
+from math import ceil, comb, inf, log, nextafter, sqrt, tanh
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from noren.cells.design import Beliefs
 from noren.designs.inversion import ClosedInversion
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 NO_INFORMATION = 1e-9
 """Pt - Po below this tells nothing."""
+CLOSEST_TO_ONE = 1.0 - 2.0**-40
+"""A coin is drawn with 32 bits: a p beyond this, and below 1, is no different."""
 
 
 class DecoyDesign(BaseModel):
@@ -39,6 +41,15 @@ class DecoyDesign(BaseModel):
     d: int = Field(ge=1, description="Number of values in the attribute's domain.")
     eta: int = Field(ge=1, description="Number of values in each published set.")
     p: float = Field(default=1.0, ge=0, le=1, description="Probability that the true value is put in on purpose.")
+    prior: Literal["data"] | None = Field(
+        default=None, description="'data' where eta and p were chosen by the exact counts, and so tell about them."
+    )
+
+    @model_serializer(mode="wrap")
+    def _written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Parameters that are public facts need no word about their origin."""
+        out: dict[str, Any] = handler(self)
+        return out if self.prior is not None else {name: value for name, value in out.items() if name != "prior"}
 
     @model_validator(mode="after")
     def _fits(self) -> DecoyDesign:
@@ -58,6 +69,20 @@ class DecoyDesign(BaseModel):
             return cls(d=d, eta=eta, p=1.0)
         p_true = rho * eta / (rho * eta + d - eta)
         return cls(d=d, eta=eta, p=min(1.0, max(0.0, (p_true - eta / d) / (1 - eta / d))))
+
+    @classmethod
+    def within(cls, d: int, rho: float, least: int = 1) -> DecoyDesign:
+        """The design of least expected error among those of likelihood ratio at most rho > 1 and eta >= least.
+
+        Equation 9 is then proportional to (d + (rho-1) eta)^2 / (eta (d - eta)) whatever the number of records, which
+        falls up to eta = d / (rho + 1) and rises beyond: a function of d and rho alone.
+        """
+        if not 1 <= least < d or not rho > 1:
+            raise ValueError(f"sets of {least} of {d} values with rho = {rho:g} have no best size")
+        a, best = rho - 1, d / (rho + 1)
+        sizes = {min(max(eta, least), d - 1) for eta in (int(best), ceil(best))}
+        eta = min(sorted(sizes), key=lambda eta: (d + a * eta) ** 2 / (eta * (d - eta)))
+        return cls(d=d, eta=eta, p=largest_p(d, eta, rho))
 
     @property
     def is_exact(self) -> bool:
@@ -115,6 +140,12 @@ class DecoyDesign(BaseModel):
         return self.name
 
     @property
+    def tells(self) -> str:
+        if self.prior is None:
+            return ""
+        return "p and eta were chosen by the exact counts, and so tell about them within a step of epsilon"
+
+    @property
     def floor(self) -> float:
         return self.kappa_out
 
@@ -165,6 +196,9 @@ class DecoyDesign(BaseModel):
         worst = top * self.rho / (1 + top * (self.rho - 1))
         return Beliefs(top, worst_at_most=worst, epsilon=self.epsilon, total_variation=tanh(self.epsilon / 4))
 
+    def worst_belief(self) -> float:
+        return 1 / (self.eta + (self.d - self.eta) / self.rho)
+
     def draw(
         self, codes: NDArray, randomness: Keystream | RecordStream, *, attribute: str, digests: NDArray | None = None
     ) -> SetCells:
@@ -182,3 +216,13 @@ class DecoyDesign(BaseModel):
             return inf
         square = (d - 1) ** 2 * eta / (p * p * d * n * (d - eta)) - (d - 1) / (d * n)
         return sqrt(max(0.0, square))
+
+
+def largest_p(d: int, eta: int, rho: float) -> float:
+    """The largest coin whose likelihood ratio does not exceed rho > 1, rounded down; 1 where rho is infinite."""
+    if rho == inf:
+        return 1.0
+    p = min((rho - 1) * eta / (d + (rho - 1) * eta), CLOSEST_TO_ONE)
+    while p > 0 and 1 + p * d / (eta * (1 - p)) > rho:
+        p = nextafter(p, 0.0)
+    return p

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 1 << 20
 NO_INFORMATION = 1e-9
+LEAST_PEOPLE = 20
+"""A part of a published distribution stands for so many."""
 
 
 class PramDesign(BaseModel):
@@ -105,6 +107,12 @@ class PramDesign(BaseModel):
         return self.name if self.parts is None else f"{self.name} {','.join(map(str, self.parts))}"
 
     @property
+    def tells(self) -> str:
+        return (
+            "" if self.parts is None else f"the matrix tells the exact distribution, rounded to {sum(self.parts)} parts"
+        )
+
+    @property
     def floor(self) -> float:
         """P(u | v) for another value v, up to the factor by which `member_weights` scales every u."""
         return (1 - self.keep) / self.d
@@ -148,6 +156,9 @@ class PramDesign(BaseModel):
             epsilon=self.epsilon,
             total_variation=tanh(self.epsilon / 4),
         )
+
+    def worst_belief(self) -> float:
+        return self._posterior(np.full(self.d, 1 / self.d))[1]
 
     def _posterior(self, prior: NDArray[np.float64]) -> tuple[float, float]:
         """Mean belief in the truth and largest belief in a value, over what may be published."""
@@ -204,6 +215,10 @@ class PramDesign(BaseModel):
 
 
 def rounded_parts(counts: NDArray[np.int64], grid: int) -> tuple[int, ...]:
-    """Counts as about `grid` whole parts, every value at least one: all that a published matrix tells of them."""
-    shares = counts / max(1, int(counts.sum()))
-    return tuple(int(part) for part in np.maximum(1, np.round(shares * grid)))
+    """Counts as about `grid` whole parts, every value at least one: all that a published matrix tells of them.
+
+    A part stands for twenty people or more, so that those of a small table are not its counts.
+    """
+    total = max(1, int(counts.sum()))
+    parts = min(grid, total // LEAST_PEOPLE)
+    return tuple(int(part) for part in np.maximum(1, np.round(counts / total * parts)))

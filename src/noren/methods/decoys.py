@@ -1,14 +1,18 @@
 """The method of papers 000 and 002: hide every sensitive value in a random set of decoys.
 
-Diversity alone: p = 1, eta = l, the parameters of least expected error (Theorem 1). Closeness: for every eta the
-largest p for which no set moves a belief further than t, then the eta of least expected error. Both at once: eta from
-l upwards. Columns without a requirement pass unchanged.
+Diversity alone: p = 1, eta = l, the parameters of least expected error (Theorem 1). Closeness and local privacy: the
+largest likelihood ratio that they permit for every distribution, and for it the eta of least expected error, both
+functions of the requirement and the size of the domain. With diversity too: eta from l upwards. Columns without a
+requirement pass unchanged.
+
+The paper searches p in the exact counts instead (`prior = "data"`). It is larger, and p and eta are published: they
+then tell about the counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import floor, log10
+from math import exp, floor, inf, log
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -16,9 +20,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from noren.cells import Design
-from noren.designs.decoys import DecoyDesign
+from noren.designs.decoys import DecoyDesign, largest_p
 from noren.errors import PolicyError, Problem
 from noren.methods.base import DrawingMethod, Method
+from noren.methods.budgets import Drawn, epsilons
 from noren.methods.semantic import decide_semantic
 from noren.methods.tuples import alike, decide_tuples, must_differ
 from noren.models.base import Model
@@ -30,6 +35,8 @@ from noren.table import Draw, Plan, Table
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
+EPSILON_STEP = 0.1
+"""The grid to which `prior = "data"` rounds down: p is published and a function of the exact counts."""
 
 
 class DecoyParameters(BaseModel):
@@ -52,10 +59,15 @@ class Decoys(DrawingMethod):
         default_factory=dict, description="Fixed eta and p by column; the others are chosen from the requirements."
     )
 
-    design: Literal["flat", "simple", "duplicate-processing", "uniform-sets"] = Field(
+    prior: Literal["any", "data"] = Field(
+        default="any",
+        description="For whom t-closeness holds: somebody with any prior, or who knows the table's own distribution. "
+        '"data" permits a larger p, which is chosen by the exact counts and, being published, tells about them.',
+    )
+    design: Literal["flat", "balanced", "simple", "duplicate-processing", "uniform-sets"] = Field(
         default="flat", description="How sets of pairwise distant values are drawn (semantic requirements only)."
     )
-    designs: dict[str, Literal["flat", "simple", "duplicate-processing", "uniform-sets"]] = Field(
+    designs: dict[str, Literal["flat", "balanced", "simple", "duplicate-processing", "uniform-sets"]] = Field(
         default_factory=dict, description="The same by column, where columns differ."
     )
     allow_unidentifiable: bool = Field(
@@ -90,8 +102,7 @@ class Decoys(DrawingMethod):
                 )
         for number, model in enumerate(requirements, 1):
             if not model.judges_sets:
-                what = "t-closeness over a tree" if model.identity == "t-closeness/tree" else model.model
-                message = f"the method 'decoys' publishes sets, about which {what} makes no statement."
+                message = f"the method 'decoys' publishes sets, about which {model.model} makes no statement."
                 hint = 'Use a method that forms classes, for example [method] name = "mondrian", or "auto".'
                 found.append(Problem(f"require[{number}].model", message, hint))
         semantic = {name for model in requirements if model.separates for name in model.on}
@@ -117,7 +128,7 @@ class Decoys(DrawingMethod):
         return found
 
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
-        """Designs from the domains, the numbers of records and, for closeness, the counts; no record is looked at."""
+        """Designs from the requirements and the domains, with `prior = "data"` the counts; no record is looked at."""
         designs, notes = self.decide(table.columns, table.counts, table.requirements)
         members = self.form == "records"
         return Plan({name: Draw(design, members) for name, design in designs.items()}, notes=notes)
@@ -133,6 +144,7 @@ class Decoys(DrawingMethod):
         for model in requirements:
             for name in model.on:
                 by_column.setdefault(name, []).append(model)
+        limits = self._limits(columns, counts, requirements, by_column)
         for name, models in by_column.items():
             column = columns[name]
             found: Design | Problem
@@ -146,7 +158,7 @@ class Decoys(DrawingMethod):
                 found, remarks = decide_semantic(column, counts[name], models, kind, self.allow_unidentifiable)
                 notes += remarks
             else:
-                found, note = self._decide_column(column, counts[name], models)
+                found, note = self._decide_column(column, counts[name], models, limits[name])
                 notes += [note] if note else []
             if isinstance(found, Problem):
                 problems.append(found)
@@ -156,12 +168,31 @@ class Decoys(DrawingMethod):
             raise PolicyError(problems)
         return designs, notes
 
+    def _limits(
+        self,
+        columns: Mapping[str, Column],
+        counts: Mapping[str, NDArray[np.int64]],
+        requirements: Sequence[Model],
+        by_column: Mapping[str, Sequence[Model]],
+    ) -> dict[str, float]:
+        """How large the epsilon of every column's sets may be."""
+        drawn = {}
+        for name, models in by_column.items():
+            d, fixed = columns[name].d, self.parameters.get(name)
+            least = max(model.least_set_size for model in models)
+            limit = min(model.epsilon_each for model in models)
+            if self.prior == "data" and limit < inf and 1 <= least < d:
+                limit = searched(counts[name], _closeness(models), least, inf).epsilon
+            chosen = None if fixed is None or fixed.eta > d else DecoyDesign(d=d, eta=fixed.eta, p=fixed.p).epsilon
+            drawn[name] = Drawn(max(d, 2), min(least, max(d - 1, 1)), limit=limit, fixed=chosen)
+        return epsilons(requirements, drawn)
+
     def _decide_column(
-        self, column: Column, counts: NDArray[np.int64], models: Sequence[Model]
+        self, column: Column, counts: NDArray[np.int64], models: Sequence[Model], limit: float
     ) -> tuple[DecoyDesign | Problem, str]:
         name, d = column.name, column.d
         least = max(model.least_set_size for model in models)
-        closeness = [model for model in models if isinstance(model, TCloseness)]
+        closeness = _closeness(models)
         asks = ", ".join(f"{m.model} {m.required:g}" for m in models)
         fixed = self.parameters.get(name)
         if fixed is not None:
@@ -192,34 +223,30 @@ class Decoys(DrawingMethod):
                 f"Lower it to at most {d - 1}; or ask for t-closeness instead, which also protects small domains; "
                 f"or set eta = {d} under [method.parameters.{name}] to publish a column that says nothing.",
             ), ""
-        if not closeness:
+        if closeness and self.prior == "data":
+            design = searched(counts, closeness, least, limit)
+            return design, f"{name}: {design.tells}"
+        if limit == inf:
             return DecoyDesign(d=d, eta=least), ""
-        return self._closest(column, counts, closeness, least)
-
-    def _closest(
-        self, column: Column, counts: NDArray[np.int64], closeness: Sequence[TCloseness], least: int
-    ) -> tuple[DecoyDesign, str]:
-        """For every eta the largest p that all closeness requirements permit, then the least expected error."""
-        from noren.designs.closeness import largest_ps
-
-        d, n = column.d, int(counts.sum())
-        options = [largest_ps(counts, m.t, m.distance) for m in closeness if m.distance != "tree"]
-        designs = [DecoyDesign(d=d, eta=eta, p=min(option[eta - 1].p for option in options)) for eta in range(least, d)]
-        best = min(designs, key=lambda design: design.expected_l2(n))
-        best = best.model_copy(update={"p": rounded_down(best.p)})
-        bounds = {option[best.eta - 1].bound for option in options if not option[best.eta - 1].exact}
-        note = f"{column.name}: p is safe but may not be the largest possible ({'; '.join(sorted(bounds))})"
-        return best, note if bounds else ""
+        return DecoyDesign.within(d, exp(limit), least), ""
 
 
-def rounded_down(p: float) -> float:
-    """At most four decimals of a chosen p, never more than it.
+def searched(counts: NDArray[np.int64], closeness: Sequence[TCloseness], least: int, limit: float) -> DecoyDesign:
+    """For every eta the largest p that keeps all closeness for the table's own distribution, rounded down on the
+    grid and never below what any distribution permits; then the least expected error."""
+    from noren.designs.closeness import largest_ps
 
-    The largest permitted p is a function of the exact counts, and p is published: the digits that estimation does not
-    need are not given away. A smaller p only brings sets closer.
-    """
-    if p >= 1:
-        return 1.0
-    digits = 4 if p >= 0.01 else 2 - floor(log10(p))
-    down = floor(p * 10**digits) / 10**digits
-    return down if down <= p else p
+    d, floor_of = len(counts), min(model.epsilon_each for model in closeness)
+    # The equal distance bounds that of a tree from above.
+    options = [largest_ps(counts, m.t, "equal" if m.distance == "tree" else m.distance) for m in closeness]
+    designs = []
+    for eta in range(least, d):
+        rho = min(option[eta - 1].rho for option in options)
+        epsilon = inf if rho == inf else max(floor_of, floor(log(rho) / EPSILON_STEP) * EPSILON_STEP)
+        p = largest_p(d, eta, exp(min(epsilon, limit)) if min(epsilon, limit) < inf else inf)
+        designs.append(DecoyDesign(d=d, eta=eta, p=p, prior="data"))
+    return min(designs, key=lambda design: design.expected_l2(1))
+
+
+def _closeness(models: Sequence[Model]) -> list[TCloseness]:
+    return [model for model in models if isinstance(model, TCloseness)]

@@ -1,13 +1,15 @@
 """PRAM: every protected cell is published as one value, which chance may have changed.
 
 With t-closeness on a column, the true value is kept as often as the bound for every distribution permits
-(rho <= ((1 + t) / (1 - t))^2). Columns without a requirement are changed where `keep` names them: that blurs them and
-promises nothing that could be verified, so they are `plain` or quasi-identifiers.
+(rho <= ((1 + t) / (1 - t))^2); a budget of local privacy is split over its columns. Columns without a requirement are
+changed where `keep` names them: that blurs them and promises nothing that could be verified, so they are `plain` or
+quasi-identifiers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import exp, inf
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -15,7 +17,8 @@ from pydantic import Field, field_validator
 from noren.designs.pram import PramDesign, rounded_parts
 from noren.errors import PolicyError, Problem
 from noren.methods.base import DrawingMethod
-from noren.models.base import Model
+from noren.methods.budgets import Drawn, epsilons
+from noren.models.base import Model, columns_of
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Change, Plan, Table
@@ -37,7 +40,12 @@ class Pram(DrawingMethod):
         default="uniform",
         description="How other values are drawn: alike, or by the rounded distribution of the column, which tells it.",
     )
-    grid: int = Field(default=50, ge=10, le=10_000, description='Parts to which prior = "data" rounds a distribution.')
+    grid: int = Field(
+        default=50,
+        ge=10,
+        le=10_000,
+        description='Parts to which prior = "data" rounds a distribution; fewer where one would be of few people.',
+    )
 
     @field_validator("keep")
     @classmethod
@@ -56,7 +64,7 @@ class Pram(DrawingMethod):
         for number, model in enumerate(requirements, 1):
             if not model.judges_changed:
                 message = f"the method 'pram' changes values, about which {model.model} makes no statement."
-                hint = 'Ask for t-closeness (equal or ordered distance), or use another method, for example "decoys".'
+                hint = 'Ask for t-closeness or local-privacy, or use another method, for example "decoys".'
                 found.append(Problem(f"require[{number}].model", message, hint))
         for name in self.keep:
             if name not in roles:
@@ -70,31 +78,33 @@ class Pram(DrawingMethod):
         return found
 
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
-        asked: dict[str, list[float]] = {name: [] for name in self.keep}
-        for model in table.requirements:
-            for name in model.on:
-                asked.setdefault(name, []).append(model.required)
+        required = columns_of(table.requirements)
         problems: list[Problem] = []
         changes: dict[str, Change] = {}
         notes: list[str] = []
-        for name, bounds in asked.items():
+        parts: dict[str, tuple[int, ...] | None] = {}
+        drawn: dict[str, Drawn] = {}
+        for name in dict.fromkeys([*self.keep, *(name for model in table.requirements for name in model.on)]):
             column = table.columns.get(name)
             if column is None or column.is_open or column.d < 2:
                 what = "has too many values to list" if column is None or column.is_open else "has a single value"
                 problems.append(Problem(f"attributes.{name}", f"{name!r} {what}, so it cannot be changed at random."))
                 continue
-            parts = rounded_parts(table.counts[name], self.grid) if self.prior == "data" else None
-            if name in self.keep:
-                design = PramDesign(d=column.d, keep=self.keep[name], parts=parts)
-            else:
-                t = min(bounds)
-                design = PramDesign.within(column.d, ((1 + t) / (1 - t)) ** 2, parts)
-            changes[name] = Change(design)
-            notes.append(f"{name}: kept with probability {design.keep:.4g}, epsilon {design.epsilon:.3g}")
-            if parts is not None:
-                notes.append(f"{name}: the matrix tells its distribution in {sum(parts)} parts")
-            if not bounds:
-                notes.append(f"{name}: no requirement speaks of it, so nothing is promised")
+            parts[name] = rounded_parts(table.counts[name], self.grid) if self.prior == "data" else None
+            keep, limit = self.keep.get(name), min([inf, *(m.epsilon_each for m in table.requirements if name in m.on)])
+            fixed = None if keep is None else PramDesign(d=column.d, keep=keep, parts=parts[name]).epsilon
+            drawn[name] = Drawn(column.d, most=1, limit=limit, fixed=fixed)
         if problems:
             raise PolicyError(problems)
+        for name, limit in epsilons(table.requirements, drawn).items():
+            if name in self.keep:
+                design = PramDesign(d=drawn[name].d, keep=self.keep[name], parts=parts[name])
+            else:
+                design = PramDesign.within(drawn[name].d, exp(limit), parts[name])
+            changes[name] = Change(design)
+            notes.append(f"{name}: kept with probability {design.keep:.4g}, epsilon {design.epsilon:.3g}")
+            if design.tells:
+                notes.append(f"{name}: {design.tells}")
+            if name not in required:
+                notes.append(f"{name}: no requirement speaks of it, so nothing is promised")
         return Plan(changes, notes=notes)

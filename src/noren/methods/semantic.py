@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil, inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from noren.designs.semantic.compatibility import InfeasibleDesign
 from noren.designs.semantic.design import Kind, SemanticDesign
 from noren.errors import NAMED_FROM, NorenError, Problem
 from noren.models.base import Model
+from noren.models.separation import TOLERANCE
 from noren.schema.column import Column
 
 
@@ -20,8 +22,8 @@ def decide_semantic(
     """A design whose sets meet all requirements on the column, or what stands in the way."""
     name = column.name
     where = f"require on {name!r}"
-    if any("prior" in model.needs for model in models):
-        message = "t-closeness and semantic diversity exclude each other: p < 1 may leave the truth out of its set."
+    if any(min(model.epsilon_each, model.epsilon_together) < inf for model in models):
+        message = "closeness or local privacy and semantic diversity exclude each other: p < 1 may leave the truth out."
         return Problem(where, message, "Keep one of them."), []
     size = max(model.least_set_size for model in models)
     try:
@@ -31,8 +33,14 @@ def decide_semantic(
         return error.problem(where, _showable(column, counts)), []
     except NorenError as error:
         return Problem(where, error.message, error.hint or ""), []
-    notes = [f"{name}: {text}" for text in (design.note, design.warning) if text]
+    if (told := _too_much(design, models, where, _showable(column, counts))) is not None:
+        return told, []
     known, condition = design.identifiability()
+    if not known and design.types is not None and size == min(model.least_set_size for model in models):
+        most = min(model.most_belief for model in models)
+        design = SemanticDesign.make(kind, distances, size, threshold, most)
+        known, condition = design.identifiability()
+    notes = [f"{name}: {text}" for text in (design.note, design.warning) if text]
     if not known:
         message = f"sets of {size} values {threshold:g} apart lose the counts: no estimator can recover them."
         hint = "Lower l or d, declare more values, or set allow_unidentifiable = true under [method]."
@@ -42,6 +50,25 @@ def decide_semantic(
     elif condition > 1e6:
         notes.append(f"{name}: estimates will be poor (condition number {condition:.1e}); a smaller l or d helps")
     return design, notes
+
+
+def _too_much(
+    design: SemanticDesign, models: Sequence[Model], where: str, labels: Sequence[str | None]
+) -> Problem | None:
+    """What is wrong where one value of a set would be believed above what the requirements permit; names both."""
+    most, worst = min(model.most_belief for model in models), design.worst_belief()
+    if worst is None or worst <= most * (1 + TOLERANCE):
+        return None
+    found = design.worst_set()
+    told = f"a value of some set would be believed with {worst:.4g}, all values believed alike before"
+    if found is not None and all(labels[code] is not None for code in found[1]):
+        members = ", ".join(str(labels[code]) for code in found[1])
+        told = f"{{{members}}} would mean {labels[found[0]]!r} with {worst:.4g}, all values believed alike before"
+    if design.note:
+        told = f"{design.note} {told[0].upper()}{told[1:]}"
+    stated = ceil(worst / (1 + TOLERANCE) * 1000) / 1000
+    hint = f"Lower l or d, declare more values, or accept it: most = {stated:g} in the requirement."
+    return Problem(where, f"{told}; at most {most:.4g} is asked.", hint)
 
 
 def _showable(column: Column, counts: NDArray[np.int64]) -> list[str | None]:

@@ -12,6 +12,7 @@ from noren.models.expanded_k import ExpandedK
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
+from noren.models.local_privacy import LocalPrivacy
 from noren.models.mechanism import Mechanism
 from noren.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from noren.models.qs_closeness import QSCloseness
@@ -35,6 +36,7 @@ MODELS: dict[str, type[Model]] = {
     "beta-likeness": BetaLikeness,
     "delta-disclosure": DeltaDisclosure,
     "expanded-k": ExpandedK,
+    "local-privacy": LocalPrivacy,
     "semantic-diversity": SemanticDiversity,
     "le-diversity": LEDiversity,
     "qs-diversity": QSDiversity,
@@ -54,6 +56,7 @@ __all__ = [
     "FrequencyLDiversity",
     "KAnonymity",
     "LEDiversity",
+    "LocalPrivacy",
     "Mechanism",
     "Model",
     "Overall",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -273,6 +273,21 @@ class Model(BaseModel, ABC):
     def least_set_size(self) -> int:
         """Smallest set of values that a cell may publish under this model; 1 where it does not matter."""
         return ceil(self.required) if self.judges_sets else 1
+
+    @property
+    def most_belief(self) -> float:
+        """Largest belief in one value of a set, all values believed alike before, that the model permits."""
+        return 1.0
+
+    @property
+    def epsilon_each(self) -> float:
+        """Largest epsilon of one column's draw at which the model holds whatever the distribution; infinite if any."""
+        return inf
+
+    @property
+    def epsilon_together(self) -> float:
+        """Largest sum of the epsilons of its columns' draws; infinite where it does not ask for one."""
+        return inf
 
     @property
     def least_class_size(self) -> int:

@@ -14,12 +14,12 @@ from noren.errors import ModelDoesNotApply, NorenError
 from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.classes import Histograms
-from noren.models.semantic_diversity import SeparationCheck
+from noren.models.separation import Separating, SeparationCheck
 from noren.models.shuffled import MemberCheck
 from noren.schema.column import Column
 
 
-class LEDiversity(ClassModel):
+class LEDiversity(Separating, ClassModel):
     """Values of at least l different subtrees at depth e below the root stay possible.
 
     A published set holds values of l subtrees; in a class of records no subtree makes up more than 1/l. It needs a
@@ -28,8 +28,7 @@ class LEDiversity(ClassModel):
     """
 
     model: Literal["le-diversity"] = "le-diversity"
-    separates: ClassVar[bool] = True
-    figure_ignores: ClassVar[frozenset[str]] = frozenset({"l"})
+    figure_ignores: ClassVar[frozenset[str]] = frozenset({"l", "most"})
     l: int = Field(ge=2, description="Number of different subtrees that must stay possible.")  # noqa: E741
     e: int = Field(ge=1, description="Depth of the subtrees below the root (1: the root's children).")
 

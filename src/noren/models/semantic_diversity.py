@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from pydantic import Field
 from noren.cells import CellBatch, SetCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
-from noren.models.set_check import SetCheck
+from noren.models.separation import Separating, SeparationCheck, largest_separated
 from noren.models.shuffled import MemberCheck
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
@@ -25,17 +24,17 @@ LARGEST_SET = 16
 """Beyond so many members the subsets of a set are too many to try."""
 
 
-class SemanticDiversity(Model):
+class SemanticDiversity(Separating):
     """Every published set holds l values at mutual distance d or more, so that its members mean different things.
 
-    The distance is the column's own. Like every diversity of sets it does not bound an adversary who knows how common
-    the values are. Coarsening preserves it: with the records of two classes each keeps its set, and with their
+    The distance is the column's own. Of the members none is believed above 1/l (or `most`) by somebody who believed
+    all values alike, whatever the design. Like every diversity of sets it does not bound an adversary who knows how
+    common the values are. Coarsening preserves it: with the records of two classes each keeps its set, and with their
     shuffled members each value keeps its partners.
     """
 
     model: Literal["semantic-diversity"] = "semantic-diversity"
     coarsening_preserves: ClassVar[bool] = True
-    separates: ClassVar[bool] = True
     l: int = Field(ge=2, description="Number of values that must stay possible and far apart.")  # noqa: E741
     d: float = Field(gt=0, description="Least distance between any two of them.")
 
@@ -82,7 +81,8 @@ class SemanticDiversity(Model):
     def promise(self, names: str, sets: bool) -> Promise:
         return Promise(
             f"For every person at least {self.l} values of {names} remain possible that differ in meaning, any two by "
-            f"a distance of {self.d:g} or more.",
+            f"a distance of {self.d:g} or more; somebody who thinks all values equally likely believes none of them "
+            f"with more than {self.most_belief:.3g}.",
             "The distance is the one that the policy declares; other relations between values are not considered. "
             + KNOWS_SHARES,
         )
@@ -97,49 +97,6 @@ def distances_of(statement: Statement) -> NDArray[np.float64]:
             hint='Publish the column with distance = "ordinal", "numeric", "tree" or a matrix.',
         )
     return found
-
-
-class SeparationCheck(SetCheck):
-    """Looks for l members of each set that are pairwise compatible, straight from the definition."""
-
-    def __init__(
-        self, model: Model, statement: Statement, compatible: NDArray[np.bool_], required: int, means: str
-    ) -> None:
-        super().__init__(model, statement, required, means)
-        self.compatible = compatible
-        self.size = required
-
-    def observe(self, batch: CellBatch) -> None:
-        cells: SetCells = self.statement.checked(batch[self.column])
-        if not len(cells):
-            return
-        self.records += len(cells)
-        if cells.is_mask:
-            distinct, times = np.unique(cells.data, return_counts=True)
-        else:
-            distinct, times = np.unique(cells.data, axis=0, return_counts=True)
-        sets = SetCells(cells.d, distinct)
-        sizes = sets.sizes()
-        for eta in np.unique(sizes).tolist():
-            members = sizes == eta
-            found = largest_separated(sets.take(np.flatnonzero(members)).codes(eta), self.compatible, self.size)
-            self.keep_least(int(found.min()))
-            self.breaches += int(times[members][found < self.size].sum())
-
-
-def largest_separated(codes: NDArray, compatible: NDArray[np.bool_], enough: int) -> NDArray[np.int64]:
-    """For each set the size of its largest mutually compatible subset, looked for up to `enough`."""
-    eta = codes.shape[1]
-    out = np.minimum(np.ones(len(codes), np.int64), eta)
-    for size in range(2, min(eta, enough) + 1):
-        found = np.zeros(len(codes), bool)
-        for chosen in combinations(range(eta), size):
-            good = np.ones(len(codes), bool)
-            for i, j in combinations(chosen, 2):
-                good &= compatible[codes[:, i], codes[:, j]]
-            found |= good
-        out[found] = size
-    return out
 
 
 class FrontierCheck(Check):

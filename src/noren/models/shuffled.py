@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Statement
-from noren.models.base import Check, Evidence, Model
+from noren.models.base import Check, Evidence
+from noren.models.separation import Separating
 from noren.models.verdict import Verdict
 
 
@@ -22,7 +23,7 @@ class MemberCheck(Check):
 
     def __init__(
         self,
-        model: Model,
+        model: Separating,
         statement: Statement,
         evidence: Evidence,
         compatible: NDArray[np.bool_],
@@ -72,7 +73,8 @@ class MemberCheck(Check):
         breaches = int(np.ceil(people[~fine]).sum())
         records = int(np.ceil(people).sum())
         achieved = worst if fits.all() else 0
-        return Verdict(
+        design = self.statement.design
+        found = Verdict(
             model=self.model.model,
             column=self.column,
             required=self.size,
@@ -83,6 +85,7 @@ class MemberCheck(Check):
             breaches=breaches,
             statement=self.means.format(achieved=achieved),
         )
+        return self.model.believed(found, 0.0, None if design is None else design.worst_belief())
 
 
 def partnered(values: list[int], compatible: NDArray[np.bool_], enough: int) -> int:

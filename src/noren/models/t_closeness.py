@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import atanh, inf
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -30,8 +30,10 @@ class TCloseness(ClassModel):
     """Whoever knows the overall distribution and sees a published set, or a class of records, ends within t of it.
 
     The distance is the earth mover's distance: all values equally far, by rank, or by the height of the lowest common
-    ancestor. With sets the bound is about this column's own set and this prior; other columns may tell more. A class
-    is compared with the whole release. A small distance still permits a rare value to become many times as likely.
+    ancestor. A set whose likelihood ratio is at most ((1 + t) / (1 - t))^2 keeps it for every distribution; beyond, it
+    is judged for the table's own. With sets the bound is about this column's own set; other columns may tell more. A
+    class is compared with the whole release. A small distance still permits a rare value to become many times as
+    likely.
     """
 
     model: Literal["t-closeness"] = "t-closeness"
@@ -63,8 +65,10 @@ class TCloseness(ClassModel):
         return frozenset({"prior", more[self.distance]} if self.distance in more else {"prior"})
 
     @property
-    def judges_sets(self) -> bool:
-        return self.distance != "tree"
+    def epsilon_each(self) -> float:
+        """4 artanh(t): no prior moves further under a likelihood ratio of ((1 + t) / (1 - t))^2. Distances of at most 1
+        only make the earth mover's distance smaller, so it serves orders and trees too."""
+        return 4 * atanh(self.t)
 
     @property
     def search_rule(self) -> SearchRule:
@@ -85,40 +89,34 @@ class TCloseness(ClassModel):
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
         if not isinstance(statement.design, DecoyDesign):
             raise self.refuses(statement)
-        if self.distance == "tree":
-            raise ModelDoesNotApply(
-                f"t-closeness by tree distance makes no statement about column {statement.name!r}, which is published "
-                "as sets.",
-                hint='Set distance = "equal", which bounds the tree distance too.',
-            )
         overall = evidence.overall.get(statement.name)
-        if overall is None:
+        if overall is None and not self.proven_by(statement.design.rho):
             raise ModelDoesNotApply(
                 f"t-closeness of {statement.name!r} needs the overall distribution or an estimate of it.",
                 hint="Give the original, or verify the release as a recipient.",
             )
         return ClosenessCheck(self, statement, statement.design, overall)
 
-    @property
-    def judges_changed(self) -> bool:
-        return self.distance != "tree"
-
     def judge_changed(self, statement: Statement, evidence: Evidence) -> Check:
-        if self.distance == "tree":
-            raise ModelDoesNotApply(
-                f"t-closeness by tree distance makes no statement about column {statement.name!r}, whose values were "
-                "changed at random.",
-                hint='Set distance = "equal", which bounds the tree distance too.',
-            )
         return ChangedCheck(self, statement, evidence.overall.get(statement.name))
+
+    def proven_by(self, rho: float) -> bool:
+        """Whether a likelihood ratio of rho keeps every distribution within t."""
+        return largest_move(rho) <= self.t + TOLERANCE
+
+    def levels(self, statement: Statement) -> list[NDArray[np.int64]]:
+        """What the distance sums over where it is one of a tree: the groups of values at every height."""
+        if self.distance != "tree":
+            return []
+        tree = tree_over(statement)
+        return [tree.groups(height)[1] for height in range(tree.height)]
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         if self.distance == "ordered":
             moved = ordered_distances(part, overall)
         elif self.distance == "tree":
-            tree = tree_over(column)
-            levels = [tree.groups(height)[1] for height in range(tree.height)]
-            moved = sum((equal_distances(part, overall, level) for level in levels), np.zeros(len(part))) / tree.height
+            levels = self.levels(column)
+            moved = sum((equal_distances(part, overall, level) for level in levels), np.zeros(len(part))) / len(levels)
         else:
             moved = equal_distances(part, overall, np.arange(column.d))
         return moved, moved <= self.t + TOLERANCE
@@ -139,6 +137,11 @@ class TCloseness(ClassModel):
             "The bound is for one column seen alone: several columns together may tell more. A value that is rare may "
             "still become many times as likely as before.",
         )
+
+
+def largest_move(rho: float) -> float:
+    """The furthest that any belief moves, in total variation, under likelihood ratios of at most rho."""
+    return 1.0 if rho == inf else (rho**0.5 - 1) / (rho**0.5 + 1)
 
 
 def tree_over(column: Statement) -> Hierarchy:
@@ -175,14 +178,17 @@ def ordered_distances(part: Histograms, overall: NDArray[np.float64]) -> NDArray
 
 
 class ClosenessCheck(Check):
-    """Bayes' theorem and the earth mover's distance, set by set, straight from their definitions."""
+    """What the published design proves for every distribution; else Bayes' theorem and the earth mover's distance, set
+    by set, straight from their definitions."""
 
-    def __init__(self, model: TCloseness, column: Statement, design: DecoyDesign, overall: Overall) -> None:
+    def __init__(self, model: TCloseness, column: Statement, design: DecoyDesign, overall: Overall | None) -> None:
         super().__init__(column.name)
         self.model = model
         self.statement = column
         self.design = design
-        self.overall = overall
+        self.overall = None if model.proven_by(design.rho) else overall
+        """The distribution that it is judged for; None where it holds for every one."""
+        self.levels = [] if self.overall is None else model.levels(column)
         self.worst = 0.0
         self.records = 0
         self.breaches = 0
@@ -196,7 +202,7 @@ class ClosenessCheck(Check):
             return
         self.records += len(cells)
         self.wrong_size += int((cells.sizes() != self.design.eta).sum())
-        if self.wrong_size:
+        if self.wrong_size or self.overall is None:
             return
         if cells.is_mask:
             distinct, times = np.unique(cells.data, return_counts=True)
@@ -204,7 +210,7 @@ class ClosenessCheck(Check):
             distinct, times = np.unique(cells.data, axis=0, return_counts=True)
         for start in range(0, len(distinct), CHUNK):
             part = SetCells(cells.d, distinct[start : start + CHUNK])
-            distances = belief_distances(part, self.design, self.overall.shares, self.model.distance)
+            distances = self._distances(part, self.overall.shares)
             self.worst = max(self.worst, float(distances.max()))
             self.breaches += int(times[start : start + CHUNK][distances > self.model.t + TOLERANCE].sum())
             if self.overall.std_error is not None and distances.max() > self.model.t and not self.proven:
@@ -223,30 +229,28 @@ class ClosenessCheck(Check):
         The neighbours are spread twice as wide as the estimate's own error. A slope would not do: at its largest, the
         distance is flat in the distribution and still only an estimate.
         """
+        assert self.overall is not None
+        assert self.overall.std_error is not None
         shares, errors = self.overall.shares, self.overall.std_error
-        assert errors is not None
         noise = np.random.default_rng(0).standard_normal((NEIGHBOURS, len(shares)))
         nearby = np.maximum(shares + 2 * errors * noise, 0)
         nearby = nearby[nearby.sum(axis=1) > 0]
-        return all(
-            belief_distances(cell, self.design, one / one.sum(), self.model.distance)[0] > self.model.t
-            for one in nearby
-        )
+        return all(self._distances(cell, one / one.sum())[0] > self.model.t for one in nearby)
+
+    def _distances(self, cells: SetCells, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        return belief_distances(cells, self.design, shares, self.model.distance, self.levels)
 
     def verdict(self) -> Verdict:
         t = self.model.t
-        free = ((1 + t) / (1 - t)) ** 2
-        basis: str = self.overall.basis
-        achieved = self.worst
+        basis: str = "the published design" if self.overall is None else self.overall.basis
+        achieved = largest_move(self.design.rho) if self.overall is None else self.worst
         holds: bool | None = self.records > 0 and not self.wrong_size and not self.breaches
         statement = f"no set moves the overall distribution by more than {achieved:.4g}"
-        if self.overall.std_error is not None and self.breaches and not self.proven:
+        if self.overall is None:
+            statement = f"no set moves any distribution by more than {achieved:.4g} (rho = {self.design.rho:.4g})"
+        elif self.overall.std_error is not None and self.breaches and not self.proven:
             holds = None
             statement = f"estimated {achieved:.4g}, within the error of the estimate of {t:g}; the original settles it"
-        if not self.wrong_size and self.overall.basis != "the original" and self.design.rho <= free * (1 + 1e-12):
-            basis = "the published design"
-            holds = self.records > 0
-            statement += f"; rho = {self.design.rho:.4g} proves t = {t:g} for any distribution"
         if self.wrong_size:
             statement = f"{self.wrong_size} sets do not have the {self.design.eta} values of the design"
         return Verdict(
@@ -284,32 +288,43 @@ class ChangedCheck(Check):
         assert likely is not None
         rows = likely.dense(d)
         rho = float((rows.max(axis=1) / rows.min(axis=1)).max()) if rows.min() > 0 else inf
-        proof = (rho**0.5 - 1) / (rho**0.5 + 1) if rho < inf else 1.0
-        records, free = int(self.seen.sum()), proof <= t + TOLERANCE
+        proof = largest_move(rho)
+        records, free = int(self.seen.sum()), self.model.proven_by(rho)
         moved = np.full(d, proof)
-        if self.overall is not None:
+        if self.overall is not None and not free:
             shares = self.overall.shares
             joint = rows * shares
             belief = joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)
-            moved = moved_beliefs(belief, shares, self.model.distance)
+            moved = moved_beliefs(belief, shares, self.model.distance, self.model.levels(self.statement))
         breaches = int(self.seen[moved > t + TOLERANCE].sum())
         known = self.overall is not None and self.overall.std_error is None
         holds: bool | None = records > 0 and breaches == 0
         basis: Basis = "the published design" if self.overall is None else self.overall.basis
         achieved = float(moved[self.seen > 0].max(initial=0.0))
         statement = f"no published value moves the overall distribution by more than {achieved:.4g}"
-        if not known and free:
-            holds, basis, breaches = records > 0, "the published design", 0
-            statement = f"rho = {rho:.4g} proves t = {t:g} for any distribution"
+        if free:
+            basis, breaches = "the published design", 0
+            statement = f"no value moves any distribution by more than {achieved:.4g} (rho = {rho:.4g})"
         elif not known and breaches:
             holds = None
             statement = f"estimated {achieved:.4g}; the published design does not prove {t:g}, the original settles it"
         return Verdict(self.model.model, self.column, t, achieved, holds, basis, records, breaches, statement)
 
 
-def moved_beliefs(belief: NDArray[np.float64], shares: NDArray[np.float64], distance: str) -> NDArray[np.float64]:
-    """How far every row of beliefs lies from the overall distribution."""
+def moved_beliefs(
+    belief: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    distance: str,
+    levels: Sequence[NDArray[np.int64]] = (),
+) -> NDArray[np.float64]:
+    """How far every row of beliefs lies from the overall distribution; `levels` are those of a tree."""
     difference = belief - shares[None, :]
+    if distance == "tree":
+        moved = np.zeros(len(belief))
+        for groups in levels:
+            member = groups[:, None] == np.arange(int(groups.max()) + 1)[None, :]
+            moved += np.abs(difference @ member).sum(axis=1) / 2
+        return np.asarray(moved / len(levels))
     if distance == "equal":
         return np.asarray(np.abs(difference).sum(axis=1) / 2)
     if len(shares) == 1:
@@ -318,7 +333,11 @@ def moved_beliefs(belief: NDArray[np.float64], shares: NDArray[np.float64], dist
 
 
 def belief_distances(
-    cells: SetCells, design: DecoyDesign, shares: NDArray[np.float64], distance: str
+    cells: SetCells,
+    design: DecoyDesign,
+    shares: NDArray[np.float64],
+    distance: str,
+    levels: Sequence[NDArray[np.int64]] = (),
 ) -> NDArray[np.float64]:
     """D[A, B] of every set: B by Bayes' theorem from the design's likelihood and the prior A (equation 12)."""
     n, d = len(cells), cells.d
@@ -327,4 +346,4 @@ def belief_distances(
     joint = np.where(inside, design.kappa_in, design.kappa_out) * shares[None, :]
     total = joint.sum(axis=1, keepdims=True)
     belief = np.divide(joint, total, out=np.tile(shares, (n, 1)), where=total > 0)
-    return moved_beliefs(belief, shares, distance)
+    return moved_beliefs(belief, shares, distance, levels)

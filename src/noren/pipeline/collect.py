@@ -35,6 +35,7 @@ from noren.designs import draw_columns
 from noren.engines import engine_for
 from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
+from noren.models.judgement import Judgement
 from noren.pipeline.draft import ledger_entries, make_manifest
 from noren.pipeline.keys import memoised_stream
 from noren.pipeline.prepare import read_policy
@@ -78,6 +79,8 @@ class Collector:
             raise PolicyError(error.problems, source=self.policy.source) from None
         self.left_out = 0
         """Reports that the last release left out, because no client of this policy made them."""
+        drawn = {name: SetStatement(column, self.designs[name]) for name, column in self.columns.items()}
+        Judgement.of(drawn, self.policy.require)  # refuse now what reports could not be judged by
         self._key = self.policy.randomness.record_key
         self._secret = secret
         self._ledger: Ledger | None = None
@@ -90,10 +93,6 @@ class Collector:
     def _problems(self) -> list[Problem]:
         """What a client that does not know the table cannot do."""
         out = []
-        for number, model in enumerate(self.policy.require, 1):
-            if "prior" in model.needs:
-                message = "t-closeness needs the overall distribution, which a client does not have."
-                out.append(Problem(f"require[{number}]", message, "Use diversity, or release a collected table."))
         for name in self.policy.protected:
             attribute = self.policy.attributes[name]
             if attribute.values is None and attribute.bins is None:
@@ -103,6 +102,11 @@ class Collector:
         alone = self.policy.methods[0] if len(self.policy.methods) == 1 else None
         if not isinstance(alone, Decoys) or alone.form != "sets":
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))
+        elif alone.prior == "data":
+            message = "a client does not have the overall distribution."
+            out.append(
+                Problem("method.prior", message, 'Use prior = "any", under which t-closeness holds for everybody.')
+            )
         return out
 
     def _resolve(self, names: Iterable[str]) -> dict[str, Met]:

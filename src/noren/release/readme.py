@@ -32,7 +32,7 @@ A table about people, published so that nobody's secrets can be read off it. It 
 
 {meaning}
 
-## What holds
+{told}## What holds
 
 | requirement | columns | asked | checked |
 | --- | --- | --- | --- |
@@ -81,6 +81,7 @@ def readme(manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titl
             f"| {code(one.name)} | {code(titles[one.name])} | {_cell(one.description)} |" for one in manifest.columns
         ),
         meaning=_meaning(manifest.columns, data),
+        told=_told(manifest.columns),
         verdicts="\n".join(
             f"| {code(one.model)} | {code(one.column)} | {one.required:g} | {'holds' if one.holds else 'fails'} |"
             for one in manifest.verdicts
@@ -117,6 +118,12 @@ def _meaning(columns: Sequence[Statement], data: str) -> str:
     if any(one.is_class for one in columns):
         out.append("A group is a number without a meaning of its own: its table says which values it holds how often.")
     return " ".join(out) if len(out) > 1 else "The cells are as the table above says."
+
+
+def _told(columns: Sequence[Statement]) -> str:
+    """What the parameters of designs give away."""
+    found = [f"{code(one.name)}: {one.design.tells}." for one in columns if one.design is not None and one.design.tells]
+    return f"What the published parameters tell: {' '.join(found)}\n\n" if found else ""
 
 
 def _commands(data: str) -> dict[str, str]:

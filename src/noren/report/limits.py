@@ -74,6 +74,9 @@ def _by_method(material: Material) -> list[tuple[str, str]]:
                     "were before.",
                 )
             )
+    tells = [f"{name}: {design.tells}" for name, design in release.designs.items() if design.tells]
+    if tells:
+        out.append(("published parameters", f"{'; '.join(tells)}."))
     if material.has_classes:
         out.append(("repeated releases", "People who are in two releases: their classes can be intersected."))
         if not any(model.of_mechanism for model in material.requirements):

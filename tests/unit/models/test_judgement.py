@@ -51,6 +51,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "beta-likeness": {"beta": 1.0},
     "delta-disclosure": {"delta": 1.0},
     "expanded-k": {"k": 3},
+    "local-privacy": {"epsilon": 1.0},
     "semantic-diversity": {"l": 2, "d": 2.0},
     "le-diversity": {"l": 2, "e": 1},
     "qs-diversity": {"c": 1.0, "l": 2},

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 import noren as nr
 from noren.cells import CodeCells, OpenCells, SetCells
+from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import Evidence, Model, Verdict
@@ -36,7 +37,7 @@ def sets(d: int, *members: tuple[int, ...]) -> SetCells:
 
 def judged(model: Model, distances: Any, *batches: Any, hierarchy: Hierarchy | None = None) -> Verdict:
     d = len(distances) if distances is not None else len(hierarchy.leaves)
-    column = set_column("x", d, distances=distances, hierarchy=hierarchy)
+    column = set_column("x", d, DecoyDesign(d=d, eta=min(model.l, d)), distances=distances, hierarchy=hierarchy)
     check = model.check(column, Evidence({"x": column}, {}))
     for cells in batches:
         check.observe({"x": cells})
@@ -54,8 +55,11 @@ def test_sets_that_are_far_enough_apart() -> None:
     verdict = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (1, 3, 5)), sets(6, (0, 3, 5)))
     assert verdict.holds is True
     assert (verdict.required, verdict.achieved, verdict.records, verdict.breaches) == (3, 3, 3, 0)
-    assert (verdict.model, verdict.column, verdict.basis) == ("semantic-diversity", "x", "the release alone")
-    assert verdict.statement == "every record leaves 3 values possible at mutual distance 2 or more"
+    assert (verdict.model, verdict.column, verdict.basis) == ("semantic-diversity", "x", "the published design")
+    assert verdict.statement == (
+        "every record leaves 3 values possible at mutual distance 2 or more; one who believes all values alike "
+        "believes none of a set above 0.3333"
+    )
 
 
 def test_sets_with_neighbours_are_counted_one_by_one_and_repeated() -> None:
@@ -236,7 +240,7 @@ def rows_judged(
     model: Model, *batches: tuple[list[Any], list[int]], eta: int | None = None, others: Any = exact_column
 ) -> Verdict:
     """A release of shuffled rows: beside each value the exact column that all rows of a person share."""
-    design = None if eta is None else SemanticDesign.make("uniform-sets", SIX, eta, 2)
+    design = None if eta is None else SemanticDesign.make("flat", SIX, eta, 2)
     member = member_column("x", 6, design, distances=SIX)
     where = others("where", 9)
     check = model.check(member, Evidence({"x": member, "where": where}, {}))
@@ -251,7 +255,7 @@ def test_rows_of_two_people_in_two_places() -> None:
     verdict = rows_judged(semantic(3, 2), ([0, 1, 0], [0, 1, 4]), ([1, 0, 1], [5, 2, 3]), eta=3)
     assert verdict.holds is True
     assert (verdict.required, verdict.achieved, verdict.records, verdict.breaches) == (3, 3, 2, 0)
-    assert verdict.statement == "every class leaves 3 values possible at mutual distance 2 or more"
+    assert verdict.statement.startswith("every class leaves 3 values possible at mutual distance 2 or more; ")
 
 
 def test_two_people_in_one_place_are_judged_together() -> None:

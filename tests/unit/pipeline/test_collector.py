@@ -155,10 +155,18 @@ def problems(**change: Any) -> list[Any]:
     return list(caught.value.problems)
 
 
-def test_closeness_is_refused_by_name() -> None:
-    (problem,) = problems(require=[*REQUIRE[:2], {"model": "t-closeness", "on": "weight", "t": 0.2}])
-    assert problem.where == "require[3]"
-    assert problem.message.startswith("t-closeness needs the overall distribution")
+def test_closeness_by_the_data_is_refused_by_name() -> None:
+    asked = [*REQUIRE[:2], {"model": "t-closeness", "on": "weight", "t": 0.2}]
+    (problem,) = problems(require=asked, method={"name": "decoys", "prior": "data"})
+    assert problem.where == "method.prior"
+    assert problem.message.startswith("a client does not have the overall distribution")
+
+
+def test_fixed_parameters_that_only_a_distribution_could_prove_are_refused() -> None:
+    asked = [*REQUIRE[:2], {"model": "t-closeness", "on": "weight", "t": 0.2}]
+    loose = {"name": "decoys", "parameters": {"weight": {"eta": 1, "p": 0.9}}}
+    with pytest.raises(nr.NorenError, match="needs the overall distribution"):
+        nr.Collector(policy(require=asked, method=loose))
 
 
 def test_every_protected_domain_must_be_declared() -> None:
@@ -310,7 +318,7 @@ def test_a_set_that_the_design_never_draws_is_refused() -> None:
     """Far enough apart, but out of reach of duplicate-processing, which at (14,3,3) reaches some sets from no value."""
     rules = nr.Policy(
         attributes={"income": ATTRIBUTES["income"]},
-        require=[{**REQUIRE[0], "d": 3}],
+        require=[{**REQUIRE[0], "d": 3, "most": 0.5}],
         method={"name": "decoys", "design": "duplicate-processing"},
     )
     collector = nr.Collector(rules)
@@ -344,10 +352,11 @@ def test_the_same_person_and_value_repeat_the_set(key: Path) -> None:
 
 
 def test_collected_and_anonymised_sets_agree_under_one_secret(key: Path) -> None:
-    collector = nr.Collector(policy(**MEMOISED), secret=key)
+    rules = policy(**MEMOISED, dependence={"most": 1.0})
+    collector = nr.Collector(rules, secret=key)
     unique = [{**person, "town": f"t{i}"} for i, person in enumerate(people(40))]
     sent = {report["town"]: report["income"] for report in map(collector.report, unique)}
-    release = nr.anonymize(pl.DataFrame(unique), policy(**MEMOISED), secret=key)
+    release = nr.anonymize(pl.DataFrame(unique), rules, secret=key)
     assert dict(release.frame().select("town", "income").iter_rows()) == sent
 
 

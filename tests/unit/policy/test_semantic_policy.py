@@ -190,18 +190,22 @@ def test_missing_cells_are_a_branch_of_their_own_in_a_tree() -> None:
 
 
 def test_duplicate_processing_comes_with_its_warning() -> None:
-    noted = run(table(), policy(method={"name": "decoys", "design": "duplicate-processing"})).facts.notes
+    asked = [{**APART, "most": 0.5}]
+    noted = run(table(), policy(require=asked, method={"name": "decoys", "design": "duplicate-processing"})).facts.notes
     assert len(noted) == 1
     assert noted[0].startswith("grade: ")
     assert run(table(), policy()).facts.notes == ()
 
 
 def test_a_flat_design_that_does_not_exist_is_replaced_and_said() -> None:
-    """One class with more than F / l of the values: no design gives 1/l."""
+    """One class with more than F / l of the values: no design gives 1/l, and what is accepted must be stated."""
     crowded = {"role": "sensitive", "distance": "tree"}
     crowded["hierarchy"] = {"tree": {"big": ALL_ILLS[:5], "a": [ALL_ILLS[5]], "b": [ALL_ILLS[6]], "c": [ALL_ILLS[7]]}}
-    outcome = run(table(), policy({"ill": crowded}, [{**APART, "on": "ill", "l": 2}]))
-    assert outcome.facts.designs["ill"].name == "semantic-uniform-sets"
+    (problem,) = refused({"ill": crowded}, [{**APART, "on": "ill", "l": 2}])
+    assert "would mean" in problem.message
+    assert "most = 0.625" in problem.hint
+    outcome = run(table(), policy({"ill": crowded}, [{**APART, "on": "ill", "l": 2, "most": 0.7}]))
+    assert outcome.facts.designs["ill"].name == "semantic-balanced"
     assert any(note.startswith("ill: The flat design does not exist here") for note in outcome.facts.notes)
 
 
@@ -218,7 +222,8 @@ def test_the_default_is_flat_and_columns_may_differ() -> None:
 @pytest.mark.parametrize("design", ["flat", "simple", "uniform-sets", "duplicate-processing"])
 def test_the_report_shows_what_a_set_tells(design: str) -> None:
     """Under a uniform prior and under the data's: the design's own figures, and 1/l for the flat one."""
-    outcome = run(table(), policy(method={"name": "decoys", "design": design}))
+    asked = [{**APART, "most": None if design == "flat" else 0.5}]
+    outcome = run(table(), policy(require=asked, method={"name": "decoys", "design": design}))
     counts = outcome.facts.table.counts["grade"]
     made = outcome.facts.designs["grade"]
     uniform, informed = made.posterior_summary(), made.posterior_summary(counts / counts.sum())
@@ -253,8 +258,8 @@ MIXED = {
     "sport": {"role": "sensitive"},
 }
 ASKED = [
-    {"model": "semantic-diversity", "on": "grade", "l": 3, "d": 3},
-    {"model": "semantic-diversity", "on": "pay", "l": 2, "d": 2.5},
+    {"model": "semantic-diversity", "on": "grade", "l": 3, "d": 3, "most": 0.42},
+    {"model": "semantic-diversity", "on": "pay", "l": 2, "d": 2.5, "most": 0.7},
     {"model": "le-diversity", "on": "ill", "l": 3, "e": 1},
     {"model": "frequency-l-diversity", "on": "ill", "l": 2},
     {"model": "frequency-l-diversity", "on": "job", "l": 2},

@@ -261,8 +261,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "alpha-k-anonymity": {"alpha": 0.35, "k": 7}, "p-sensitive-k-anonymity": {"p": 3, "k": 7},
     "tau-l-diversity": {"tau": 0.35, "l": 7}, "t-closeness": {"t": 0.35}, "beta-likeness": {"beta": 1.5},
     "delta-disclosure": {"delta": 1.5}, "semantic-diversity": {"l": 7, "d": 0.35}, "le-diversity": {"l": 7, "e": 2},
-    "qs-diversity": {"c": 3.0, "l": 7}, "qs-closeness": {"t": 0.35},
     "mechanism": {"most": 0.35},
+    "qs-diversity": {"c": 3.0, "l": 7}, "qs-closeness": {"t": 0.35}, "local-privacy": {"epsilon": 1.5},
 }  # fmt: skip
 
 
@@ -278,6 +278,7 @@ OTHER = {
     "c": 9.0,
     "p": 5,
     "d": 0.6,
+    "epsilon": 3.0,
 }
 
 

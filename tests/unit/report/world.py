@@ -39,6 +39,7 @@ def policy(method: str, models: str) -> str:
     return (
         f'{EVIL}[attributes]\nwho = "identifier"\nage = "quasi-identifier"\n{quoted} = "quasi-identifier"\n'
         f'note = "plain"\n"{TAG}" = "sensitive"\n{models}\n[method]\nname = "{method}"\n'
+        + ('prior = "data"\n' if method == "decoys" else "")
     )
 
 

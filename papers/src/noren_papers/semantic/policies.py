@@ -25,14 +25,14 @@ def policy(table: Material, distance: str, model: Model, method: Method) -> Poli
 
 
 def diverse(l: int, d: float) -> Model:
-    """(l, d)-semantic diversity of the secret."""
+    """(l, d)-semantic diversity of the secret, whatever a set betrays: the paper's designs promise no more."""
     from noren.models import SemanticDiversity
 
-    return SemanticDiversity(on=("secret",), l=l, d=d)
+    return SemanticDiversity(on=("secret",), l=l, d=d, most=1.0)
 
 
 def parted(l: int, e: int) -> Model:
     """(l, e)-diversity of the secret."""
     from noren.models import LEDiversity
 
-    return LEDiversity(on=("secret",), l=l, e=e)
+    return LEDiversity(on=("secret",), l=l, e=e, most=1.0)

@@ -1,7 +1,8 @@
 """(l,d)-semantic diversity as a design: publish l values, the true one among them, pairwise at distance d or more.
 
 Every set of every design here is feasible and contains the truth. The designs differ in P(R | v), that is, in what a
-set tells beyond "one of these": nothing under a uniform prior for `semantic-flat`, something for the others.
+set tells beyond "one of these": nothing under a uniform prior for `semantic-flat`, as little as any design for
+`semantic-balanced`, more for the others.
 """
 
 # ruff: noqa: E741  l is the paper's letter
@@ -23,6 +24,7 @@ from noren.cells.design import Beliefs
 from noren.cells.set_cells import SetCells
 from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
 from noren.designs.semantic import duplicate, simple
+from noren.designs.semantic.balanced import Balanced, Types, balance, kinds_of, least_belief
 from noren.designs.semantic.compatibility import Classes, Compatibility, Line, Ranks, Structure, Table
 from noren.designs.semantic.flat import CircularFlat, flat_weights
 from noren.designs.semantic.inclusion import (
@@ -41,7 +43,7 @@ from noren.designs.semantic.uniform import Product
 from noren.errors import NorenError
 from noren.secret import Keystream, RecordStream
 
-Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat"]
+Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat", "balanced"]
 _LARGEST_L = {"semantic-simple": simple.LARGEST_L, "semantic-duplicate-processing": duplicate.LARGEST_L}
 
 
@@ -49,18 +51,33 @@ class SemanticDesign(BaseModel):
     """How sets of pairwise distant values are drawn, with all a recipient needs to recompute their likelihood.
 
     Guarantee: every set holds eta = l values, the true one among them, and any two are at least `threshold` apart.
-    `semantic-flat` also guarantees P(v | R) = 1/l for every member under a uniform prior.
+    `semantic-flat` also guarantees P(v | R) = 1/l for every member under a uniform prior; `semantic-balanced` keeps the
+    largest of these beliefs as small as any design can, which is 1/l wherever that is possible.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Literal["semantic-simple", "semantic-duplicate-processing", "semantic-uniform-sets", "semantic-flat"]
+    name: Literal[
+        "semantic-simple",
+        "semantic-duplicate-processing",
+        "semantic-uniform-sets",
+        "semantic-flat",
+        "semantic-balanced",
+    ]
     d: int = Field(ge=1, description="Number of values in the attribute's domain (the paper's F).")
     eta: int = Field(ge=1, description="Number of values in each published set (the paper's l).")
     threshold: float = Field(gt=0, description="Smallest distance between two values of a set (the paper's d).")
     structure: Structure = Field(description="Which values are compatible, in the shortest form that says so.")
     weights: tuple[float, ...] | None = Field(
         default=None, description="Value weights of the flat design where it has no closed form."
+    )
+    types: tuple[tuple[int, ...], ...] | None = Field(
+        default=None,
+        description="Types of sets of the balanced design: which kinds of values, compatible with the same others, a "
+        "set holds one of.",
+    )
+    chances: tuple[tuple[float, ...], ...] | None = Field(
+        default=None, description="Chance of every type for a true value of each of its kinds."
     )
     note: str = Field(default="", description="What was made instead of what was asked for, and why.")
 
@@ -78,6 +95,10 @@ class SemanticDesign(BaseModel):
             raise ValueError(f"weights must be {self.d} positive numbers")
         if (self.weights is None) != (self.name != "semantic-flat" or isinstance(self.structure, Ranks)):
             raise ValueError("weights belong to the flat design away from ranks, and to no other")
+        if (self.name == "semantic-balanced") != (self.types is not None and self.chances is not None):
+            raise ValueError("types and chances belong to the balanced design, and to no other")
+        if self.types is not None and self.chances is not None:
+            _check_types(self)
         if self.name == "semantic-duplicate-processing" and not isinstance(self.structure, Ranks):
             raise ValueError("duplicate-processing is defined on ranks only")
         return self
@@ -89,10 +110,12 @@ class SemanticDesign(BaseModel):
         distances: NDArray | Compatibility,
         l: int,
         threshold: float | None = None,
+        most: float = 0.0,
     ) -> SemanticDesign:
         """The design of this kind, or an InfeasibleDesign that names values without partners and what would work.
 
-        `flat` becomes `uniform-sets` where it does not exist, and the note says so.
+        Where `flat` does not exist the balanced design is made, or `uniform-sets` where that is too large to search,
+        and the note says so. `most` lets the balanced design spread its sets as far as beliefs up to it permit.
         """
         if isinstance(distances, Compatibility):
             compatibility = distances
@@ -101,7 +124,7 @@ class SemanticDesign(BaseModel):
         else:
             compatibility = Compatibility.from_distances(distances, threshold)
         compatibility.check(l)
-        name, weights, note = f"semantic-{kind}", None, ""
+        name, weights, note, types = f"semantic-{kind}", None, "", None
         if l > _LARGEST_L.get(name, l):
             raise NorenError(
                 f"The likelihood of {kind} sums over all orders of a set; l = {l} exceeds {_LARGEST_L[name]}.",
@@ -112,9 +135,20 @@ class SemanticDesign(BaseModel):
         if kind == "flat" and not isinstance(compatibility.structure, Ranks):
             found = flat_weights(compatibility, l)
             if found is None:
-                name, note = "semantic-uniform-sets", _why_not_flat(compatibility, l)
+                name, note = "semantic-balanced", _why_not_flat(compatibility, l)
             else:
                 weights = tuple(found.tolist())
+        if name == "semantic-balanced":
+            solution = balance(compatibility, l, most)
+            if solution is None:
+                name = "semantic-uniform-sets"
+                note += (
+                    "There are too many types of sets to search the design of least belief: uniform-sets is used; no "
+                    f"design keeps every belief below {least_belief(compatibility, l):.4g}."
+                )
+            else:
+                types = solution.types
+                note += f"The balanced design keeps every belief in one value of a set to {solution.worst:.4g}."
         design = cls.model_validate(
             {
                 "name": name,
@@ -123,6 +157,8 @@ class SemanticDesign(BaseModel):
                 "threshold": compatibility.threshold,
                 "structure": compatibility.structure,
                 "weights": weights,
+                "types": None if types is None else tuple(map(tuple, types.rows.tolist())),
+                "chances": None if types is None else tuple(map(tuple, types.chances.tolist())),
                 "note": note,
             }
         )
@@ -162,6 +198,11 @@ class SemanticDesign(BaseModel):
     def title(self) -> str:
         digest = hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
         return f"{self.name}, distance {self.threshold:g} ({digest})"
+
+    @property
+    def tells(self) -> str:
+        """Structure and weights follow from the distance, l and d: public facts."""
+        return ""
 
     def star(self, sets: NDArray) -> float:
         """A value outside a set is never true."""
@@ -234,6 +275,13 @@ class SemanticDesign(BaseModel):
         """Worst and average P(true | set) under a prior, uniform unless one is given."""
         return posterior_summary(_law(self), prior, draws)
 
+    def worst_belief(self) -> float | None:
+        return 1 / self.eta if self.name == "semantic-flat" else _worst(self)[0]
+
+    def worst_set(self) -> tuple[int, tuple[int, ...]] | None:
+        """The value that is believed most, and the set in which it is; None where there are too many sets to look."""
+        return _worst(self)[1]
+
     def beliefs(self, counts: NDArray) -> Beliefs:
         """What one set tells, by the likelihood of sets under every value."""
         shares = counts / counts.sum()
@@ -296,6 +344,9 @@ def _law(design: SemanticDesign) -> Law:
         return duplicate.DuplicateProcessing(compatibility, design.eta)
     if design.name == "semantic-flat" and design.weights is None:
         return CircularFlat(compatibility, design.eta)
+    if design.types is not None:
+        types = Types(kinds_of(compatibility), np.array(design.types, np.int64), np.array(design.chances, float))
+        return Balanced(compatibility, design.eta, types)
     weights = None if design.weights is None else np.array(design.weights)
     return Product(compatibility, design.eta, weights)
 
@@ -314,4 +365,45 @@ def _why_not_flat(compatibility: Compatibility, l: int) -> str:
         reason = f"{what} holds {chain.widest()} values, more than F/l = {F}/{l}"
     else:
         reason = "no weights make all values equally likely in this distance"
-    return f"The flat design does not exist here ({reason}); uniform-sets is used instead."
+    return f"The flat design does not exist here ({reason}). "
+
+
+@lru_cache(maxsize=64)
+def _worst(design: SemanticDesign) -> tuple[float | None, tuple[int, tuple[int, ...]] | None]:
+    """The largest P(v | R) under a uniform prior, and where it is; None for what cannot be listed."""
+    law, even = _law(design), np.full(design.d, 1 / design.d)
+    if isinstance(law, Balanced):
+        beliefs, first = law.types.beliefs(), np.unique(law.types.kind, return_index=True)[1]
+        row, place = np.unravel_index(int(beliefs.argmax()), beliefs.shape)
+        members = first[law.types.rows[row]]
+        return float(beliefs.max()), (int(members[place]), tuple(sorted(members.tolist())))
+    listed = law.listed()
+    if listed is None:
+        return law.worst_posterior(even), None
+    worst: tuple[float, tuple[int, tuple[int, ...]] | None] = (0.0, None)
+    for sets, likelihood in listed:
+        beliefs = likelihood / np.maximum(likelihood.sum(axis=1, keepdims=True), 1e-300)
+        row, place = np.unravel_index(int(beliefs.argmax()), beliefs.shape)
+        if beliefs[row, place] > worst[0]:
+            worst = float(beliefs[row, place]), (int(sets[row, place]), tuple(sets[row].tolist()))
+    return worst
+
+
+def _check_types(design: SemanticDesign) -> None:
+    """Types are of l kinds that may stand together, each once, and every value has some with total chance 1."""
+    compatibility = Compatibility(design.d, design.threshold, design.structure)
+    kind = kinds_of(compatibility)
+    kinds, first = np.unique(kind, return_index=True)
+    rows = {len(row) for row in (*(design.types or ()), *(design.chances or ()))}
+    if rows != {design.eta} or len(design.types or ()) != len(design.chances or ()):
+        raise ValueError(f"types and chances are rows of {design.eta}")
+    types, chances = np.array(design.types, np.int64), np.array(design.chances, float)
+    if types.min() < 0 or types.max() >= len(kinds) or len(np.unique(types, axis=0)) != len(types):
+        raise ValueError("types name kinds of values, each type once")
+    pairs = compatibility.pairs[np.ix_(first, first)]
+    for a, b in combinations(range(design.eta), 2):
+        if not (pairs[types[:, a], types[:, b]] & (types[:, a] < types[:, b])).all():
+            raise ValueError("a type holds kinds that may stand together, in ascending order")
+    sums = np.bincount(types.ravel(), chances.ravel(), len(kinds))
+    if not (chances >= 0).all() or not (np.abs(sums - 1) < 1e-9).all():
+        raise ValueError("the chances of a kind sum to 1")

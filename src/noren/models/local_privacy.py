@@ -1,0 +1,168 @@
+"""Local privacy: what all drawn columns of a person tell together is bounded, for every prior and side knowledge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp, inf, log
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from noren.cells import CellBatch, CodeCells, Statement
+from noren.cells.batch import PERSON
+from noren.models.base import Check, Evidence, Model, Promise
+from noren.models.class_check import OF_ROWS
+from noren.models.verdict import Verdict
+
+TOLERANCE = 1e-9
+
+
+class LocalPrivacy(Model):
+    """The draws of a person's columns together are epsilon-locally differentially private.
+
+    Every drawn column is a randomiser of its own: the logarithm of its largest likelihood ratio is its epsilon, and the
+    epsilons of a person's columns add up. The odds between any two things that could be true of a person then change
+    by a factor of at most exp(epsilon), whatever an adversary knows. A set that always holds the truth (p = 1) has no
+    epsilon. It speaks of one draw per person and column: where a person's rows show several, it does not hold.
+    """
+
+    model: Literal["local-privacy"] = "local-privacy"
+    parameter: ClassVar[str] = "epsilon"
+    coarsening_preserves: ClassVar[bool] = True
+    higher_is_safer: ClassVar[bool] = False
+    together: ClassVar[bool] = True
+    epsilon: float = Field(
+        gt=0, le=50, description="Largest sum of the columns' epsilons: the budget that a method splits."
+    )
+
+    @property
+    def identity(self) -> str:
+        """A budget over several columns and one over some of them may stand side by side."""
+        return self.model if len(self.on) == 1 else f"{self.model}/{', '.join(sorted(self.on))}"
+
+    @property
+    def least_set_size(self) -> int:
+        return 1
+
+    @property
+    def epsilon_together(self) -> float:
+        return self.epsilon
+
+    def checks(self, evidence: Evidence) -> list[Check]:
+        """One check of all columns together."""
+        for name in self.on:
+            self.check(evidence.columns[name], evidence)
+        return [BudgetCheck(self, [evidence.columns[name] for name in self.on], evidence.people)]
+
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        return BudgetCheck(self, [statement], evidence.people)
+
+    def judge_changed(self, statement: Statement, evidence: Evidence) -> Check:
+        return BudgetCheck(self, [statement], evidence.people)
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None or statement.design is None:
+            return []
+        return [cls(on=statement.name, epsilon=1.0)]
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        factor = exp(self.epsilon)
+        return Promise(
+            f"Whatever somebody knows, what is published of a person's {names} changes the odds between any two "
+            f"possibilities by a factor of at most {factor:.3g} (epsilon {self.epsilon:.4g} in all).",
+            "It speaks of one release and of the columns it names; columns that are published otherwise may tell more. "
+            "What is true of many people can be learned about everybody.",
+        )
+
+
+class BudgetCheck(Check):
+    """The largest likelihood ratio of every column's cells, from what the published statements say, and their sum."""
+
+    def __init__(self, model: LocalPrivacy, statements: Sequence[Statement], people: bool) -> None:
+        super().__init__(", ".join(statement.name for statement in statements))
+        self.model = model
+        self.statements = statements
+        self.people = people
+        self.needs = (*(statement.name for statement in statements), *((PERSON,) if people else ()))
+        self.records = 0
+        self.ratio = {statement.name: 1.0 for statement in statements}
+        self._seen: dict[str, list[Any]] = {statement.name: [] for statement in statements}
+        """Whose cell each is, where people have several rows."""
+
+    def observe(self, batch: CellBatch) -> None:
+        import polars as pl
+
+        for statement in self.statements:
+            cells, numbers = batch[statement.name].distinct()
+            self.ratio[statement.name] = max(self.ratio[statement.name], largest_ratio(statement, cells))
+            if self.people:
+                person = batch[PERSON].data.astype(np.int64)  # type: ignore[attr-defined]
+                shown = pl.Series(statement.to_csv(cells)).cast(pl.String)[numbers]
+                self._seen[statement.name].append(pl.DataFrame({"person": person, "cell": shown}).unique())
+        self.records += len(batch[self.statements[0].name])
+
+    def merge(self, other: BudgetCheck) -> None:
+        self.records += other.records
+        for name, ratio in other.ratio.items():
+            self.ratio[name] = max(self.ratio[name], ratio)
+            self._seen[name] += other._seen[name]
+
+    def of_rows(self, verdict: Verdict) -> Verdict:
+        """A sum that is too large stays so; of several rows nobody knows how many draws a person has."""
+        if verdict.holds is False:
+            return verdict
+        return replace(verdict, holds=None, statement=f"{verdict.statement}; {OF_ROWS}")
+
+    def verdict(self) -> Verdict:
+        import polars as pl
+
+        each = {name: log(ratio) if ratio < inf else inf for name, ratio in self.ratio.items()}
+        total = sum(each.values())
+        several: dict[str, int] = {}
+        for name, parts in self._seen.items():
+            if parts:
+                draws = pl.concat(parts).unique().group_by("person").len()
+                several[name] = int((draws["len"] > 1).sum())
+        drawn_again = {name: count for name, count in several.items() if count}
+        within = total <= self.model.epsilon * (1 + TOLERANCE) + TOLERANCE
+        statement = "; ".join(f"{name} has epsilon {value:.4g}" for name, value in each.items())
+        statement = f"epsilon {total:.4g} in all" + (f" ({statement})" if len(each) > 1 else "")
+        if total == inf:
+            bare = [name for name, value in each.items() if value == inf]
+            statement = f"{', '.join(bare)} has no epsilon: what is published rules values out"
+        elif drawn_again:
+            names = ", ".join(f"{name} ({count} people)" for name, count in drawn_again.items())
+            statement += f"; people have more than one draw in {names}, which tells that their values differ"
+        return Verdict(
+            model=self.model.model,
+            column=self.column,
+            required=self.model.epsilon,
+            achieved=total,
+            holds=self.records > 0 and within and not drawn_again,
+            basis="the published design",
+            records=self.records,
+            breaches=self.records if not within else sum(drawn_again.values()),
+            statement=statement,
+        )
+
+
+def largest_ratio(statement: Statement, cells: Any) -> float:
+    """The largest ratio between the probabilities of one cell under two true values.
+
+    For changed values over all that could be published, not only over those that were.
+    """
+    d = statement.d
+    if statement.kinds is not None:
+        cells = CodeCells(d, np.arange(d))
+    likely = statement.likelihood(cells)
+    if likely is None or not len(likely):
+        return 1.0
+    high = np.maximum.reduceat(likely.weight, likely.bounds[:-1])
+    low = np.minimum.reduceat(likely.weight, likely.bounds[:-1])
+    some_outside = likely.lengths < d
+    high = np.where(some_outside, np.maximum(high, likely.floor), high)
+    low = np.where(some_outside, np.minimum(low, likely.floor), low)
+    return float((high / low).max()) if (low > 0).all() else inf
