@@ -159,8 +159,9 @@ class Model(BaseModel, ABC):
 
     parameter: ClassVar[str] = "l"
     """The field that a verdict compares with."""
-    about: ClassVar[Literal["columns", "classes", "terms"]] = "columns"
-    """Whether it protects the columns it names, how records look alike in them, or what their terms are linked to."""
+    about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "columns"
+    """Whether it protects the columns it names, how records look alike in them, what their terms are linked to, or is
+    judged on the whole release: no method looks for it, and it protects nothing by itself."""
     coarsening_preserves: ClassVar[bool]
     """Whether two classes that satisfy the model, put together, satisfy it, the rest of the release being the same."""
     higher_is_safer: ClassVar[bool] = True
@@ -306,6 +307,11 @@ class Model(BaseModel, ABC):
         """The promise about these columns."""
         names = ", ".join(columns[:-1]) + " and " + columns[-1] if len(columns) > 1 else "".join(columns)
         return self.promise(f"each of {names}" if len(columns) > 1 and not self.together else names, sets)
+
+
+def searched(models: Sequence[Model]) -> tuple[Model, ...]:
+    """The requirements that methods look for; the others are only judged on what they make."""
+    return tuple(model for model in models if model.about != "release")
 
 
 def columns_of(models: Sequence[Model]) -> set[str]:

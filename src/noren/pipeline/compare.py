@@ -186,7 +186,7 @@ def compare(
     found = []
     with stage("Comparing methods", len(served)) as meter:
         for setting, methods, rules in served:
-            seen = _asking(table, rules)
+            seen = table.asking(rules.require)
             found.append(replace(_tried(methods, rules, seen, classify, measures), setting=setting, policy=rules))
             meter(1)
     if measures is not None:
@@ -263,15 +263,6 @@ def _under(policy: Policy, setting: Setting) -> Policy:
             raise QueryError(f"{model.model} cannot have {text}: {said}.", hint="Change the grid.") from None
     parts = {name: getattr(policy, name) for name in type(policy).model_fields}
     return Policy(**(parts | {"require": tuple(changed)}))
-
-
-def _asking(table: Table, policy: Policy) -> Table:
-    """The table under other parameters of the same requirements. Its codes stay as they were read."""
-    if table.requirements == policy.require:
-        return table
-    other = replace(table, requirements=policy.require)
-    vars(other).update({name: vars(table)[name] for name in ("records", "people") if name in vars(table)})
-    return other
 
 
 def _widest(served: Sequence[Policy]) -> Policy:

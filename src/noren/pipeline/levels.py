@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noren.methods.incognito import Incognito
 from noren.methods.incognito.search import LevelVector, best_levels
 from noren.methods.requirements import compiled
+from noren.models.base import searched
 from noren.pipeline.prepare import prepare, read_policy
 from noren.policy.policy import Policy
 from noren.policy.toml import value
@@ -61,7 +62,7 @@ def levels(
     table = prepare(data, rules, engine, stage=stage)
     records: Any = own.seen(table.records)
     found: Sequence[LevelVector] = best_levels(
-        records, compiled(records, policy.require), own.loss, share, own.weights, count
+        records, compiled(records, searched(policy.require)), own.loss, share, own.weights, count
     )
     return LevelVectors(found, own.loss)
 

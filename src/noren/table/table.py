@@ -63,6 +63,14 @@ class Table:
         kept = tuple(name for name in self.deciding if name in names)
         return replace(self, deciding=kept, requirements=tuple(requirements))
 
+    def asking(self, requirements: Sequence[Model]) -> Table:
+        """The table under other requirements. Its codes stay as they were read."""
+        if self.requirements == tuple(requirements):
+            return self
+        other = replace(self, requirements=tuple(requirements))
+        vars(other).update({name: vars(self)[name] for name in ("records", "people") if name in vars(self)})
+        return other
+
     def reading(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
         """How to read some columns (all that are published): codes, terms, or texts of open columns."""
         wanted = [self.columns[name] for name in (self.columns if names is None else names)]
