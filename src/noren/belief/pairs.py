@@ -55,7 +55,9 @@ def learned(
     for (known, held), prior in zip(folds, priors, strict=True):
         joint = _joint(own, other, np.outer(prior, marginal(other, known, START)), known, held)
         shares = joint.sum(axis=0)
-        best = max(MIXED, key=lambda mixed: _foreseen(own, other, _given(joint, shares, mixed, len(known)), joint, held))
+        best = max(
+            MIXED, key=lambda mixed: _foreseen(own, other, _given(joint, shares, mixed, len(known)), joint, held)
+        )
         given.append(_given(joint, shares, best, len(known)))
         usual.append(shares)
     return Pair(other, np.stack(given), np.stack(usual))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from noren.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
 from noren.belief.pairs import Pair, information, learned, marginal
 from noren.belief.weighing import powers
-from noren.cells import Cells, Statement
+from noren.cells import Cells, Likelihood, Statement
 from noren.ragged import offsets_of, owners, row_numbers
 from noren.schema.roles import Role
 
-KNOWN, HELD = 24_000, 8_000
+KNOWN, HELD = 16_000, 5_000
 """Records from which a pair is learned, and those that say when to stop."""
 SMALL = 20_000
 """Up to so many records four folds are made, so that nearly all others are learned from; else two."""
@@ -34,22 +34,34 @@ QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 @dataclass(frozen=True)
-class Belief:
-    """What is believed about every record's secret."""
+class Concluded:
+    """What is believed about every record, one entry each."""
 
-    column: str
     top: NDArray[np.int64]
     """The likeliest value."""
     belief: NDArray[np.float64]
     """How firmly it is believed."""
-    before: float
-    """The same about anybody, before anything of the record is seen: the share of the commonest value."""
-    used: Mapping[str, float]
-    """The other columns that tell something, and to which power their evidence is taken."""
-    by_class: bool
-    """Whether only the class of a person's row is known, not the row."""
+    moved: NDArray[np.float64]
+    """Total variation between what is believed about anybody and about the record."""
+    truth_belief: NDArray[np.float64] | None = None
+    """With the truth: how firmly it is believed."""
     right: NDArray[np.float64] | None = None
     """With the truth: the chance that the likeliest value is right, 1 over the ties."""
+
+
+@dataclass(frozen=True)
+class Belief(Concluded):
+    """What is believed about every record's secret from all that is published about it."""
+
+    column: str = ""
+    before: float = 1.0
+    """What is believed about anybody, before anything of the record is seen: the share of the commonest value."""
+    used: Mapping[str, float] = field(default_factory=dict)
+    """The other columns that tell something, and to which power their evidence is taken."""
+    by_class: bool = False
+    """Whether only the class of a person's row is known, not the row."""
+    without: Concluded | None = None
+    """The same without the secret's own cell, where it was asked for."""
 
     def above(self, most: float) -> NDArray[np.bool_]:
         """Whose secret is believed more than that."""
@@ -64,17 +76,20 @@ def believed(
     given: Sequence[str] | None = None,
     people: NDArray[np.int64] | None = None,
     truth: NDArray[np.int64] | None = None,
+    knows_row: bool = False,
+    without: bool = False,
 ) -> Belief | None:
     """What is believed about one secret; None where its cells do not speak of listed values.
 
     `given` names the other columns that are read; by default all. `people` says whose row each is: what is learned from
-    others is then learned from other people. `truth` adds how often the likeliest value is right.
+    others is then learned from other people. `truth` adds how often the likeliest value is right. `knows_row` grants the
+    adversary the person's row beside general values too; `without` also concludes without the secret's own cell.
     """
     by_name = {statement.name: statement for statement in statements}
     own = secret_of(by_name[name], cells[name])
     if own is None or not len(own.of):
         return None
-    of, by_class = _told_apart(by_name, name, cells)
+    of = None if knows_row else _told_apart(by_name, name, cells)
     folds = _folds(len(own.of), people)
     priors = np.stack([marginal(own, known) for known, _, _ in _parts(folds)])
     open_ = _is_open(own)
@@ -85,10 +100,22 @@ def believed(
     power = powers(own, pairs, priors, folds) if pairs else np.zeros(0)
     kept = [(pair, float(x)) for pair, x in zip(pairs, power, strict=True) if x >= IGNORED]
     classes = np.arange(len(own.of)) if of is None else of
-    top, belief, right = _concluded(own, kept, priors, folds, classes, truth)
+    found = _concluded(own, kept, priors, folds, classes, truth)
     shares = priors.mean(axis=0)
-    used = {pair.evidence.name: x for pair, x in kept}
-    return Belief(name, top, belief, float(shares.max() / shares.sum()), used, by_class, right)
+    return Belief(
+        **vars(found),
+        column=name,
+        before=float(shares.max() / shares.sum()),
+        used={pair.evidence.name: x for pair, x in kept},
+        by_class=of is not None,
+        without=_concluded(_silent(own), kept, priors, folds, classes, truth) if without else None,
+    )
+
+
+def _silent(own: Evidence) -> Evidence:
+    """The secret with a cell that says nothing."""
+    cells = Likelihood(np.array([0, own.d]), np.arange(own.d), np.ones(own.d))
+    return Evidence(own.name, own.d, cells, np.zeros(len(own.of), np.int64))
 
 
 def _is_open(own: Evidence) -> bool:
@@ -96,9 +123,7 @@ def _is_open(own: Evidence) -> bool:
     return own.cells.floor > 0 or bool((own.cells.lengths > 1).any())
 
 
-def _told_apart(
-    by_name: Mapping[str, Statement], name: str, cells: Mapping[str, Cells]
-) -> tuple[NDArray[np.int64] | None, bool]:
+def _told_apart(by_name: Mapping[str, Statement], name: str, cells: Mapping[str, Cells]) -> NDArray[np.int64] | None:
     """The rows that could be a person's, as numbers of classes; None where the row itself is known.
 
     A secret that is published as it is lies in a class. Beside general quasi-identifiers only the class is known too;
@@ -106,10 +131,9 @@ def _told_apart(
     """
     keys = [s for s in by_name.values() if s.role in QUASI and s.is_key and s.name != name]
     if by_name[name].hides and not any(s.hides for s in keys):
-        return None, False
+        return None
     found = [cells[s.name].distinct() for s in keys]
-    of = row_numbers([number for _, number in found], [len(distinct) for distinct, _ in found], len(cells[name]))
-    return of, True
+    return row_numbers([number for _, number in found], [len(distinct) for distinct, _ in found], len(cells[name]))
 
 
 # ---------------------------------------------------------------------- learning from others
@@ -155,7 +179,7 @@ def _pairs(
     best = [pairs[at].evidence for at in order]
     twos = [both(a, b) for i, a in enumerate(best) for b in best[:i] if _fits(own, a, b)]
     keys = [other for other in others if other.is_key]
-    if len(keys) > 2:
+    if len(keys) > 1:
         whole = [cells[other.name].distinct() for other in keys]
         alike = row_numbers([number for _, number in whole], [len(part) for part, _ in whole], len(folds))
         many = int(alike.max(initial=0)) + 1
@@ -180,37 +204,39 @@ def _concluded(
     folds: NDArray[np.int64],
     of: NDArray[np.int64],
     truth: NDArray[np.int64] | None,
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
-    """The likeliest value of every record, how firmly it is believed, and how often it is right.
-
-    `of` are the classes; the beliefs of a class are the mean of its rows'.
-    """
+) -> Concluded:
+    """What is believed about every record. `of` are the classes: their beliefs are the mean of their rows'."""
     n = len(of)
     order = np.argsort(of, kind="stable")
-    top, belief = np.zeros(n, np.int64), np.zeros(n)
-    right = None if truth is None else np.zeros(n)
+    top, belief, moved = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+    right, true = np.zeros(n), np.zeros(n)
+    usual = priors.mean(axis=0) / max(float(priors.mean(axis=0).sum()), 1e-300)
     for rows in _whole_classes(order, of, max(1, int(own.width) or 1, own.d if own.cells.floor > 0 else 1)):
         bounds, value, mass = _posterior(own, pairs, priors, folds, rows)
         classes, place = np.unique(of[rows], return_inverse=True)
-        key = place.reshape(-1)[owners(bounds)] * np.int64(own.d) + value
+        place = place.reshape(-1)
+        key = place[owners(bounds)] * np.int64(own.d) + value
         distinct, entry = np.unique(key, return_inverse=True)
         total = np.bincount(entry.reshape(-1), mass, minlength=len(distinct))
         whose = distinct // own.d
-        size = np.bincount(place.reshape(-1), minlength=len(classes))
-        total /= size[whose]
+        total /= np.bincount(place, minlength=len(classes))[whose]
         begins = np.searchsorted(whose, np.arange(len(classes)))
         most = np.maximum.reduceat(total, begins)
         tied = total >= most[whose] * (1 - TIE)
         ties = np.add.reduceat(tied.astype(np.int64), begins)
         first = np.zeros(len(classes), np.int64)
         first[whose[tied][::-1]] = (distinct % own.d)[tied][::-1]
-        top[rows], belief[rows] = first[place.reshape(-1)], most[place.reshape(-1)]
-        if right is not None and truth is not None:
-            wanted = place.reshape(-1) * np.int64(own.d) + truth[rows]
+        top[rows], belief[rows] = first[place], most[place]
+        expected = usual[distinct % own.d]
+        far = np.add.reduceat(np.abs(total - expected) - expected, begins)
+        moved[rows] = ((far + 1) / 2)[place]
+        if truth is not None:
+            wanted = place * np.int64(own.d) + truth[rows]
             at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-            hit = (distinct[at] == wanted) & tied[at]
-            right[rows] = hit / ties[place.reshape(-1)]
-    return top, belief, right
+            there = distinct[at] == wanted
+            true[rows] = np.where(there, total[at], 0.0)
+            right[rows] = (there & tied[at]) / ties[place]
+    return Concluded(top, belief, moved) if truth is None else Concluded(top, belief, moved, true, right)
 
 
 def _posterior(

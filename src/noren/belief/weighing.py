@@ -16,10 +16,10 @@ from noren.belief.evidence import Evidence
 from noren.belief.pairs import Pair
 from noren.ragged import offsets_of
 
-ASKED = 6_000
-"""Records whose own cells are foreseen."""
-MOST_ENTRIES = 1 << 25
-"""Figures that are held at once; fewer records are asked where domains are large."""
+ASKED, LEAST_ASKED = 4_000, 500
+"""Records whose own cells are foreseen: fewer where domains are large."""
+MOST_ENTRIES = 1 << 19
+"""Records times values up to which all of them are asked."""
 MOST_POWER = 2.0
 CALM = 1e-3
 """What a power costs a record, so that columns without anything to say get none."""
@@ -31,7 +31,7 @@ def powers(
     """One power for every pair. priors: (folds, values)."""
     from scipy.optimize import minimize
 
-    asked = _asked(len(fold), own.d * (len(pairs) + 2))
+    asked = _asked(len(fold), own.d)
     start, told = np.log(np.maximum(priors[fold[asked]], 1e-300)), np.zeros((len(pairs), len(asked), own.d))
     for number in range(len(priors)):
         mine = np.flatnonzero(fold[asked] == number)
@@ -60,5 +60,5 @@ def powers(
 
 def _asked(records: int, width: int) -> NDArray[np.int64]:
     """Records spread over the whole table."""
-    count = min(records, max(200, min(ASKED, MOST_ENTRIES // max(1, width))))
+    count = min(records, max(LEAST_ASKED, min(ASKED, MOST_ENTRIES // max(1, width))))
     return np.unique(np.linspace(0, records - 1, count).astype(np.int64))
