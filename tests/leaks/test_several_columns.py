@@ -61,7 +61,7 @@ def test_all_sets_together_tell_what_the_own_set_does_not():
 
 def test_a_belief_that_is_too_firm_publishes_nothing(tmp_path):
     target = tmp_path / "release"
-    with pytest.raises(nr.errors.RequirementNotMet, match="belief on 'job': asked 0.9"):
+    with pytest.raises(nr.errors.RequirementNotMet, match=r"belief on 'job': asked 0\.9"):
         nr.anonymize(survey(), policy(believing(SURE)), to=target)
     assert not target.exists()
     assert list(tmp_path.iterdir()) == []

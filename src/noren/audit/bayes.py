@@ -321,8 +321,8 @@ def _notes(
     if facts["epsilon"] < inf:
         moved, limit = first.summary["max_moved"], facts["largest_move_allowed"][first.name.split("-")[0]]
         yield (
-            f"no set by itself can move anybody's beliefs by more than tanh(epsilon/4) = {limit:.3f}; the largest move is "
-            f"{moved:.3f}"
+            f"no set by itself can move anybody's beliefs by more than tanh(epsilon/4) = {limit:.3f}; the largest move "
+            f"is {moved:.3f}"
         )
     if place is not None:
         yield (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
-from noren.belief.pairs import Pair, information, learned, marginal
+from noren.belief.pairs import Pair, glanced, information, learned, marginal
 from noren.belief.weighing import powers
 from noren.cells import Cells, Likelihood, Statement
 from noren.ragged import offsets_of, owners, row_numbers
@@ -19,6 +19,10 @@ KNOWN, HELD = 16_000, 5_000
 """Records from which a pair is learned, and those that say when to stop."""
 SMALL = 20_000
 """Up to so many records four folds are made, so that nearly all others are learned from; else two."""
+MOST_READ = 16
+"""Other columns that are read; of more, those that seem to tell most after a first look."""
+LOOKED_AT = 3_000
+"""Records of that first look."""
 TELLING = 3
 """Columns that are also read two at a time: those that tell most."""
 MOST_CELLS = 1 << 22
@@ -82,8 +86,8 @@ def believed(
     """What is believed about one secret; None where its cells do not speak of listed values.
 
     `given` names the other columns that are read; by default all. `people` says whose row each is: what is learned from
-    others is then learned from other people. `truth` adds how often the likeliest value is right. `knows_row` grants the
-    adversary the person's row beside general values too; `without` also concludes without the secret's own cell.
+    others is then learned from other people. `truth` adds how often the likeliest value is right. `knows_row` grants
+    the adversary the person's row beside general values too; `without` also concludes without the secret's own cell.
     """
     by_name = {statement.name: statement for statement in statements}
     own = secret_of(by_name[name], cells[name])
@@ -173,7 +177,8 @@ def _pairs(
     """What every other column tells, the most telling ones two at a time, and those that find people all at once."""
     parts = [(known, held) for known, held, _ in _parts(folds)]
     found = [one for other in others if (one := evidence_of(other, cells[other.name])) is not None]
-    pairs = [learned(own, one, parts, priors) for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS]
+    found = _most_telling(own, [one for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS], priors[0])
+    pairs = [learned(own, one, parts, priors) for one in found]
     told = [information(pair.given[0] * priors[0][:, None]) for pair in pairs]
     order = sorted(range(len(pairs)), key=lambda at: -told[at])[:TELLING]
     best = [pairs[at].evidence for at in order]
@@ -186,6 +191,16 @@ def _pairs(
         if many <= len(folds) // 4 and own.d * many <= MOST_CELLS:
             twos.append(kinds("all exact and general columns", alike))
     return [*pairs, *(learned(own, one, parts, priors) for one in twos)]
+
+
+def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64]) -> list[Evidence]:
+    """The columns that are read, in their order."""
+    if len(found) <= MOST_READ:
+        return list(found)
+    some = _thinned(np.arange(len(own.of)), LOOKED_AT)
+    told = [information(glanced(own, one, prior, some)) for one in found]
+    best = np.sort(np.argsort(-np.array(told), kind="stable")[:MOST_READ])
+    return [found[at] for at in best]
 
 
 def _fits(own: Evidence, a: Evidence, b: Evidence) -> bool:

@@ -168,6 +168,8 @@ class Model(BaseModel, ABC):
     """Whether the worst figure is the smallest, or the largest."""
     relative: ClassVar[bool] = False
     """Whether something is compared with the whole table, which dropping records would change."""
+    limits_share: ClassVar[bool] = False
+    """Whether it limits the share of one value in a class, and so what somebody who finds the class believes."""
     together: ClassVar[bool] = False
     """Whether several columns are taken together; else the model speaks of each on its own."""
     separates: ClassVar[bool] = False
@@ -183,6 +185,12 @@ class Model(BaseModel, ABC):
     def required(self) -> float:
         """The value that a verdict compares with."""
         return float(getattr(self, self.parameter))
+
+    @property
+    def stands(self) -> int:
+        """How much the adversary knows against whom it holds: 0 looks for a row, 1 counts values in a class or a set, 2
+        also knows how common they are, 3 reads all that is published."""
+        return {"classes": 0, "release": 3}.get(self.about, 2 if self.relative else 1)
 
     @property
     def identity(self) -> str:
