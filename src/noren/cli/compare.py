@@ -67,7 +67,7 @@ TERM_COLUMNS = (
     "--choose",
     type=click.IntRange(1),
     metavar="N",
-    help="The candidate to adopt, by its place in the table; default: least query error, of a grid the frontier's bend.",
+    help="The candidate to adopt, by its place in the table; default: least query error, of a grid the bend.",
 )
 @click.option("--levels", is_flag=True, help="List the best level vectors of incognito instead, with their costs.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a map of risk and loss: .html, .png or .svg.")

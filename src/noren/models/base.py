@@ -133,6 +133,8 @@ class Promise(NamedTuple):
     leaves_open: str
 
 
+NAMED_COLUMNS = 6
+"""Columns that a sentence names; of more, the last are counted."""
 CLASS = "Among the records that could be a person's"
 KNOWS_SHARES = "It does not limit somebody who knows how common the values are, or who can rule some of them out."
 
@@ -313,6 +315,8 @@ class Model(BaseModel, ABC):
 
     def promised(self, columns: Sequence[str], sets: bool) -> Promise:
         """The promise about these columns."""
+        if len(columns) > NAMED_COLUMNS:
+            columns = (*columns[: NAMED_COLUMNS - 1], f"{len(columns) - NAMED_COLUMNS + 1} more columns")
         names = ", ".join(columns[:-1]) + " and " + columns[-1] if len(columns) > 1 else "".join(columns)
         return self.promise(f"each of {names}" if len(columns) > 1 and not self.together else names, sets)
 

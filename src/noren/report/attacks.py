@@ -13,6 +13,10 @@ from noren.report.worst import MOST, counted, worst
 Result = Mapping[str, Any]
 MOST_GROUPS = 8
 """Groups of bars up to which every share of every target is drawn; beyond, one share per target."""
+FEW = 3
+"""Targets of an attack on the page of a wide table."""
+LONG = 240
+"""Letters of a note on the page of a wide table."""
 FULL = 4
 """Targets up to which every table of an attack is listed; beyond, only what the release itself gives."""
 WORDS = "Bars for every figure and table; the same figures stand in the table that follows."
@@ -74,7 +78,7 @@ def _gain(result: Result) -> float:
 
 def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Part:
     """One attack on all its targets, or on the worst of many."""
-    most = FULL if wide else MOST
+    most = FEW if wide else MOST
     rest, results = counted(results, most), worst(results, _gain, most)
     brief = wide or len(results) > FULL
     shown = [scenario for result in results for scenario in shown_scenarios(result)]
@@ -96,6 +100,8 @@ def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Par
     rows = [row for result in results for row in _rows(result, figures, shares, several, brief)]
     numbers = range(2 if several else 1, len(header))
     notes = [note for result in results for note in (result["notes"][:1] if brief else result["notes"])]
+    if wide:
+        notes = [_shortened(note) for note in notes[:1]]
     targets = "; ".join(dict.fromkeys(map(about, results))) + (" and others" if rest else "")
     return Part(
         figure,
@@ -104,6 +110,10 @@ def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Par
         words=[*known, *measured],
         notes=[*([rest] if rest else []), *list(dict.fromkeys(_sentence(note) for note in notes))[:most]],
     )
+
+
+def _shortened(note: str) -> str:
+    return note if len(note) <= LONG else f"{note[:LONG].rsplit(' ', 1)[0]} ..."
 
 
 def _sentence(note: str) -> str:
