@@ -265,7 +265,19 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-OTHER = {"k": 9, "l": 9, "alpha": 0.6, "tau": 0.6, "t": 0.6, "beta": 3.0, "delta": 3.0, "c": 9.0, "p": 5, "d": 0.6, "most": 0.6}
+OTHER = {
+    "k": 9,
+    "l": 9,
+    "alpha": 0.6,
+    "tau": 0.6,
+    "t": 0.6,
+    "beta": 3.0,
+    "delta": 3.0,
+    "c": 9.0,
+    "p": 5,
+    "d": 0.6,
+    "most": 0.6,
+}
 
 
 @pytest.mark.parametrize("model", MODELS)
