@@ -234,7 +234,7 @@ def _concluded(
         distinct, entry = np.unique(key, return_inverse=True)
         total = np.bincount(entry.reshape(-1), mass, minlength=len(distinct))
         whose = distinct // own.d
-        total /= np.bincount(place, minlength=len(classes))[whose]
+        total = total / np.bincount(place, minlength=len(classes))[whose]
         begins = np.searchsorted(whose, np.arange(len(classes)))
         most = np.maximum.reduceat(total, begins)
         tied = total >= most[whose] * (1 - TIE)

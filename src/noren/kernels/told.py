@@ -22,7 +22,7 @@ class Rows(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def joint_step(joint, own, other, records):  # type: ignore[no-untyped-def]
+def joint_step(joint, own, other, records):
     """One step of expectation maximisation from these records: the next joint distribution, and the log-likelihood
     of the present one."""
     by_own, by_other = joint.sum(axis=1), joint.sum(axis=0)
@@ -63,7 +63,7 @@ def joint_step(joint, own, other, records):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def add_told(out, bounds, value, records, given, other, weight):  # type: ignore[no-untyped-def]
+def add_told(out, bounds, value, records, given, other, weight):
     """Add to every entry (record, value) the weighted logarithm of how likely the record's other cell is then.
 
     given: (values, values of the other column), its distribution for every value. Entries bounds[k] <= e <

@@ -68,7 +68,7 @@ def _beliefs(material: Material) -> tuple[list[dict[str, Any]], list[str]]:
             continue
         if (result := attacked.get(statement.name)) is not None:
             lead = result.scenarios[0]
-            figures = {name: lead.summary[name] for name in ("mean_belief", "max_belief", "sure")}
+            figures: dict[str, Any] = {name: lead.summary[name] for name in ("mean_belief", "max_belief", "sure")}
             figures |= {"right": lead.summary.get("right"), "before": result.baseline["mean_belief"]}
             out.append({"column": statement.name, "finds": "the row", **figures, "holder_only": lead.holder_only})
         elif worked < MOST_SECRETS:
