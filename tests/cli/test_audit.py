@@ -79,7 +79,7 @@ def command(folder, run):
 
 
 def test_what_the_holder_sees(command):
-    text = command("--truth", "disease").output
+    text = command("--truth", "disease", "--details").output
     for part in (
         "The linking attack on signs",
         "Adversary: has the knowledge table",
@@ -97,8 +97,22 @@ def test_what_the_holder_sees(command):
     assert "p17" not in text
 
 
+def test_a_summary_comes_first_and_details_on_request(release, hospital, run):
+    known = ("--original", hospital / "patients.csv", "--policy", hospital / "policy.toml")
+    text = run("audit", release, "--attack", "bayes", "--attack", "homogeneity", *known).output
+    assert text.startswith("What adversaries gain, the most first")
+    assert "all published columns" in text
+    assert "from all published columns of a record" in text, "the figure that bayes leads with"
+    assert "Most is gained by an adversary who" in text
+    assert "keep them with the holder" in text
+    assert "The bayes attack on" not in text
+    assert len(text.splitlines()) < 30
+    whole = run("audit", release, "--attack", "bayes", "--attack", "homogeneity", "--details", *known).output
+    assert whole.index("What adversaries gain, the most first") < whole.index("The bayes attack on")
+
+
 def test_what_an_outsider_sees(command):
-    text = command(holder=False).output
+    text = command("--details", holder=False).output
     assert "Prior: an estimate from the release." in text
     assert "this release, row by row" in text
     for part in ("raw table", "k-anonymous", "right guess", "holder"):
@@ -198,7 +212,7 @@ def test_an_original_without_records(folder, run, tmp_path):
 
 
 def test_every_attack_that_applies(command, tmp_path):
-    text = command("--truth", "disease", attack=None).output
+    text = command("--truth", "disease", "--details", attack=None).output
     for part in (
         "The linking attack on signs",
         "The reidentification attack on age and sex",
@@ -255,16 +269,16 @@ def test_the_list_of_attacks(run):
 
 def test_a_release_of_decoys(release, hospital, run):
     known = ("--original", hospital / "patients.csv", "--policy", hospital / "policy.toml")
-    text = run("audit", release, "--attack", "homogeneity", "--attack", "disclosure", *known).output
+    text = run("audit", release, "--attack", "homogeneity", "--attack", "disclosure", "--details", *known).output
     assert "The homogeneity attack on disease" in text
     assert "The disclosure attack on disease" in text
     assert "keep them with the holder" in text
     # age and job are sets: people are found by their zip alone, and the reader is told what that leaves out
     assert "this release, by zip" in " ".join(text.split())
     assert "where the very row is known, they are: certain 0.0%" in " ".join(text.split())
-    risks = run("audit", release, "--attack", "reidentification", *known).output
+    risks = run("audit", release, "--attack", "reidentification", "--details", *known).output
     assert "'age', 'job': published as sets or groups and not matched" in " ".join(risks.split())
-    outside = run("audit", release, "--attack", "homogeneity").output
+    outside = run("audit", release, "--attack", "homogeneity", "--details").output
     assert "an estimate from the release" in outside
     assert "holder" not in outside
     assert "knowing other records tells nothing" in run("audit", release, "--attack", "known-records", code=2).output

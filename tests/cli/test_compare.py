@@ -64,12 +64,12 @@ def titles(text: str) -> list[str]:
 
 def test_the_table(command, folder):
     text = command().output
-    assert "Candidates that meet every requirement, least query error first" in text
+    assert "Candidates that meet every requirement, fewest secrets guessed right first" in text
     for word in ("smallest class", "worst share", "query error", "utility qi", "ncp", "dropped"):
         assert word in text
     assert {"mondrian", "incognito", "sweep chunk=16", "anatomy", "decoys"} <= set(titles(text))
     assert "keep them with the holder" in text
-    assert f"To adopt the first, write into {folder / 'policy.toml'}" in text
+    assert f"(least query error), write into {folder / 'policy.toml'}" in text
     assert "[method]\nname = " in text
     assert "Written" not in text
     assert "p17" not in text
@@ -79,8 +79,8 @@ def test_as_json(command):
     answer = strict(command("--json").output)
     assert answer.keys() == {"candidates", "plot"}
     assert answer["plot"] is None
-    losses = [candidate["query_loss"] for candidate in answer["candidates"]]
-    assert losses == sorted(losses)
+    guessed = [round(candidate["belief"], 3) for candidate in answer["candidates"]]
+    assert guessed == sorted(guessed)
     for candidate in answer["candidates"]:
         assert candidate["holds"] is True
         assert candidate["policy"].startswith("[method]\nname = ")

@@ -66,6 +66,8 @@ TERMS_ONLY: dict[str, dict[str, Any]] = {
     "qs-closeness": {"t": 0.4, "distance": "emd"},
 }
 """Models of sets of terms, which no other column has: see test_suppress.py and test_term_models.py."""
+RELEASE_ONLY: dict[str, dict[str, Any]] = {"belief": {"most": 0.9, "given": "published", "share": 0.01}}
+"""Models of the whole release, which no method looks for: see tests/leaks/test_several_columns.py."""
 MODEL_CASES = {
     "distinct-l-diversity": ModelCase({"l": 3}, {"l": 7}, {"eta": 2}),
     "frequency-l-diversity": ModelCase({"l": 3}, {"l": 7}, {"eta": 2}),
@@ -99,7 +101,7 @@ SERVED: dict[str, tuple[str, dict[str, Any]]] = {
     "pram": ("t-closeness", {"t": 0.4}),
 }
 """A requirement that each method of designs can serve."""
-ATTAINABLE = {name: case.attainable for name, case in MODEL_CASES.items()} | CLASS_ONLY | TERMS_ONLY
+ATTAINABLE = {name: case.attainable for name, case in MODEL_CASES.items()} | CLASS_ONLY | TERMS_ONLY | RELEASE_ONLY
 
 
 def policy(model: str, parameters: dict[str, Any], method: dict[str, Any] | None = None, **more: Any) -> nr.Policy:

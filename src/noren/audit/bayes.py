@@ -1,11 +1,10 @@
 """The Bayesian attack on decoy sets: how likely is each value, given a record's set and what is known besides.
 
-Three kinds of knowledge, one above the other: how common the values are; how they go together with columns that are
-published exactly or as general values; and the record's other sets. All of it can be estimated from the release by
-anybody, and that is what an outsider's figures rest on. The holder's rest on the exact distributions, which no
-adversary knows better. Beside general values the adversary also reads everything that is published at once: what each
-column says, as if they had nothing to do with each other but for the secret, and what the sets of the records that
-look alike in all columns say about their class.
+First stands the adversary who combines all published columns of the record, exact ones, general ones and sets, with how
+they go together learned from the other people of the release (`noren.belief`, as the requirement `belief` asks). Below,
+to see where it comes from: how common the values are; how they go together with columns that are published exactly or
+as general values; and the record's other sets. All of it can be estimated from the release by anybody, and that is what
+an outsider's figures rest on. The holder's rest on the exact distributions, which no adversary knows better.
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ from pydantic import Field, field_validator
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, mean_bounds, wilson
 from noren.audit.correlates import Correlates
-from noren.audit.knows import Attacked, Knows, knowledge_of, remembered
+from noren.audit.knows import Attacked, knowledge_of, remembered
 from noren.audit.people import People, known_people
 from noren.audit.place import Place, key_statements, place_people
 from noren.audit.sets import (
     CERTAIN,
+    SURE,
     TIE,
     Believed,
     Sets,
@@ -37,18 +37,20 @@ from noren.audit.sets import (
     published_sets,
     tabulated,
 )
-from noren.audit.told import class_keys, likelihood
-from noren.cells import Design
+from noren.audit.told import likelihood
+from noren.belief import believed
+from noren.cells import Cells, CodeCells, Design, Statement
 from noren.errors import QueryError
 from noren.release.release import Release
 
 NEAR = 16
 """Groups of general values that are told apart when columns are chosen."""
-SHARES = ("above_half", "above_1_l", "mean_belief")
+SHARES = ("sure", "above_half", "above_1_l", "mean_belief")
 TITLES = {
     "mean_belief": "mean belief",
     "max_belief": "largest belief",
     "certain": "certain",
+    "sure": "above 0.9",
     "above_half": "above 1/2",
     "mean_before": "without the sets",
 }
@@ -59,8 +61,8 @@ class Bayes(Attack):
     """Bayes' rule with the published design as likelihood."""
 
     adversary: ClassVar[str] = (
-        "knows which row is a person's, the published design, how common the values are, and how they go together "
-        "with other columns; has no secret"
+        "knows which row is a person's and reads all its published columns, knows the published design, and has "
+        "learned from the other people how columns go together; has no secret"
     )
     success: ClassVar[str] = (
         "the largest belief in one value of a record; with the original also how often the likeliest value is true"
@@ -106,11 +108,13 @@ class Bayes(Attack):
         people = None if case.original is None else known_people(case)
         found = None if people is None else self._people(release, rows, people)
         out = []
+        statements, cells = _readable(release, found)
         with case.stage("Attacking sets", len(targets)) as progress:
             for name in targets:
                 given = correlates.given(name) if self.given is None else self.given
                 beside = correlates.beside(name) if self.beside is None else self.beside
-                out.append(self._result(name, rows, found, given, beside))
+                everything = _everything(name, statements, cells, found)
+                out.append(self._result(name, rows, found, given, beside, everything))
                 progress(1)
         return out
 
@@ -128,18 +132,15 @@ class Bayes(Attack):
         """The published rows, and what anybody can estimate."""
         statements = key_statements(release)
         cells = release.cells([one.name for one in statements]) if statements else {}
-        keys, covers, alike = {}, {}, None
+        keys, covers = {}, {}
         for one in statements:
             if one.is_exact:
                 keys[one.name] = one.key(cells[one.name])
             else:
                 distinct, keys[one.name] = cells[one.name].distinct()
                 covers[one.name] = likelihood(one, distinct).dense(one.d)
-        if covers:
-            numbers = class_keys(release, list(keys))
-            alike = np.unique(numbers, axis=0, return_inverse=True)[1].reshape(-1)
         joint = remembered(lambda names: estimated(release, names))
-        return Attacked(published_sets(release), keys, joint, self.shrink, covers, alike)
+        return Attacked(published_sets(release), keys, joint, self.shrink, covers)
 
     def _people(self, release: Release, rows: Attacked, people: People) -> Subjects:
         """Everybody with the sets that are recognisably theirs, or with sets drawn anew."""
@@ -157,34 +158,45 @@ class Bayes(Attack):
             codes = [people.published(release.column(name))[place.who] for name in names]
             return tabulated(codes, [release.column(name).d for name in names])
 
-        alike = None if rows.alike is None else rows.alike[place.row]
-        table = Attacked(sets, keys, remembered(joint), self.shrink, rows.covers, alike)
+        table = Attacked(sets, keys, remembered(joint), self.shrink, rows.covers)
         return Subjects(table, truth, place)
 
     def _result(
-        self, name: str, rows: Attacked, people: Subjects | None, given: tuple[str, ...], beside: str | None
+        self,
+        name: str,
+        rows: Attacked,
+        people: Subjects | None,
+        given: tuple[str, ...],
+        beside: str | None,
+        everything: tuple[Believed, Mapping[str, float]],
     ) -> AttackResult:
-        own, scenarios = rows.sets[name], []
+        own = rows.sets[name]
         truth = None if people is None else people.truth[name]
         facts: dict[str, Any] = {"values": own.design.d, "l": own.design.eta, "uniform_belief": 1 / own.design.eta}
         facts |= {"epsilon": own.design.epsilon, "given": list(given), "beside": beside, "shrink": self.shrink}
         limits = {}
         table = rows if people is None else people.table
         place = None if people is None else people.place
+        whole, used = everything
+        others = [one for one in (*rows.keys, *rows.sets) if one != name]
+        scenarios = [_scenario("all", "all published columns", whole, own, place)]
         for one in knowledge_of(table, name, given, beside):
             found = believe(len(table.sets[name]), own.design.d, one.prior, one.evidence, truth)
-            scenarios.append(_scenario(one, found, own, place))
+            scenarios.append(_scenario(one.name, one.title, found, own, place))
             limits[one.name] = tanh(one.epsilon / 4)
         if place is not None:
             public = next(knowledge_of(rows, name, (), None))
             found = believe(len(own), own.design.d, public.prior, public.evidence)
-            scenarios.append(_scenario(public, found, own, None))
+            scenarios.append(_scenario(public.name, public.title, found, own, None))
             facts["recognised"] = float(place.recognised.mean())
-        if rows.alike is not None:
-            everything = next(one for one in scenarios if one.name.split("-")[0] == "all")
-            facts["all_columns"] = {"columns": list(rows.keys), "classes": int(rows.alike.max(initial=-1)) + 1}
-            told = {key: everything.summary[key] for key in ("right", "right_before") if truth is not None}
-            facts["all_columns"] |= told | {"mean_belief": everything.summary["mean_belief"]}
+        lead = scenarios[0].summary
+        facts["all_columns"] = {
+            "columns": list(others),
+            "used": dict(used),
+            "mean_belief": lead["mean_belief"],
+            "sure": lead["sure"],
+        }
+        facts["all_columns"] |= {key: lead[key] for key in ("right", "right_before") if truth is not None}
         facts |= {"prior": "the original" if people is not None else "an estimate from the release"}
         facts["largest_move_allowed"] = limits
         return AttackResult(
@@ -211,13 +223,52 @@ class Subjects:
     place: Place
 
 
-def _scenario(one: Knows, found: Believed, own: Sets, place: Place | None) -> Scenario:
+def _readable(release: Release, people: Subjects | None) -> tuple[list[Statement], dict[str, Cells]]:
+    """The columns that are combined: of the published rows, or of the people as they stand in the release."""
+    if people is None:
+        statements = [s for s in release.statements if s.terms is None and s.rows_per_record == 1]
+        return statements, release.cells([s.name for s in statements])
+    keys, table = key_statements(release), people.table
+    cells: dict[str, Cells] = {name: one.cells for name, one in table.sets.items()}
+    general = [s.name for s in keys if not s.is_exact]
+    shown = release.cells(general) if general else {}
+    for one in keys:
+        row = people.place.row
+        cells[one.name] = CodeCells(one.d, table.keys[one.name]) if one.is_exact else shown[one.name].take(row)
+    return [s for s in release.statements if s.name in cells], cells
+
+
+def _everything(
+    name: str, statements: Sequence[Statement], cells: Mapping[str, Cells], people: Subjects | None
+) -> tuple[Believed, Mapping[str, float]]:
+    """What all published columns of a record say together, and the columns that tell it."""
+    truth = None if people is None else people.truth[name]
+    found = believed(name, statements, cells, truth=truth, knows_row=True, without=True)
+    assert found is not None
+    assert found.without is not None
+    statement = next(one for one in statements if one.name == name)
+    left = statement.spread(cells[name])
+    before = found.without
+    return Believed(
+        found.top,
+        found.belief,
+        before.belief,
+        left,
+        found.moved,
+        found.truth_belief,
+        before.truth_belief,
+        found.right,
+        before.right,
+    ), found.used
+
+
+def _scenario(name: str, title: str, found: Believed, own: Sets, place: Place | None) -> Scenario:
     import polars as pl
 
     summary, bounds = found.summary(own.design.eta), {}
     if place is None:
         frame = found.frame(np.arange(1, len(found.belief) + 1), own.labels)
-        return Scenario(one.name + "-rows", one.title, "row", summary, frame, holder_only=False)
+        return Scenario(name + "-rows", title, "row", summary, frame, holder_only=False)
     frame = found.frame(place.who + 1, own.labels).with_columns(recognised=pl.Series(place.recognised))
     assert found.right is not None
     assert found.truth_belief is not None
@@ -226,7 +277,7 @@ def _scenario(one: Knows, found: Believed, own: Sets, place: Place | None) -> Sc
     bounds["mean_truth_belief"] = mean_bounds(
         summary["mean_truth_belief"], float(found.truth_belief.std() / max(1, n) ** 0.5)
     )
-    return Scenario(one.name, one.title, "person", summary, frame, True, bounds)
+    return Scenario(name, title, "person", summary, frame, True, bounds)
 
 
 def _baseline(overall: NDArray[np.float64], l: int, truth: NDArray | None) -> dict[str, float]:  # noqa: E741
@@ -237,6 +288,7 @@ def _baseline(overall: NDArray[np.float64], l: int, truth: NDArray | None) -> di
         "max_belief": peak,
         "mean_before": peak,
         "certain": float(peak >= CERTAIN),
+        "sure": float(peak > SURE + TIE),
         "above_half": float(peak > 0.5 + TIE),
         "above_1_l": float(peak > 1 / l + TIE),
         "mean_moved": 0.0,
@@ -253,16 +305,24 @@ def _baseline(overall: NDArray[np.float64], l: int, truth: NDArray | None) -> di
 def _notes(
     design: Design, scenarios: Sequence[Scenario], facts: Mapping[str, Any], place: Place | None
 ) -> Iterator[str]:
-    above = scenarios[0].summary["above_1_l"]
+    lead, first = scenarios[0].summary, scenarios[1]
+    told = facts["all_columns"]
+    text = f"from all published columns of a record {lead['sure']:.1%} of the secrets are believed above {SURE:g}"
+    text += f", from the own set alone {first.summary['sure']:.1%}"
+    if told["used"]:
+        ranked = sorted(told["used"], key=lambda name: -told["used"][name])
+        text += f"; most is told by {', '.join(ranked[:3])}"
+    yield text
+    above = first.summary["above_1_l"]
     yield (
         f"a set of {design.eta} equally likely values would leave every belief at 1/{design.eta}; with the overall "
         f"distribution {above:.1%} of records have a value that is believed more"
     )
     if facts["epsilon"] < inf:
-        moved, limit = scenarios[0].summary["max_moved"], facts["largest_move_allowed"][scenarios[0].name.split("-")[0]]
+        moved, limit = first.summary["max_moved"], facts["largest_move_allowed"][first.name.split("-")[0]]
         yield (
-            f"no set can move anybody's beliefs by more than tanh(epsilon/4) = {limit:.3f}; the largest move is "
-            f"{moved:.3f}"
+            f"no set by itself can move anybody's beliefs by more than tanh(epsilon/4) = {limit:.3f}; the largest move "
+            f"is {moved:.3f}"
         )
     if place is not None:
         yield (
@@ -271,7 +331,7 @@ def _notes(
         )
         if place.lost:
             yield f"{place.lost:,} of the people fit no published record and are left out here"
-    if "right" in (told := facts.get("all_columns", {})):
+    if "right" in told:
         yield (
             f"who reads all published columns at once guesses {told['right']:.1%} of the people right, and "
             f"{told['right_before']:.1%} without the record's own sets"

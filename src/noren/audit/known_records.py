@@ -45,8 +45,8 @@ class KnownRecords(ClassAttack):
     """Find a person's class and strike out the records of people who are known."""
 
     adversary: ClassVar[str] = (
-        "knows that a person is in the table, the person's class, and the sensitive values of other members of it: "
-        "all but the person's, or as many as `known` says"
+        "knows that a person is in the table, the person's class, and the sensitive values of everybody else in it, or "
+        "of as many as `known` says"
     )
     success: ClassVar[str] = (
         "the belief in the truth and the chance to be certain, on average over which members are known and for the "

@@ -1,7 +1,7 @@
 """What an adversary knows besides the sets of one column: distributions before the sets are seen, and other evidence.
 
 From below: how common the values are; how they go with columns that are published exactly or as general values; what
-the record's other sets say; and all published columns at once.
+the record's other sets say. What all published columns say at once is worked out in `noren.belief`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.correlates import MOST_CELLS
-from noren.audit.sets import ByRow, Sets, constant, portions
+from noren.audit.sets import ByRow, Sets, constant
 
-STEPS = 30
-"""Rounds in which the records of a class tell each other what the class holds."""
 Joint = Callable[[Sequence[str]], NDArray[np.float64]]
 """The distribution over some columns together."""
 
@@ -44,8 +41,6 @@ class Attacked:
     shrink: float
     covers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """(cells, values) of every column of general values: which values each of its cells covers."""
-    alike: NDArray[np.int64] | None = None
-    """The records that look alike in all these columns, by number; None where all are published exactly."""
 
 
 def knowledge_of(table: Attacked, name: str, given: Sequence[str], beside: str | None) -> Iterator[Knows]:
@@ -67,9 +62,6 @@ def knowledge_of(table: Attacked, name: str, given: Sequence[str], beside: str |
         yield Knows("beside", f"with the sets of {beside}", start, told, epsilon)
     if given and beside is not None:
         yield Knows("together", f"with {shown} and the sets of {beside}", known, told, epsilon)
-    if table.alike is not None:
-        prior = _class_priors(told, table.alike, _apart(table, name, overall), len(overall), max(table.shrink, 1e-9))
-        yield Knows("all", "with all published columns", prior, told, epsilon)
 
 
 def conditional(table: Attacked, name: str, given: Sequence[str], overall: NDArray[np.float64]) -> ByRow:
@@ -93,46 +85,6 @@ def _both(own: Sets, other: Sets, joint: NDArray[np.float64]) -> ByRow:
     mass = joint.sum(axis=1, keepdims=True)
     turn = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
     return lambda rows: np.asarray(own.likelihood(rows) * (other.likelihood(rows) @ turn.T))
-
-
-def _apart(table: Attacked, name: str, overall: NDArray[np.float64]) -> ByRow:
-    """What all columns say together, as if they had nothing to do with each other but for the secret."""
-    fit = [column for column in table.keys if table.joint([name, column]).size <= MOST_CELLS]
-    ways = [conditional(table, name, (column,), overall) for column in fit]
-    usual = np.maximum(overall, 1e-300)
-
-    def prior(rows: slice) -> NDArray[np.float64]:
-        logs = np.log(usual) + sum(np.log(np.maximum(way(rows), 1e-300) / usual) for way in ways)
-        out = np.where(overall > 0, np.exp(logs - logs.max(axis=1, keepdims=True)), 0.0)
-        return np.asarray(out / out.sum(axis=1, keepdims=True))
-
-    return prior if ways else constant(overall)
-
-
-def _class_priors(told: ByRow, alike: NDArray[np.int64], expected: ByRow, d: int, weight: float) -> ByRow:
-    """What the other records of a class make one expect of a record before its own sets are seen.
-
-    The distribution of every class is the likeliest one given all its sets and `weight` records of what is expected
-    of it (expectation maximisation); what the record's own sets contribute to it is taken out again.
-    """
-    classes = int(alike.max(initial=-1)) + 1
-    held = np.zeros((classes, d))
-
-    def beliefs(rows: slice) -> NDArray[np.float64]:
-        likely = told(rows) * (weight * expected(rows) + held[alike[rows]])
-        return np.asarray(likely / np.maximum(likely.sum(axis=1, keepdims=True), 1e-300))
-
-    for _ in range(STEPS):
-        found = np.zeros((classes, d))
-        for rows in portions(len(alike), d):
-            np.add.at(found, alike[rows], beliefs(rows))
-        held = found
-
-    def prior(rows: slice) -> NDArray[np.float64]:
-        others = weight * expected(rows) + np.maximum(held[alike[rows]] - beliefs(rows), 0.0)
-        return np.asarray(others / others.sum(axis=1, keepdims=True))
-
-    return prior
 
 
 def remembered(joint: Joint) -> Joint:

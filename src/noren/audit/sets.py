@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 CELLS_AT_ONCE = 1 << 22
 TIE = 1e-9
 CERTAIN = 0.999
+SURE = 0.9
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,7 @@ class Believed:
             "max_belief": float(self.belief.max()),
             "mean_before": float(self.before.mean()),
             "certain": float((self.belief >= CERTAIN).mean()),
+            "sure": float((self.belief > SURE + TIE).mean()),
             "above_half": float((self.belief > 0.5 + TIE).mean()),
             "above_1_l": float((self.belief > 1 / l + TIE).mean()),
             "mean_moved": float(self.moved.mean()),

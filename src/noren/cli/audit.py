@@ -16,6 +16,9 @@ from noren.errors import DataError, QueryError
 if TYPE_CHECKING:
     from noren.audit import AttackResult, Case
 
+MOST = 12
+"""Lines of the summary."""
+
 
 @click.command(
     epilog="Example: noren audit release --original patients.csv --policy policy.toml --truth disease --plot audit.html"
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--l", "size", type=click.IntRange(2), help="l of the merely l-diverse table. Default: the policy's.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart: .html, .png or .svg.")
 @click.option("--records", type=click.Path(path_type=Path), help="Write what is believed about each record: .csv.")
+@click.option("--details", is_flag=True, help="Print every figure of every attack below the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 def audit(
     release: Path | None,
@@ -54,9 +58,10 @@ def audit(
     size: int | None,
     plot: Path | None,
     records: Path | None,
+    details: bool,
     as_json: bool,
 ) -> None:
-    """Attack RELEASE as an adversary would, and say how much is gained.
+    """Attack RELEASE as an adversary would, and say how much is gained: a summary, and with --details every figure.
 
     Without the original: what an outsider can compute from the release. With it, the same people are looked up in the
     raw table and in the release, and for some attacks in merely k-anonymous ones; that is for the holder only.
@@ -87,9 +92,9 @@ def audit(
         told = {"release": str(release), "results": [one.to_dict() for one in found], "written": written}
         echo_json(told | ({"skipped": skipped} if skipped else {}))
         return
-    for number, one in enumerate(found):
-        if number:
-            say("")
+    _summary(found, details)
+    for one in found if details else ():
+        say("")
         _show(one)
     for name, reason in skipped.items():
         say(f"Not run: {name}: {reason}.")
@@ -232,6 +237,44 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
         write_page(records, guarded_frame(lines).write_csv(), private=any(one.holder_only for one in found))
         out.append(str(records))
     return out
+
+
+def _summary(results: Sequence[AttackResult], details: bool) -> None:
+    """One line an attack and target, the largest gain first; then who gains most, in words."""
+    from noren.report.gains import attack_content, final, headline
+    from noren.report.render import percent
+
+    lines = []
+    for result in results:
+        told = attack_content(result)
+        name, last = headline(told), final(told)
+        if name is None:
+            lines.append((-2.0, result, ["-", "-", "-", last["title"]]))
+            continue
+        before, after = told["baseline"].get(name), last["summary"][name]
+        title = str(told["titles"].get(name, name.replace("_", " ")))
+        gain = after - before if before is not None else -1.0
+        lines.append((gain, result, [title, percent(before), percent(after), last["title"]]))
+    lines.sort(key=lambda line: -line[0])
+    rows = [[one.attack, _targets(one), *figures] for _, one, figures in lines[:MOST]]
+    columns = ("attack", "on", "figure", "before", "after", "after means")
+    table("What adversaries gain, the most first", columns, rows, ("before", "after"))
+    if len(lines) > MOST:
+        say(f"{len(lines) - MOST} more gain less.")
+    gain, first, _ = lines[0]
+    if gain > 0:
+        say(f"Most is gained by an adversary who {first.adversary}.")
+    for one in [result for _, result, _ in lines if result.attack == "bayes"][:1]:
+        say(f"About {_targets(one)}: {one.notes[0]}.")
+    if any(one.holder_only for one in results) and not details:
+        say("These figures rest on the original; keep them with the holder.")
+    if not details:
+        say("Every figure, with what each adversary knows: --details.")
+
+
+def _targets(result: AttackResult) -> str:
+    names = result.target
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more"
 
 
 def _show(result: AttackResult) -> None:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "method",
+    "right guesses",
     "smallest class",
     "worst share",
-    "right guesses",
     "query error",
     "utility qi",
     "utility sens.",
@@ -67,7 +67,7 @@ TERM_COLUMNS = (
     "--choose",
     type=click.IntRange(1),
     metavar="N",
-    help="The candidate to adopt, by its place in the table; default: the first, of a grid the bend of the frontier.",
+    help="The candidate to adopt, by its place in the table; default: least query error, of a grid the bend.",
 )
 @click.option("--levels", is_flag=True, help="List the best level vectors of incognito instead, with their costs.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a map of risk and loss: .html, .png or .svg.")
@@ -197,9 +197,9 @@ def _show_candidates(good: Sequence[Candidate], frontier: Sequence[Candidate] = 
             [
                 *([place] if swept else []),
                 candidate.called,
+                "-" if candidate.belief is None else f"{candidate.belief:.1%}",
                 f"{candidate.smallest_class:g}",
                 f"{candidate.worst_share:.3f}" if candidate.worst_share else "-",
-                "-" if candidate.belief is None else f"{candidate.belief:.3f}",
                 f"{candidate.query_loss:.3f}",
                 *("-" if figure is None else f"{figure:.3f}" for figure in shown),
                 candidate.suppressed,
@@ -208,7 +208,13 @@ def _show_candidates(good: Sequence[Candidate], frontier: Sequence[Candidate] = 
             ]
         )
     columns = ("#", *COLUMNS, "frontier") if swept else COLUMNS
-    table("Candidates that meet every requirement, least query error first", columns, rows, ("#", *COLUMNS[1:]))
+    title = "Candidates that meet every requirement, fewest secrets guessed right first"
+    table(title, columns, rows, ("#", *COLUMNS[1:]))
+    say(
+        "Right guesses: people whose secret is guessed right by an adversary who reads all published columns and has "
+        "learned from the other people how they go together. Worst share: of one value in one class, or 1 over the "
+        "size of a set; it is no measure between methods."
+    )
 
 
 def _show_curve(good: Sequence[Candidate]) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from noren.errors import PolicyError, Problem
 from noren.methods.base import Method
-from noren.models.base import Model
+from noren.models.base import Model, searched
 from noren.progress import Stage, quiet
 from noren.schema.column import Column
 from noren.schema.roles import Role
@@ -26,8 +26,9 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
     """Which method sees which columns and must meet which requirements.
 
     A method that names no columns takes those that no other names. A requirement goes to the method of its columns,
-    one on all quasi-identifiers to the method that forms classes.
+    one on all quasi-identifiers to the method that forms classes, one on the whole release to none.
     """
+    require = searched(require)
     everything = tuple(name for name, column in attributes.items() if column.role is not Role.IDENTIFIER)
     require = sought(require, methods)
     if len(methods) == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from noren.models.alpha_k_anonymity import AlphaKAnonymity
 from noren.models.base import Evidence, Model, Overall, Promise, SearchRule
+from noren.models.belief import Belief
 from noren.models.beta_likeness import BetaLikeness
 from noren.models.delta_disclosure import DeltaDisclosure
 from noren.models.distinct_l_diversity import DistinctLDiversity
@@ -35,6 +36,7 @@ MODELS: dict[str, type[Model]] = {
     "t-closeness": TCloseness,
     "beta-likeness": BetaLikeness,
     "delta-disclosure": DeltaDisclosure,
+    "belief": Belief,
     "expanded-k": ExpandedK,
     "local-privacy": LocalPrivacy,
     "semantic-diversity": SemanticDiversity,
@@ -47,6 +49,7 @@ MODELS: dict[str, type[Model]] = {
 __all__ = [
     "MODELS",
     "AlphaKAnonymity",
+    "Belief",
     "BetaLikeness",
     "DeltaDisclosure",
     "DistinctLDiversity",

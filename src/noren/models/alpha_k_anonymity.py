@@ -22,6 +22,7 @@ class AlphaKAnonymity(ClassModel):
     """
 
     model: Literal["alpha-k-anonymity"] = "alpha-k-anonymity"
+    limits_share: ClassVar[bool] = True
     counts_holders: ClassVar[bool] = True
     figure_ignores: ClassVar[frozenset[str]] = frozenset({"k"})
     parameter: ClassVar[str] = "alpha"

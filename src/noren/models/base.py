@@ -133,6 +133,8 @@ class Promise(NamedTuple):
     leaves_open: str
 
 
+NAMED_COLUMNS = 6
+"""Columns that a sentence names; of more, the last are counted."""
 CLASS = "Among the records that could be a person's"
 KNOWS_SHARES = "It does not limit somebody who knows how common the values are, or who can rule some of them out."
 
@@ -159,14 +161,17 @@ class Model(BaseModel, ABC):
 
     parameter: ClassVar[str] = "l"
     """The field that a verdict compares with."""
-    about: ClassVar[Literal["columns", "classes", "terms"]] = "columns"
-    """Whether it protects the columns it names, how records look alike in them, or what their terms are linked to."""
+    about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "columns"
+    """Whether it protects the columns it names, how records look alike in them, what their terms are linked to, or is
+    judged on the whole release: no method looks for it, and it protects nothing by itself."""
     coarsening_preserves: ClassVar[bool]
     """Whether two classes that satisfy the model, put together, satisfy it, the rest of the release being the same."""
     higher_is_safer: ClassVar[bool] = True
     """Whether the worst figure is the smallest, or the largest."""
     relative: ClassVar[bool] = False
     """Whether something is compared with the whole table, which dropping records would change."""
+    limits_share: ClassVar[bool] = False
+    """Whether it limits the share of one value in a class, and so what somebody who finds the class believes."""
     together: ClassVar[bool] = False
     """Whether several columns are taken together; else the model speaks of each on its own."""
     separates: ClassVar[bool] = False
@@ -186,6 +191,12 @@ class Model(BaseModel, ABC):
     def required(self) -> float:
         """The value that a verdict compares with."""
         return float(getattr(self, self.parameter))
+
+    @property
+    def stands(self) -> int:
+        """How much the adversary knows against whom it holds: 0 looks for a row, 1 counts values in a class or a set, 2
+        also knows how common they are, 3 reads all that is published."""
+        return {"classes": 0, "release": 3}.get(self.about, 2 if self.relative else 1)
 
     @property
     def identity(self) -> str:
@@ -333,8 +344,15 @@ class Model(BaseModel, ABC):
 
     def promised(self, columns: Sequence[str], sets: bool) -> Promise:
         """The promise about these columns."""
+        if len(columns) > NAMED_COLUMNS:
+            columns = (*columns[: NAMED_COLUMNS - 1], f"{len(columns) - NAMED_COLUMNS + 1} more columns")
         names = ", ".join(columns[:-1]) + " and " + columns[-1] if len(columns) > 1 else "".join(columns)
         return self.promise(f"each of {names}" if len(columns) > 1 and not self.together else names, sets)
+
+
+def searched(models: Sequence[Model]) -> tuple[Model, ...]:
+    """The requirements that methods look for; the others are only judged on what they make."""
+    return tuple(model for model in models if model.about != "release")
 
 
 def columns_of(models: Sequence[Model]) -> set[str]:

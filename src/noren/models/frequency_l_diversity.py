@@ -24,6 +24,7 @@ class FrequencyLDiversity(ClassModel):
     """
 
     model: Literal["frequency-l-diversity"] = "frequency-l-diversity"
+    limits_share: ClassVar[bool] = True
     counts_holders: ClassVar[bool] = True
     counts_values: ClassVar[bool] = True
     l: int = Field(ge=2, description="No value may make up more than 1/l of a class.")  # noqa: E741

@@ -25,7 +25,7 @@ class KAnonymity(Model):
 
     model: Literal["k-anonymity"] = "k-anonymity"
     parameter: ClassVar[str] = "k"
-    about: ClassVar[Literal["columns", "classes", "terms"]] = "classes"
+    about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "classes"
     coarsening_preserves: ClassVar[bool] = True
     together: ClassVar[bool] = True
     on: tuple[str, ...] = Field(

@@ -28,6 +28,7 @@ class RecursiveCLDiversity(ClassModel):
     """
 
     model: Literal["recursive-cl-diversity"] = "recursive-cl-diversity"
+    limits_share: ClassVar[bool] = True
     parameter: ClassVar[str] = "c"
     higher_is_safer: ClassVar[bool] = False
     hopeless: ClassVar[float | None] = float("inf")

@@ -29,6 +29,7 @@ class TauLDiversity(ClassModel):
     """
 
     model: Literal["tau-l-diversity"] = "tau-l-diversity"
+    limits_share: ClassVar[bool] = True
     counts_holders: ClassVar[bool] = True
     parameter: ClassVar[str] = "tau"
     higher_is_safer: ClassVar[bool] = False

@@ -98,7 +98,7 @@ class Beliefs:
 class TermModel(Model):
     """A requirement on the labels that groups of records are linked to."""
 
-    about: ClassVar[Literal["columns", "classes", "terms"]] = "terms"
+    about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "terms"
     coarsening_preserves: ClassVar[bool] = True
     higher_is_safer: ClassVar[bool] = False
     together: ClassVar[bool] = True

@@ -35,6 +35,7 @@ from noren.designs import draw_columns
 from noren.engines import engine_for
 from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
+from noren.models.base import searched
 from noren.models.judgement import Judgement
 from noren.pipeline.draft import ledger_entries, make_manifest
 from noren.pipeline.keys import memoised_stream
@@ -74,7 +75,7 @@ class Collector:
         assert isinstance(method, Decoys)
         try:
             counts = {name: one.counts for name, one in met.items()}
-            self.designs: dict[str, Design] = method.decide(self.columns, counts, self.policy.require)[0]
+            self.designs: dict[str, Design] = method.decide(self.columns, counts, searched(self.policy.require))[0]
         except PolicyError as error:
             raise PolicyError(error.problems, source=self.policy.source) from None
         self.left_out = 0

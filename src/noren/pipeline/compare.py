@@ -67,7 +67,7 @@ class Candidate:
     worst_share: float = 0.0
     """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
     belief: float | None = None
-    """Share of people whose secret an adversary guesses right from all published columns."""
+    """Share of people whose secret is guessed right from all published columns, as `belief` and `audit bayes` do."""
     query_loss: float = 0.0
     losses: dict[str, float] | None = None
     classification: dict[str, float] | None = None
@@ -141,7 +141,10 @@ def compare(
     engine: str | Engine | None = None,
     stage: Stage = quiet,
 ) -> Comparison:
-    """Try every method that can serve the policy, best count-query error first, failures last.
+    """Try every method that can serve the policy, fewest secrets guessed right first, failures last.
+
+    What is guessed is what the requirement `belief` and `audit bayes` speak of: the adversary reads all published
+    columns and has learned from the other people how they go together. Equal ones stand by their count-query error.
 
     `grid` sweeps parameters of the requirements: {"k": [3, 5, 10], "l": [2, 3]} tries every method under all six
     pairs, in place of what the policy asks.
@@ -193,7 +196,7 @@ def compare(
             meter(1)
     if measures is not None:
         return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
-    return Comparison(sorted(found, key=lambda candidate: (not candidate.holds, candidate.query_loss, candidate.title)))
+    return Comparison(sorted(found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, one.title)))
 
 
 def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> list[tuple[Method, ...]]:

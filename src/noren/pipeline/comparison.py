@@ -30,7 +30,7 @@ COLUMNS: dict[str, type] = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Comparison(Results["Candidate"]):
-    """Candidates side by side, the best first, those that publish nothing last. For the holder only.
+    """Candidates side by side, fewest right guesses first, those that publish nothing last. For the holder only.
 
     `frame` has one row per candidate: its figures, then every loss and what classification costs, by name.
     """

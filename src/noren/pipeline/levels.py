@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noren.methods.incognito import Incognito
 from noren.methods.incognito.search import LevelVector, best_levels
 from noren.methods.requirements import compiled
+from noren.models.base import searched
 from noren.pipeline.prepare import prepare, read_policy
 from noren.policy.policy import Policy
 from noren.policy.toml import value
@@ -62,7 +63,7 @@ def levels(
     records: Any = own.seen(table.records)
     found: Sequence[LevelVector] = best_levels(
         records,
-        compiled(records, [model for model in policy.require if not model.of_mechanism]),
+        compiled(records, [model for model in searched(policy.require) if not model.of_mechanism]),
         own.loss,
         share,
         own.weights,

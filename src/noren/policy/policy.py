@@ -28,7 +28,7 @@ from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared, sought
 from noren.models import MODELS
-from noren.models.base import Model, columns_of
+from noren.models.base import Model, columns_of, searched
 from noren.policy.problems import closest, from_validation, knowledge_problems, member_problems, sharing_problems
 from noren.policy.together import Gathered, Together, composites, read_groups, spelled
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
@@ -516,7 +516,7 @@ class _Reader:
     ) -> None:
         from noren.policy.problems import cross_problems
 
-        parts = [Part(methods[0], tuple(attributes), sought(require.values(), methods))]
+        parts = [Part(methods[0], tuple(attributes), sought(searched(list(require.values())), methods))]
         if len(methods) > 1:
             found = sharing_problems(attributes, require, methods)
             self.problems += found

@@ -86,7 +86,7 @@ def cross_problems(
     for number, model in require.items():
         for name in model.on:
             where = f"require[{number}].on"
-            if model.about != "classes" and not model.of_mechanism:
+            if model.about not in ("classes", "release") and not model.of_mechanism:
                 protected.add(name)
             kind = model.identity
             if (kind, name) in seen:

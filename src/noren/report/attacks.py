@@ -8,19 +8,26 @@ from typing import Any
 from noren.report.charts import Bar, Group, Kind, bars
 from noren.report.gains import final, headline, is_rival, is_share, shown_scenarios
 from noren.report.render import Figure, Part, Table, number, percent
+from noren.report.worst import MOST, counted, worst
 
 Result = Mapping[str, Any]
 MOST_GROUPS = 8
 """Groups of bars up to which every share of every target is drawn; beyond, one share per target."""
+FEW = 3
+"""Targets of an attack on the page of a wide table."""
+LONG = 240
+"""Letters of a note on the page of a wide table."""
+FULL = 4
+"""Targets up to which every table of an attack is listed; beyond, only what the release itself gives."""
 WORDS = "Bars for every figure and table; the same figures stand in the table that follows."
 
 
-def each_attack(run: Sequence[Result]) -> list[Part]:
-    """Every attack that was run, with what its adversary knows and all its figures."""
+def each_attack(run: Sequence[Result], wide: bool = False) -> list[Part]:
+    """Every attack that was run, with what its adversary knows and all its figures; of a wide table the worst only."""
     kinds: dict[str, list[Result]] = {}
     for result in run:
         kinds.setdefault(result["attack"], []).append(result)
-    return [_attack(name, results, f"attack{place}") for place, (name, results) in enumerate(kinds.items(), 1)]
+    return [_attack(name, results, f"attack{place}", wide) for place, (name, results) in enumerate(kinds.items(), 1)]
 
 
 def about(result: Result) -> str:
@@ -33,6 +40,7 @@ def overview(run: Sequence[Result]) -> Part | None:
     """One figure of every attack, where there are several: before, in the raw table if known, in this release."""
     if len(run) < 2:
         return None
+    rest, run = counted(run), worst(run, _gain)
     groups, rows = [], []
     raw = any(s["name"] == "raw" for result in run for s in shown_scenarios(result))
     for result in run:
@@ -59,18 +67,27 @@ def overview(run: Sequence[Result]) -> Part | None:
     caption = "One figure of every attack: before (hollow)"
     caption += ", in the raw table (striped) and after (solid)." if raw else " and after (solid)."
     table = Table("Attacks, before and after", header, rows, range(3, len(header) - 1), holder)
-    return Part(Figure(chart, caption, holder), table)
+    return Part(Figure(chart, caption, holder), table, notes=[rest] if rest else [])
 
 
-def _attack(name: str, results: Sequence[Result], place: str) -> Part:
-    """One attack on all its targets."""
+def _gain(result: Result) -> float:
+    """By how much the figure that stands for an attack rises."""
+    name = headline(result)
+    return 0.0 if name is None else (final(result)["summary"][name] or 0.0) - (result["baseline"].get(name) or 0.0)
+
+
+def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Part:
+    """One attack on all its targets, or on the worst of many."""
+    most = FEW if wide else MOST
+    rest, results = counted(results, most), worst(results, _gain, most)
+    brief = wide or len(results) > FULL
     shown = [scenario for result in results for scenario in shown_scenarios(result)]
     holder = any(scenario["holder_only"] for scenario in shown)
     several = len(results) > 1
     known = dict.fromkeys(f"The adversary {result['adversary']}." for result in results)
     measured = dict.fromkeys(f"Measured: {result['success']}." for result in results)
     figure = None
-    if groups := _groups(results):
+    if not wide and (groups := _groups(results)):
         drawn = bars(place, f"What the {name} attack gains", WORDS, groups, axis="share or probability")
         striped = any(bar.kind == "striped" for group in groups for bar in group.bars)
         other = ", in other tables (striped)" if striped else ""
@@ -80,16 +97,23 @@ def _attack(name: str, results: Sequence[Result], place: str) -> Part:
     people = "People" if all(scenario["by"] == "person" for scenario in shown) else "Rows"
     header = (*(("On",) if several else ()), "Table", people, *(titles[n] for n in figures))
     shares = {n for n in figures if any(is_share(result, n) for result in results)}
-    rows = [row for result in results for row in _rows(result, figures, shares, several)]
+    rows = [row for result in results for row in _rows(result, figures, shares, several, brief)]
     numbers = range(2 if several else 1, len(header))
-    targets = "; ".join(dict.fromkeys(map(about, results)))
+    notes = [note for result in results for note in (result["notes"][:1] if brief else result["notes"])]
+    if wide:
+        notes = [_shortened(note) for note in notes[:1]]
+    targets = "; ".join(dict.fromkeys(map(about, results))) + (" and others" if rest else "")
     return Part(
         figure,
         Table(f"The {name} attack, before and after", header, rows, numbers, holder),
         title=f"The {name} attack on {targets}",
         words=[*known, *measured],
-        notes=list(dict.fromkeys(_sentence(note) for result in results for note in result["notes"])),
+        notes=[*([rest] if rest else []), *list(dict.fromkeys(_sentence(note) for note in notes))[:most]],
     )
+
+
+def _shortened(note: str) -> str:
+    return note if len(note) <= LONG else f"{note[:LONG].rsplit(' ', 1)[0]} ..."
 
 
 def _sentence(note: str) -> str:
@@ -97,10 +121,13 @@ def _sentence(note: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
-def _rows(result: Result, figures: Sequence[str], shares: Collection[str], several: bool) -> list[list[str]]:
+def _rows(
+    result: Result, figures: Sequence[str], shares: Collection[str], several: bool, brief: bool
+) -> list[list[str]]:
+    """Before, and in every table; in brief only with the release."""
     head = [about(result)] if several else []
     out = [[*head, result["before"], "-", *(_figure(n in shares, result["baseline"].get(n)) for n in figures)]]
-    for scenario in shown_scenarios(result):
+    for scenario in [final(result)] if brief else shown_scenarios(result):
         told = [_figure(n in shares, scenario["summary"].get(n), scenario["bounds"].get(n)) for n in figures]
         out.append([*head, scenario["title"], f"{scenario['lines']:,}", *told])
     return out

@@ -14,6 +14,7 @@ from noren.report.limits import limits_of
 from noren.report.losses import losses_of
 from noren.report.material import Material, origin_of
 from noren.report.reproduce import reproduction
+from noren.report.truth import truth_of
 from noren.results import plain
 from noren.table import TermSearch
 
@@ -29,6 +30,7 @@ def content_of(material: Material) -> dict[str, Any]:
         "title": manifest.title or "Release report",
         "date": material.date.isoformat(timespec="seconds"),
         "holder_only": material.holder_only,
+        "truth": truth_of(material),
         "published": _published(material),
         "guarantees": _guarantees(material),
         "verdicts": [_verdict(verdict) for verdict in material.verdicts],

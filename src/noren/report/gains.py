@@ -45,6 +45,8 @@ FURTHER = {"intersection": "from one release"}
 """Attacks that suppose more releases of the same people, and what theirs starts from."""
 RELEASE = ("release", "release-rows")
 """What the release itself is called, where an attack compares it with other tables."""
+LEADS = (*RELEASE, "all", "all-rows")
+"""What stands for an attack as a whole: the release itself, or all published columns at once."""
 
 
 def attacks_of(material: Material) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def attack_content(result: AttackResult) -> dict[str, Any]:
     told["shares"] = list(result.shares)
     told["shown"] = [scenario.name for scenario in result.shown]
     told["before"] = FURTHER.get(result.attack, "before any release")
-    told["after"] = [*[name for name in told["shown"] if name in RELEASE], told["shown"][-1]][0]
+    told["after"] = [*[name for name in told["shown"] if name in LEADS], told["shown"][-1]][0]
     for scenario in told["scenarios"]:
         scenario["bounds"] = {name: list(pair) for name, pair in scenario.get("bounds", {}).items()}
     return told

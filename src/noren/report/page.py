@@ -19,7 +19,7 @@ from noren.pipeline.anonymize import Outcome
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.release import Release, open_release
-from noren.report import risk
+from noren.report import risk, truth, worst
 from noren.report.attacks import each_attack, overview
 from noren.report.content import content_of
 from noren.report.material import Material, from_outcome, gather
@@ -28,6 +28,7 @@ from noren.report.short import in_short
 from noren.report.words import GROUNDS
 
 SECTIONS = {
+    "truth": "The truth on one page",
     "published": "What was published",
     "holds": "What holds",
     "adversary": "What an adversary still learns",
@@ -131,6 +132,7 @@ def made(material: Material) -> Page:
 
 def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
     """The content as HTML. A part that has nothing to say is left out."""
+    wide = len(content["published"]["columns"]) > worst.MANY_COLUMNS
     empty = {"left-out": not content["left_out"], "recipient": estimate is None}
     return render_page(
         "report.html",
@@ -139,11 +141,17 @@ def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
         contents=[(name, title) for name, title in SECTIONS.items() if not empty.get(name)],
         content=content,
         short=in_short(content),
+        truth_table=truth.table(content["truth"]),
+        truth_rest=truth.remainder(content["truth"]),
+        adversaries=truth.adversaries(content["truth"]),
+        columns=worst.columns(content["published"]["columns"]),
+        verdicts=worst.verdicts(content["verdicts"]),
+        counted=worst.counted,
         grounds=GROUNDS,
-        beliefs=risk.beliefs(content["beliefs"]),
+        beliefs=risk.beliefs(content["beliefs"], wide),
         overview=overview(content["attacks"]["run"]),
-        attacks=each_attack(content["attacks"]["run"]),
-        loss=risk.losses(content["losses"]["columns"]),
+        attacks=each_attack(content["attacks"]["run"], wide),
+        loss=risk.losses(content["losses"]["columns"], wide),
         recipient=None if estimate is None else risk.recipient(estimate),
     )
 

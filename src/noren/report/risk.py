@@ -8,15 +8,17 @@ from typing import Any
 from noren.analysis.estimate import Estimate
 from noren.report.charts import Bar, Group, Kind, bars, rendered
 from noren.report.render import Figure, Part, Table, percent
+from noren.report.worst import counted, worst
 
 MOST_ROWS = 60
 """Cells of an estimate that are listed below its chart."""
 
 
-def beliefs(found: Sequence[Mapping[str, Any]]) -> Part | None:
+def beliefs(found: Sequence[Mapping[str, Any]], wide: bool = False) -> Part | None:
     """What one published set tells someone who knows how common the values are."""
     if not found:
         return None
+    rest, found = counted(found), worst(found, lambda one: one["mean_true"] or one["most_common"])
     header = (
         "Column",
         "Most common value before",
@@ -30,9 +32,10 @@ def beliefs(found: Sequence[Mapping[str, Any]]) -> Part | None:
     words = "Bars for every column; the same figures stand in the table below."
     groups = [Group(one["column"], _belief_bars(one)) for one in found]
     chart = bars("beliefs", "Belief in a value before and after seeing a set", words, groups, axis="probability")
-    figure = Figure(chart, "Belief before (hollow) and after seeing one person's set (solid).", holder)
+    drawn = Figure(chart, "Belief before (hollow) and after seeing one person's set (solid).", holder)
+    figure = None if wide else drawn
     caption, rows = "What one set tells someone who knows the shares", [_belief(one) for one in found]
-    return Part(figure, Table(caption, header, rows, (1, 2, 3, 4), holder))
+    return Part(figure, Table(caption, header, rows, (1, 2, 3, 4), holder), notes=[rest] if rest else [])
 
 
 def _belief_bars(one: Mapping[str, Any]) -> list[Bar]:
@@ -82,13 +85,15 @@ COUNTS = {
 }
 
 
-def losses(columns: Sequence[Mapping[str, Any]]) -> Part | None:
+def losses(columns: Sequence[Mapping[str, Any]], wide: bool = False) -> Part | None:
     """What an analyst loses, column by column."""
     if not columns:
         return None
+    rest = counted(columns)
+    columns = worst(columns, lambda one: one.get("expected_error") or one.get("left_open") or 0.0)
     used = [n for n in EXPLAINED if any(one.get(n) is not None for one in columns)]
     holder = any(one["holder_only"] for one in columns)
-    groups = [Group(one["name"], drawn) for one in columns if (drawn := _loss_bars(one))]
+    groups = [] if wide else [Group(one["name"], drawn) for one in columns if (drawn := _loss_bars(one))]
     figure = None
     if groups:
         words = "Bars for every column that is not exact; the same figures stand in the table below."
@@ -103,7 +108,7 @@ def losses(columns: Sequence[Mapping[str, Any]]) -> Part | None:
         figure,
         Table("Loss by column", header, rows, range(1, len(header)), holder),
         words=[f"{EXPLAINED[n][0]}: {EXPLAINED[n][1]}." for n in used],
-        notes=[f"{one['name']}: {one['note']}" for one in columns if one.get("note")],
+        notes=[*([rest] if rest else []), *(f"{one['name']}: {one['note']}" for one in columns if one.get("note"))],
     )
 
 

@@ -60,11 +60,13 @@ def release(table) -> nr.Release:
 
 def test_an_outsider_believes_more_with_correlations(release) -> None:
     (found,) = attack(release, "bayes")
-    assert [one.name for one in found.scenarios] == ["overall-rows", "given-rows"]
+    assert [one.name for one in found.scenarios] == ["all-rows", "overall-rows", "given-rows"]
     assert found.facts["given"] == ["job"], "the town tells nothing"
     assert not found.holder_only
-    overall, given = (one.summary for one in found.scenarios)
+    everything, overall, given = (one.summary for one in found.scenarios)
     assert found.baseline["mean_belief"] < overall["mean_belief"] < given["mean_belief"]
+    assert everything["mean_belief"] == pytest.approx(given["mean_belief"], abs=0.02), "the job is all there is to know"
+    assert found.notes[0].startswith("from all published columns")
     assert overall["above_1_l"] == pytest.approx(1, abs=0.05)
     frame = found.scenarios[0].frame
     assert frame.height == N
@@ -74,7 +76,7 @@ def test_an_outsider_believes_more_with_correlations(release) -> None:
 
 def test_the_holder_sees_how_often_guesses_are_right(table, release) -> None:
     (found,) = attack(release, "bayes", original=table, policy=policy())
-    assert [one.name for one in found.scenarios] == ["overall", "given", "overall-rows"]
+    assert [one.name for one in found.scenarios] == ["all", "overall", "given", "overall-rows"]
     assert found.holder_only
     codes = np.unique(table["ill"].to_numpy(), return_inverse=True)[1]
     counts = np.bincount(codes)
@@ -191,7 +193,7 @@ def test_what_does_not_apply_is_said(release) -> None:
 def test_a_chart_and_lines_can_be_had(release) -> None:
     (found,) = attack(release, "bayes")
     assert "hconcat" in found.chart().to_dict()
-    assert found.records().height == 2 * N
+    assert found.records().height == 3 * N
 
 
 def test_the_likelihood_of_a_set_that_says_nothing_is_flat() -> None:

@@ -211,7 +211,7 @@ def test_any_attack_of_the_registry_finds_its_place(holder: bool, report_worlds,
     assert cells[2][1:] == [f"this {TAG}", "1", "25.0% (20.0% to 31.0%)", "12,000", "-"]
     assert "A note with a stop." in page.html
     assert "One without." in page.html
-    assert "12.5% before, 25.0% after" in page.html
+    assert "12.5% before any release, 25.0% after" in page.html
 
 
 def test_bars_tell_other_tables_from_this_release(report_pages) -> None:
@@ -263,6 +263,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "delta-disclosure": {"delta": 1.5}, "semantic-diversity": {"l": 7, "d": 0.35}, "le-diversity": {"l": 7, "e": 2},
     "mechanism": {"most": 0.35},
     "qs-diversity": {"c": 3.0, "l": 7}, "qs-closeness": {"t": 0.35}, "local-privacy": {"epsilon": 1.5},
+    "belief": {"most": 0.35},
 }  # fmt: skip
 
 

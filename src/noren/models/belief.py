@@ -1,0 +1,182 @@
+"""No secret is believed too firmly by somebody who reads every published column of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import floor
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from noren.belief import Belief as Found
+from noren.belief import believed
+from noren.cells import CellBatch, Statement, concat
+from noren.cells.batch import PERSON
+from noren.errors import ModelDoesNotApply
+from noren.models.base import Accumulator, Check, Evidence, Model, Promise
+from noren.models.class_check import OF_ROWS
+from noren.models.verdict import Verdict
+
+
+class Belief(Model):
+    """Nobody's secret is believed above `most` by an adversary who combines all published columns of the record.
+
+    Other requirements speak of one column's own cells. Here every column counts: exact cells, general ones and sets are
+    weighed together by Bayes' rule, with how they go together learned from the *other* people of the release
+    (cross-fitted), as any recipient could. No method looks for it: it is judged on what would be published, and
+    fails where columns tell too much together.
+    """
+
+    model: Literal["belief"] = "belief"
+    parameter: ClassVar[str] = "most"
+    about: ClassVar[Literal["columns", "classes", "terms", "release"]] = "release"
+    coarsening_preserves: ClassVar[bool] = False
+    higher_is_safer: ClassVar[bool] = False
+    figure_ignores: ClassVar[frozenset[str]] = frozenset({"most"})
+    most: float = Field(gt=0, lt=1, description="Largest permitted belief in any value of a person's secret.")
+    given: Literal["published", "own"] = Field(
+        default="published",
+        description="What the adversary reads of the record: all published columns, or the secret's own cell alone.",
+    )
+    share: float = Field(
+        default=0.0, ge=0, lt=1, description="Share of people whose secret may be believed more firmly all the same."
+    )
+
+    def check(self, statement: Statement, evidence: Evidence) -> Check:
+        return self._check(statement, Gathered(evidence))
+
+    def checks(self, evidence: Evidence) -> list[Check]:
+        gathered = Gathered(evidence)
+        return [self._check(evidence.columns[name], gathered) for name in self.on]
+
+    def _check(self, statement: Statement, gathered: Gathered) -> Check:
+        if statement.terms is not None or statement.rows_per_record > 1 or statement.d == 0:
+            raise ModelDoesNotApply(
+                f"belief makes no statement about column {statement.name!r}, which is {statement.words}.",
+                hint="It is checked on columns with a list of values, where a row is one person's.",
+            )
+        return BeliefCheck(self, statement, gathered)
+
+    @property
+    def least_set_size(self) -> int:
+        return 1
+
+    @classmethod
+    def probes(cls, statement: Statement | None) -> Sequence[Model]:
+        if statement is None or statement.terms is not None or statement.rows_per_record > 1 or statement.d == 0:
+            return []
+        return [cls(on=statement.name, most=0.5)]
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        who = "Whoever reads all published columns of a person's record"
+        if self.given == "own":
+            who = f"Whoever reads a person's published cell of {names} and knows how common the values are"
+        apart = "" if not self.share else f", apart from {self.share:.4g} of the people"
+        return Promise(
+            f"{who}, and has learned from the other people of the release how columns go together, believes no value "
+            f"of {names} with more than {self.most:.4g}{apart}.",
+            "It does not limit somebody who knows more about the person than is published, who knows other people's "
+            "secrets, or who has learned from a larger table of the same kind how the columns go together.",
+        )
+
+
+class Gathered(Accumulator):
+    """All cells of the columns that an adversary can read, for the beliefs in any of them."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        readable = [s for s in evidence.columns.values() if s.terms is None and s.rows_per_record == 1]
+        self.statements = tuple(readable)
+        self.people = evidence.people
+        self.needs = (*(s.name for s in readable), *([PERSON] if evidence.people else []))
+        self.batches: list[CellBatch] = []
+
+    def observe(self, batch: CellBatch) -> None:
+        self.batches.append({name: batch[name] for name in self.needs})
+
+    def merge(self, other: Self) -> None:
+        self.batches += other.batches
+
+    def belief(self, name: str, given: str) -> tuple[Found, NDArray[np.int64] | None] | None:
+        """What is believed about every record, and whose record it is where that is known."""
+        if not self.batches:
+            return None
+        cells = concat(self.batches)
+        self.batches = [cells]
+        whose = cells[PERSON].data.astype(np.int64) if self.people else None  # type: ignore[attr-defined]
+        others = None if given == "published" else ()
+        found = believed(name, self.statements, cells, given=others, people=whose)
+        return None if found is None else (found, whose)
+
+
+class BeliefCheck(Check):
+    """Counts the people whose secret is believed too firmly."""
+
+    def __init__(self, model: Belief, statement: Statement, gathered: Gathered) -> None:
+        super().__init__(statement.name)
+        self.model = model
+        self.gathered = gathered
+        self.needs = gathered.needs
+
+    @property
+    def parts(self) -> Sequence[Accumulator]:
+        return (self.gathered,)
+
+    def observe(self, batch: CellBatch) -> None:
+        self.gathered.observe(batch)
+
+    def merge(self, other: BeliefCheck) -> None:
+        self.gathered.merge(other.gathered)
+
+    def of_rows(self, verdict: Verdict) -> Verdict:
+        """A row that tells too much tells it of its person; rows of one person together may tell more."""
+        if verdict.holds is False:
+            return verdict
+        return replace(verdict, holds=None, statement=f"{verdict.statement}; {OF_ROWS}")
+
+    def verdict(self) -> Verdict:
+        model = self.model
+        told = self.gathered.belief(self.column, model.given)
+        beliefs, used = np.zeros(0), ""
+        if told is not None:
+            found, whose = told
+            beliefs = found.belief if whose is None else _firmest(found.belief, whose)
+            names = sorted(found.used, key=lambda name: -found.used[name])[:3]
+            used = f"; most is told by {', '.join(names)}" if names else ""
+        people = len(beliefs)
+        allowed = floor(model.share * people + 1e-9)
+        ranked = -np.sort(-beliefs)
+        achieved = float(ranked[min(allowed, people - 1)]) if people else 1.0
+        breaches = int((beliefs > model.most + 1e-9).sum())
+        return Verdict(
+            model=model.model,
+            column=self.column,
+            required=model.most,
+            achieved=achieved,
+            holds=people > 0 and breaches <= allowed,
+            basis="an estimate from the release",
+            records=people,
+            breaches=breaches,
+            statement=_says(beliefs, model, achieved) + used,
+        )
+
+
+def _firmest(belief: NDArray[np.float64], whose: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The firmest belief about every person, over the person's rows."""
+    number = np.unique(whose, return_inverse=True)[1].reshape(-1)
+    out = np.zeros(int(number.max(initial=-1)) + 1)
+    np.maximum.at(out, number, belief)
+    return out
+
+
+def _says(beliefs: NDArray[np.float64], model: Belief, achieved: float) -> str:
+    if not len(beliefs):
+        return "there are no records"
+    above = float((beliefs > model.most + 1e-9).mean())
+    reading = "all published columns" if model.given == "published" else "the own cell"
+    most = f"nobody's secret is believed above {achieved:.4g}"
+    if model.share:
+        most = f"at most {model.share:.4g} of the people are believed above {achieved:.4g}"
+    return f"from {reading}, {most}; {above:.1%} above {model.most:g}"
