@@ -266,7 +266,7 @@ def test_changed_values_stand_beside_general_ones(tmp_path) -> None:
 
 def test_too_little_change_publishes_nothing() -> None:
     weak = policy(t=0.2, keep={"disease": 0.95})
-    with pytest.raises(PolicyError, match="it tells 'disease'"):
+    with pytest.raises(PolicyError, match="'job' tells 'disease'"):
         run(table(), weak)
     with pytest.raises(RequirementNotMet):
         run(table(), weak.model_copy(update={"dependence": DependenceOptions(most=1.0)}))
