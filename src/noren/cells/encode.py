@@ -80,7 +80,7 @@ def encode_labels(column: Any, name: str, domain: Domain) -> tuple[NDArray, int]
     import pyarrow.compute as pc
 
     texts, positions = as_dictionary(column, name)
-    if domain.kind not in ("string", "boolean") or domain.has_ends:
+    if domain.rewrites:
         texts = pa.array(domain.canonical(texts.to_pylist()), pa.string())
     plain = [value for value in domain.values if value != OTHER]
     codes = np.array([domain.index[value] for value in plain], np.int64)
