@@ -19,7 +19,13 @@ WITH_EXAMPLES = sorted(
     if ">>> " in path.read_text(encoding="utf-8")
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MUST_SHOW = ("noren.pipeline.anonymize", "noren.pipeline.verify", "noren.policy.policy", "noren.release.release")
+VERBS = ("anonymize", "verify", "measure", "compare", "collect", "foreign", "risk")
+MUST_SHOW = (
+    *(f"noren.pipeline.{verb}" for verb in VERBS),
+    "noren.audit",
+    "noren.policy.policy",
+    "noren.release.release",
+)
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)

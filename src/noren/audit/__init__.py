@@ -53,6 +53,18 @@ def attack(
 
     Release, original and policy are objects or paths. `options` are the fields of the attack, for linking k, l, truth
     and so on. One result for every target.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> asked = [nr.models.KAnonymity(k=5), nr.models.FrequencyLDiversity(on="job", l=2)]
+    >>> roles = {"town": "quasi-identifier", "job": "sensitive"}
+    >>> policy = nr.Policy(attributes=roles, require=asked, method="mondrian")
+    >>> (found,) = nr.attack(nr.anonymize(people, policy), "homogeneity")
+    >>> found
+    <AttackResult: homogeneity on job, 1 scenario>
+    >>> found.scenarios[0].summary["max_belief"]
+    0.25
     """
     opened = open_release(release) if isinstance(release, str | Path) else release
     rules = None if policy is None else read_policy(policy)

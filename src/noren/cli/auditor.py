@@ -126,6 +126,7 @@ def measure(
     DATA is a release directory, or any table with --policy or with --quasi and --sensitive.
     """
     from noren.cli.render import split_by
+    from noren.models.class_check import OF_ROWS
     from noren.pipeline.measure import measure as run
 
     with stages(as_json)("Measuring", None):
@@ -135,6 +136,8 @@ def measure(
         return
     left_out = f", {found.suppressed:,} suppressed" if found.suppressed else ""
     say(f"{found.name}: {found.records:,} records{left_out}; found by {', '.join(found.quasi) or 'nothing'}")
+    if found.counted == "rows":
+        say(f"Figures about classes are of rows, and people have fewer: {OF_ROWS}.")
     rows = []
     for one in found:
         better = "more" if one.higher_is_safer else "less"

@@ -130,6 +130,10 @@ def taken_apart(table: Records, requirements: Sequence[Model], suppression: floa
     """Every column with a requirement as groups of its own, independent of all other columns."""
     named = dict.fromkeys(name for model in requirements for name in model.on)
     rules = [rule_of(table.columns[n], [model for model in requirements if n in model.on]) for n in named]
+    if table.people is not None:
+        from noren.methods.people_apart import people_apart
+
+        return people_apart(table, rules, suppression, order)
     keep = _eligible(table, rules, int(suppression * table.n + 1e-9), order)
     columns = {rule.column: _grouped(table, rule, keep, order) for rule in rules}
     notes = [f"{name}: {column.table.groups} groups" for name, column in columns.items()]
@@ -156,11 +160,11 @@ def _eligible(table: Records, rules: Sequence[BucketRule], limit: int, order: Ra
                 settled = False
             dropped = table.n - int(keep.sum())
             if dropped > limit or dropped == table.n:
-                _refuse(table, rule, limit)
+                refuse(table, rule, limit)
     return keep
 
 
-def _refuse(table: Records, rule: BucketRule, limit: int) -> None:
+def refuse(table: Records, rule: BucketRule, limit: int) -> None:
     counts = np.bincount(rule.buckets[table.codes[rule.column]])
     reachable = table.n // max(1, int(counts.max(initial=0))) if rule.strict else int((counts > 0).sum())
     dropped = f" with at most {limit} records dropped" if limit else ""
@@ -179,7 +183,7 @@ def _grouped(table: Records, rule: BucketRule, keep: NDArray[np.bool_], order: R
     codes = table.codes[rule.column]
     groups, count = anatomy_groups(rule.buckets[codes[rows]], rule.m, rule.l, order(len(rows) // rule.l))
     if not count:
-        _refuse(table, rule, 0)
+        refuse(table, rule, 0)
     alone = np.flatnonzero(groups < 0)
     groups[alone] = order(count)[np.arange(len(alone)) % count]  # only if a group may hold a value twice
     data = np.zeros(table.n, np.int64)

@@ -26,6 +26,7 @@ from noren.schema.roles import Role
 
 if TYPE_CHECKING:
     from noren.models.classes import Classes
+    from noren.models.people_groups import PeopleValues
 
 Need = Literal["order", "tree", "distance", "prior", "knowledge"]
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
@@ -39,6 +40,8 @@ class Overall:
     basis: Basis
     std_error: NDArray[np.float64] | None = None
     """Standard errors of the shares, where they are estimated."""
+    people: PeopleValues | None = None
+    """Who has which value, where people with several rows are published in groups."""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class ClassCheck(Check):
             required=model.required,
             achieved=achieved,
             holds=records > 0 and breaches == 0,
-            basis="the release alone",
+            basis=self.classes.basis,
             records=records,
             breaches=breaches,
             statement=statement,

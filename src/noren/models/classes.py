@@ -23,7 +23,7 @@ from noren.cells import CellBatch, Statement
 from noren.cells.batch import PERSON
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Accumulator, Evidence
-from noren.models.verdict import Shortfall
+from noren.models.verdict import Basis, Shortfall
 
 CHUNK = 1 << 20
 """Entries of histograms that are worked on at once."""
@@ -158,6 +158,9 @@ def ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> NDArray[np.in
 
 class Classes(Accumulator):
     """Gathers the classes of a release, batch by batch, for all checks that ask for the same ones."""
+
+    basis: Basis = "the release alone"
+    """What a verdict about the classes rests on."""
 
     def __init__(self, needs: tuple[str, ...]) -> None:
         self.needs = needs
@@ -407,14 +410,22 @@ def make_classes(evidence: Evidence, column: str | None, keys: tuple[str, ...]) 
     """Classes by these columns, or the groups of a column that names groups."""
     sensitive = None if column is None else evidence.columns[column]
     if sensitive is not None and sensitive.is_class:
-        if evidence.people:
-            raise ModelDoesNotApply(
-                f"column {sensitive.name!r} is {sensitive.words}, in which people with several rows are not counted.",
-                hint="Use a method that generalises quasi-identifiers, or one that draws decoys.",
-            )
-        return GroupClasses(sensitive)
+        return _people_groups(evidence, sensitive) if evidence.people else GroupClasses(sensitive)
     made = PeopleClasses if evidence.people else AlikeClasses
     return made(class_keys(evidence, keys), sensitive)
+
+
+def _people_groups(evidence: Evidence, column: Statement) -> Classes:
+    """Groups in which people are counted, which only the original can tell."""
+    from noren.models.people_groups import PeopleGroups
+
+    known = evidence.overall.get(column.name)
+    if known is None or known.people is None:
+        raise ModelDoesNotApply(
+            f"column {column.name!r} is {column.words}, which do not tell whose value is whose.",
+            hint="People with several rows are counted there by whoever has the original: `anonymize` does.",
+        )
+    return PeopleGroups(column, known.people)
 
 
 def class_keys(evidence: Evidence, names: Sequence[str]) -> list[Statement]:

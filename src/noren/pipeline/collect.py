@@ -60,6 +60,17 @@ class Collector:
     """Anonymises one record at a time, and makes a release of what was collected.
 
     With a secret file and a record key in the policy, a person who reports the same value again sends the same set.
+
+    >>> import noren as nr
+    >>> jobs = ["cook", "clerk", "miner", "nurse"]
+    >>> asked = [nr.models.FrequencyLDiversity(on="job", l=2)]
+    >>> policy = nr.Policy(attributes={"job": nr.sensitive(values=jobs)}, require=asked)
+    >>> client = nr.Collector(policy)
+    >>> sent = client.report({"job": "cook"})
+    >>> len(sent["job"]), "cook" in sent["job"]
+    (2, True)
+    >>> nr.Collector(policy).release([client.report({"job": job}) for job in jobs * 10])
+    <Release of 40 records: job; sets: job>
     """
 
     def __init__(self, policy: Policy | str | Path, *, secret: str | Path | None = None) -> None:

@@ -38,6 +38,7 @@ from noren.cells.set_cells import code_dtype
 from noren.designs import draw_columns
 from noren.errors import RequirementNotMet
 from noren.models.base import Overall
+from noren.models.people_groups import PeopleValues
 from noren.models.term_check import linked_terms
 from noren.models.verdict import Verdict
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
@@ -86,6 +87,8 @@ class Draft:
         self._cells: dict[str, Cells] = {}
         """The cells of all records, for columns that a method decided record by record."""
         self._places: dict[str, NDArray] = {}
+        self._grouped: dict[str, NDArray] = {}
+        """The true codes of columns that are published as groups."""
         self._passed = self._passing() if self.suppressed else {}
         numbers = _knowledge_numbers(table.columns.values())
         self._groups = 0
@@ -108,6 +111,11 @@ class Draft:
     def overall(self) -> dict[str, Overall]:
         """What closeness is judged against: how drawn columns are distributed in the original, and prior beliefs."""
         shares = {name: Overall(self.table.shares(name), "the original") for name in self.designs}
+        if self.table.people is not None:
+            whose = self.table.people[self.keep]
+            for name, truth in self._grouped.items():
+                held = PeopleValues.of(whose, truth[self.keep])
+                shares[name] = Overall(self.by_name[name].table.totals / self.records, "the original", people=held)  # type: ignore[union-attr]
         return shares | (priors(self.plan.records) if self.plan.records is not None else {})
 
     @property
@@ -156,6 +164,7 @@ class Draft:
             return NodeStatement(column.met(name, column.domain, hierarchy=None), nodes)
         if isinstance(change, Group):
             self._groups += 1
+            self._grouped[name] = part.codes
             self._cells[name] = _coded(change.table.groups, change.data)
             return GroupStatement(column, change.table.groups, self._groups, change.table)
         self._cells[name] = CodeCells(column.d, part.codes)

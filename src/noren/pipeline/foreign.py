@@ -36,7 +36,7 @@ from noren.policy.reading import open_table
 from noren.policy.resolve import NO_ORDER
 from noren.release.published import Published
 from noren.release.release import Release, open_release
-from noren.release.store import MemoryStore
+from noren.release.store import MemoryStore, PeopleStore, Store, names_people
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, sort_labels
 from noren.schema.hierarchy import Hierarchy
@@ -58,9 +58,13 @@ def read_foreign(
     hierarchies: Mapping[str, Hierarchy] | None = None,
     values: Mapping[str, Sequence[str]] | None = None,
     knowledge: Mapping[str, Knowledge] | None = None,
+    people: Sequence[str] = (),
     suppressed: str | None = SUPPRESSED,
 ) -> Published:
-    """The columns that have a role, as far as the table has them. Identifiers and plain columns are not read."""
+    """The columns that have a role, as far as the table has them. Identifiers and plain columns are not read.
+
+    Where the table has all columns of the key `people`, its store says whose row each is.
+    """
     names = [n for n in source.columns if n in roles and roles[n] not in (Role.IDENTIFIER, Role.PLAIN)]
     quasi = [name for name in names if roles[name] in QUASI]
     columns = _columns(source, names)
@@ -93,7 +97,22 @@ def read_foreign(
         statements.append(statement)
         cells[name] = found
     number = int(keep.sum())
-    return Published(statements, MemoryStore(cells), number, suppressed=rows - number, title=source.name)
+    store: Store = MemoryStore(cells)
+    if people and set(people) <= set(source.columns):
+        store = PeopleStore(store, _people(source, people)[keep])
+    return Published(statements, store, number, suppressed=rows - number, title=source.name)
+
+
+def _people(source: Source, key: Sequence[str]) -> np.ndarray:
+    """The number of every row's person, from 0 on."""
+    columns = _columns(source, list(key))
+    found = np.zeros(len(next(iter(columns.values()))), np.int64)
+    for name, column in columns.items():
+        texts, positions = as_dictionary(column, name)
+        if (positions < 0).any():
+            raise DataError("the key of a person is missing in some records.", hint="Every person needs one.")
+        found = np.unique(found * np.int64(len(texts)) + positions, return_inverse=True)[1].reshape(-1)
+    return found
 
 
 def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED) -> Published:
@@ -104,6 +123,7 @@ def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRES
         hierarchies=policy.hierarchies,
         values={name: column.values for name, column in policy.attributes.items() if column.values is not None},
         knowledge=policy.knowledge,
+        people=policy.people.key,
         suppressed=suppressed,
     )
 
@@ -118,7 +138,9 @@ def verify_table(
         ordered = any("order" in model.needs and statement.name in model.on for model in policy.require)
         if ordered and statement.domain.source == "data" and has_no_order(statement.domain.values):
             raise PolicyError([Problem(f"attributes.{statement.name}.values", *NO_ORDER)], source=policy.source)
-    verdicts = judge(foreign, policy.require, show=show)
+    known = names_people(foreign.store)
+    several = bool(policy.people.key) and not known
+    verdicts = judge(foreign, policy.require, show=show, people=known, several=several)
     columns = open_table(data, policy).columns
     return foreign, Verdicts(verdicts + unwanted(columns, policy, foreign.records, "the table has the column"))
 
@@ -127,6 +149,17 @@ def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = S
     """Whether a table or a release meets every requirement of a policy: true or false, and nothing else.
 
     Rows of a table whose quasi-identifiers all say `suppressed` belong to no class and are not looked at.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> asked = [nr.models.KAnonymity(k=5), nr.models.FrequencyLDiversity(on="job", l=2)]
+    >>> roles = {"town": "quasi-identifier", "job": "sensitive"}
+    >>> policy = nr.Policy(attributes=roles, require=asked, method="mondrian")
+    >>> nr.check(people, policy), nr.check(people[16:], policy)
+    (True, False)
+    >>> nr.check(nr.anonymize(people[16:], policy), policy)
+    True
     """
     rules = read_policy(policy)
     if not rules.require:

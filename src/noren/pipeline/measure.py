@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from noren.engines import engine_for
 from noren.errors import ModelDoesNotApply, QueryError
@@ -23,6 +23,7 @@ from noren.pipeline.verify import overall_distributions
 from noren.policy.policy import Policy
 from noren.release.published import Published
 from noren.release.release import Release, open_release
+from noren.release.store import names_people
 from noren.results import Results, make_frame, one_line, plain
 from noren.schema.roles import Role
 from noren.table import Engine
@@ -83,6 +84,8 @@ class Measures(Results[Measure]):
     sensitive: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Models that make no statement about the table, and why."""
+    counted: Literal["people", "rows"] = "people"
+    """Whether the figures count people, or rows of people who may have several: then they say too much."""
 
     @property
     def found(self) -> tuple[Measure, ...]:
@@ -108,6 +111,7 @@ class Measures(Results[Measure]):
             "suppressed": self.suppressed,
             "quasi_identifiers": list(self.quasi),
             "sensitive": list(self.sensitive),
+            "counted": self.counted,
             "measures": [one.to_dict() for one in self],
             "skipped": dict(self.skipped),
         }
@@ -117,7 +121,8 @@ class Measures(Results[Measure]):
 
     def _headline(self) -> str:
         left_out = f", {self.suppressed:,} suppressed" if self.suppressed else ""
-        return f"{len(self)} figure{'' if len(self) == 1 else 's'}, {self.records:,} records{left_out}"
+        of = "" if self.counted == "people" else " (rows, not people)"
+        return f"{len(self)} figure{'' if len(self) == 1 else 's'}, {self.records:,} records{of}{left_out}"
 
 
 def measure(
@@ -132,7 +137,20 @@ def measure(
     """Measure a release, or any table with a policy or with the names of its columns.
 
     `suppressed` is what another tool wrote into all quasi-identifiers of a record that it dropped; such rows belong
-    to no class.
+    to no class. People are counted where the policy names their key and the table has it; a release leaves the key
+    out, so where its people may have several rows the figures are of rows, and say so.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> visits = pl.DataFrame({"who": [1, 1, 2, 3], "town": ["Ulm"] * 3 + ["Bonn"], "ill": list("abba")})
+    >>> nr.measure(visits, quasi=["town"], sensitive=["ill"]).value("k-anonymity")
+    1
+    >>> roles = {"who": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
+    >>> diverse = nr.models.DistinctLDiversity(on="ill", l=2)
+    >>> policy = nr.Policy(attributes=roles, require=[diverse], method="mondrian", people={"key": "who"})
+    >>> found = nr.measure(visits[:3], policy)
+    >>> found.value("k-anonymity"), found.counted
+    (2, 'people')
     """
     policy = None if policy is None else read_policy(policy)
     if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
@@ -140,17 +158,22 @@ def measure(
         roles = _named(release.columns, quasi, sensitive)
         if not roles and policy is not None:
             roles = {name: column.role for name, column in policy.attributes.items()}
-        return _measured(_in_roles(release, roles), engine)
+        return _measured(_in_roles(release, roles), engine, several=not release.manifest.rows_are_people)
     if policy is None and not (quasi or sensitive):
         raise QueryError(
             "which columns find people and which are secret is not known.",
             hint="Give a policy, or name quasi-identifiers and sensitive columns.",
         )
     if policy is not None and not (quasi or sensitive):
-        return _measured(foreign_table(table, policy, suppressed=suppressed), engine)
+        foreign = foreign_table(table, policy, suppressed=suppressed)
+        people = names_people(foreign.store)
+        return _measured(foreign, engine, people=people, several=bool(policy.people.key) and not people)
     source = open_source(table)
     named = _named(source.columns, quasi, sensitive)
-    return _measured(read_foreign(source, named, suppressed=suppressed), engine)
+    key = () if policy is None else policy.people.key
+    foreign = read_foreign(source, named, people=key, suppressed=suppressed)
+    people = names_people(foreign.store)
+    return _measured(foreign, engine, people=people, several=bool(key) and not people)
 
 
 def _in_roles(published: Published, roles: Mapping[str, Role]) -> Published:
@@ -174,19 +197,24 @@ def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str
     return roles
 
 
-def _measured(published: Published, engine: str | Engine | None) -> Measures:
-    """Every model that says something about the table, with parameters that do not matter."""
+def _measured(
+    published: Published, engine: str | Engine | None, *, people: bool = False, several: bool = False
+) -> Measures:
+    """Every model that says something about the table, with parameters that do not matter.
+
+    With `people`, the store says whose row each is; with `several`, people may have several rows and nobody knows.
+    """
     asked = [model for model in candidates(published) if "prior" in model.needs]
     overall = overall_distributions(published, asked)
     skipped: dict[str, str] = {}
 
     def checks(noted: dict[str, str]) -> list[tuple[Model, Check]]:
-        evidence = Evidence(published.by_name, overall)
+        evidence = Evidence(published.by_name, overall, people)
         found = [(model, _check(model, evidence, noted)) for model in candidates(published)]
         return [(model, check) for model, check in found if check is not None]
 
     def make() -> Judgement:
-        return Judgement([check for _, check in checks({})])
+        return Judgement([check for _, check in checks({})], several=several)
 
     speaking = [model for model, _ in checks(skipped)]
     verdicts = engine_for(published, engine).judge(published, make)
@@ -215,6 +243,7 @@ def _measured(published: Published, engine: str | Engine | None) -> Measures:
         quasi=evidence.quasi_identifiers(),
         sensitive=tuple(statement.name for statement in evidence.secrets()),
         skipped=skipped,
+        counted="rows" if several else "people",
     )
 
 

@@ -198,7 +198,7 @@ def _widened(
     kind = infer_kind(labels)
     values = tuple(sort_labels(labels, kind) if kind in ("integer", "number") else labels)
     known = dict(zip(domain.values, counts.tolist(), strict=True))
-    wide = Domain(values, kind, "hierarchy", format=domain.format)
+    wide = Domain(values, kind, "hierarchy", format=domain.format, reads=domain.reads)
     return wide, np.array([known.get(value, 0) for value in values], np.int64)
 
 

@@ -83,7 +83,7 @@ def domain_of(
         known[MISSING] = known.get(MISSING, 0) + missing
     values = values or [MISSING]
     kind = _published_kind(values, written.kind if source in ("data", "policy") else "string", attribute, source)
-    domain = Domain(tuple(values), kind, source, merged, edges, written.format, top, bottom)
+    domain = Domain(tuple(values), kind, source, merged, edges, written.format, written.kind, top, bottom)
     return domain, np.array([known.get(value, 0) for value in values], np.int64), problems
 
 

@@ -58,6 +58,11 @@ class PeopleStore:
             start = stop
 
 
+def names_people(store: Store) -> bool:
+    """Whether the store says whose row each is."""
+    return isinstance(store, PeopleStore)
+
+
 class ParquetStore:
     """Cells in data.parquet."""
 

@@ -46,6 +46,8 @@ class Domain:
     """Bin edges, for a domain made of bins."""
     format: Format = field(default=Format(), compare=False)
     """How the table writes the values, where that is not how a release does."""
+    reads: Kind | None = field(default=None, compare=False)
+    """The kind of the table's texts, where the published one is another: numbers beside "(other)" are texts."""
     top: float | None = None
     """Numbers from here up are one value, the last: "90 and above"."""
     bottom: float | None = None
@@ -81,11 +83,6 @@ class Domain:
         return tuple(value for value in self.values if value not in (MISSING, OTHER))
 
     @property
-    def rewrites(self) -> bool:
-        """Whether a text of the table may be written otherwise than the value it means."""
-        return self.kind not in ("string", "boolean") or self.has_ends
-
-    @property
     def made_of(self) -> tuple[str, ...]:
         """The columns whose values a value is a tuple of; none where it stands for itself."""
         return ()
@@ -104,15 +101,27 @@ class Domain:
         """Texts of the table as the domain writes them; a text that is not of the kind stays as it is."""
         if self.has_ends:
             return self.coded(texts)
-        if self.kind == "string" or self.edges is not None:
+        if not self.rewrites:
             return list(texts)
-        read = reader(self.kind, self.format)
+        read = reader(self.text_kind, self.format)
         known = self.index
         return [text if text in known else (read(text) or text) for text in texts]
 
     def written_as(self, other: Domain) -> Domain:
         """The same values, read as another domain's table writes them."""
         return replace(self, format=other.format)
+
+    @cached_property
+    def text_kind(self) -> Kind:
+        """The kind of the texts as the table has them; a release does not say it, so there the values show it."""
+        if self.kind != "string":
+            return self.kind
+        return self.reads or (infer_kind(self.plain) if len(self.plain) < len(self.values) else "string")
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the table may write a value in several ways."""
+        return self.has_ends or (self.edges is None and self.text_kind not in ("string", "boolean"))
 
     @property
     def has_ends(self) -> bool:

@@ -42,9 +42,14 @@ class Sniffed:
     why: str
 
 
+def is_whole(value: float) -> bool:
+    """Whether a number is a whole one that its text names exactly."""
+    return float(value).is_integer() and abs(value) < 2**53
+
+
 def number_text(value: float) -> str:
     """A number as a person writes it: 18 rather than 18.0."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
+    return str(int(value)) if is_whole(value) else repr(float(value))
 
 
 def is_code(labels: Sequence[str]) -> bool:
@@ -66,7 +71,7 @@ def sniff(labels: Iterable[str], decimal: str | None = None) -> Sniffed:
     for marks in _number_formats(plain, decimal):
         found = _numbers(plain, marks)
         if found is not None:
-            whole = all(number.is_integer() and abs(number) < 2**53 for number in found)
+            whole = all(map(is_whole, found))
             bare = whole and not any(marks.decimal in label for label in plain)
             why = "whole numbers" if bare else "numbers"
             if marks != Format():
@@ -146,7 +151,7 @@ def reader(kind: Kind, written: Format) -> Callable[[str], str | None]:
 
         def number(label: str) -> str | None:
             found = _number(label, written)
-            return None if found is None else number_text(found)
+            return None if found is None or (kind == "integer" and not is_whole(found)) else number_text(found)
 
         return number
     if kind in CALENDAR:

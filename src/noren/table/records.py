@@ -48,6 +48,8 @@ class Records:
     codes: Mapping[str, NDArray]
     terms: Mapping[str, TermRecords] = field(default_factory=dict)
     """Quasi-sensitive columns. Those with one and the same knowledge are read together by an adversary."""
+    people: NDArray[np.int64] | None = None
+    """The number of every record's person, from 0 on; None where every record is a person of its own."""
 
     @property
     def quasi(self) -> tuple[str, ...]:

@@ -138,7 +138,7 @@ class Table:
                 columns[name], place = subdomain(column, self.counts[name] > 0)
                 codes[name] = place[codes[name]]
         terms = {name: TermRecords(self.columns[name], TermCells.concat(found)) for name, found in parts.items()}
-        return Records(self.n, columns, codes, terms)
+        return Records(self.n, columns, codes, terms, self.people)
 
 
 def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.pipeline.foreign import verify_table
 from noren.pipeline.measure import Measures, measure
 
 ROWS = pl.DataFrame(
@@ -150,8 +151,56 @@ def test_sets_of_decoys() -> None:
 
 def test_as_data() -> None:
     told = measure(ROWS, quasi=["age"], sensitive=["pay"]).to_dict()
-    assert told.keys() == {"table", "records", "suppressed", "quasi_identifiers", "sensitive", "measures", "skipped"}
+    said = {"table", "records", "suppressed", "quasi_identifiers", "sensitive", "counted", "measures", "skipped"}
+    assert told.keys() == said
     assert told["measures"][0]["model"] == "k-anonymity"
     assert {"column", "model", "parameter", "given", "achieved", "higher_is_safer", "basis", "statement"} == set(
         told["measures"][0]
     )
+
+
+VISITS = pl.DataFrame(
+    {
+        "who": [1, 1, 1, 2, 3, 4],
+        "town": ["Ulm"] * 4 + ["Bonn"] * 2,
+        "ill": ["a", "b", "a", "a", "b", "c"],
+    }
+)
+"""Ulm: two people, both have a, one has b too; four rows. Bonn: two people, two illnesses."""
+
+
+def of_visits(k: int = 2, **people: str) -> nr.Policy:
+    roles = {"who": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
+    asked = [nr.models.KAnonymity(k=k), nr.models.DistinctLDiversity(on="ill", l=2)]
+    return nr.Policy(attributes=roles, require=asked, method="mondrian", people=people)
+
+
+def test_people_are_counted_where_the_table_says_whose_row_each_is() -> None:
+    policy = of_visits(key="who")
+    found = measure(VISITS, policy)
+    assert found.counted == "people"
+    assert found.value("k-anonymity") == 2
+    assert found.value("frequency-l-diversity", "ill") == 1
+    assert found.value("distinct-l-diversity", "ill") == 2
+    of_rows = measure(VISITS, of_visits(rows="independent"))
+    assert of_rows.value("frequency-l-diversity", "ill") == pytest.approx(4 / 3)
+
+
+def test_figures_of_rows_say_that_people_may_have_fewer() -> None:
+    """A release has no key, and neither has a table from which it was rightly taken out."""
+    policy = of_visits(key="who")
+    for found in (measure(VISITS.drop("who"), policy), measure(VISITS.drop("who"), policy, quasi=["town"])):
+        assert found.counted == "rows"
+        assert found.to_dict()["counted"] == "rows"
+        assert "(rows, not people)" in repr(found)
+        assert all("rows were counted" in one.statement for one in found)
+
+
+def test_a_table_made_elsewhere_is_judged_by_its_people() -> None:
+    rows = pl.DataFrame({"town": ["Ulm"] * 6, "ill": list("abcabc")})
+    whose = pl.Series([1, 1, 1, 1, 2, 2])
+    _, verdicts = verify_table(rows.with_columns(who=whose), of_visits(3, key="who"))
+    assert [(one.model, one.achieved) for one in verdicts][:2] == [("k-anonymity", 2), ("distinct-l-diversity", 3)]
+    assert verdicts[0].holds is False
+    assert [one.holds for one in verify_table(rows, of_visits(3, key="who"))[1]] == [None, None]
+    assert nr.check(rows, of_visits(3, rows="independent")) is True

@@ -56,6 +56,39 @@ def ends(label: str) -> list[str]:
     return label.strip("[]").split(", ")
 
 
+@pytest.mark.parametrize("kind", ["integer", None])
+@pytest.mark.parametrize("file", ["data.csv", "data.parquet"])
+def test_whole_numbers_too_large_to_be_exact_are_numbers_or_refused(
+    kind: str | None, file: str, tmp_path: Path
+) -> None:
+    """A float column with 9007199254740992.0 was a crash where the policy says `integer`."""
+    table = pl.DataFrame({"size": [2.0**53, 3.0] * 20, "ill": list("abcd") * 10})
+    table.write_csv(tmp_path / file) if file.endswith("csv") else table.write_parquet(tmp_path / file)
+    size = {"role": "quasi-identifier"} | ({} if kind is None else {"kind": kind})
+    policy = nr.Policy(attributes={"size": size, "ill": "sensitive"}, require=[K, L], method="hilbert")
+    if kind is None:
+        assert "9007199254740992.0" in run(tmp_path / file, policy).release.column("size").domain.values
+        return
+    with pytest.raises(PolicyError, match=r"attributes\.size\.kind: integer cannot be '9007199254740992\.0'"):
+        run(tmp_path / file, policy)
+
+
+@pytest.mark.parametrize("more", [{}, {"min_count": 5, "rare": "merge"}])
+def test_numbers_with_a_missing_one_among_them_are_read_back(more: dict[str, Any], tmp_path: Path) -> None:
+    """Numbers beside a category are published as texts; the table still writes 160.0 where the domain says 160."""
+    rng = np.random.default_rng(2)
+    height = [*rng.choice(["160.0", "170.0", "1e2", "151.5", ""], 300).tolist(), *(["998.0", "999.0"] if more else [])]
+    data = csv(tmp_path / "data.csv", {"height": height, "ill": rng.choice(list("abc"), len(height)).tolist()})
+    policy = nr.Policy(
+        attributes={"height": {"role": "sensitive", **more}, "ill": "sensitive"},
+        require=[nr.models.FrequencyLDiversity(on=["height", "ill"], l=2)],
+    )
+    nr.anonymize(data, policy, to=tmp_path / "release")
+    shown = nr.open_release(tmp_path / "release").column("height").domain.values
+    assert set(shown) - {"(other)"} == {"100", "151.5", "160", "170", "(missing)"}
+    assert all(verdict.holds for verdict in nr.verify(tmp_path / "release", policy, original=data))
+
+
 @pytest.mark.parametrize("method", ["mondrian", "hilbert"])
 def test_heights_of_a_csv_file_become_intervals(method: str, tmp_path: Path) -> None:
     outcome = made(tmp_path, some("height"), method)
@@ -198,6 +231,19 @@ def test_sets_of_a_patients_visits_do_not_intersect_to_the_diagnosis() -> None:
     for (_, _), rows in found.group_by("patient", "ill"):
         left = set.intersection(*map(set, rows["set"].to_list()))
         assert len(left) == 5
+
+
+@pytest.mark.parametrize("method", ["anatomy", "rating"])
+def test_groups_hold_whole_patients(method: str) -> None:
+    """All visits of a patient are in one group, of whose people at most every third has any one illness."""
+    data = visits()
+    asked = [nr.models.FrequencyLDiversity(on="ill", l=3)]
+    policy = nr.Policy(attributes=VISIT_ROLES, require=asked, method=method, people={"key": "patient"})
+    found = nr.anonymize(data, policy).frame().rename({"ill": "group"}).join(data, on="visit")
+    assert found.group_by("patient").agg(pl.col("group").n_unique())["group"].max() == 1
+    of_group = found.group_by("group").agg(people=pl.col("patient").n_unique())
+    having = found.group_by("group", "ill").agg(having=pl.col("patient").n_unique()).join(of_group, on="group")
+    assert (having["having"] * 3 <= having["people"]).all()
 
 
 def test_three_codings_of_one_occupation_are_refused() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, infer_kind, number_text, parse, sort_labels
+from noren.schema.kinds import Format, reader
 
 
 @pytest.mark.parametrize(
@@ -102,3 +103,21 @@ def test_bin_labels_close_the_last_interval() -> None:
 )
 def test_numbers_as_a_person_writes_them(number: float, text: str) -> None:
     assert number_text(number) == text
+
+
+def test_whole_numbers_are_exact_ones() -> None:
+    """From 2**53 on a float no longer names one whole number, so it is written as a number."""
+    read = reader("integer", Format())
+    assert read("3.0") == "3"
+    assert read("9007199254740991") == "9007199254740991"
+    assert read("9007199254740992.0") is None
+    assert read("1.5") is None
+
+
+def test_numbers_beside_a_category_are_read_as_numbers() -> None:
+    made = Domain(("151.5", "160", MISSING), reads="number")
+    opened = Domain(("151.5", "160", MISSING))
+    for domain in (made, opened):
+        assert domain.canonical(["160.0", "1.515e2", "170"]) == ["160", "151.5", "170"]
+    said = Domain(("151.5", "160", OTHER), reads="string")
+    assert said.canonical(["160.0"]) == ["160.0"]

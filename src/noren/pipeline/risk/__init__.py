@@ -30,8 +30,7 @@ from noren.pipeline.verify import check, overall_distributions
 from noren.policy.policy import PeopleOptions, Policy
 from noren.policy.reading import open_table
 from noren.progress import Stage, quiet
-from noren.release.published import Published
-from noren.release.store import PeopleStore
+from noren.release.store import names_people
 from noren.schema.column import Column
 from noren.schema.roles import Role
 
@@ -101,7 +100,7 @@ def risk(
     chance = 1 / k if fraction is None else expected_inverse(k, fraction)
     household, of_household = _household(table, k, chance)
     scored = found.scores > 0
-    verdicts, skipped = ((), {}) if rules is None else _requirements(data, rules, table)
+    verdicts, skipped = ((), {}) if rules is None else _requirements(data, rules)
     notes = list(asked.notes)
     if found.size < min(size, len(asked.quasi)):
         notes.append(
@@ -232,14 +231,11 @@ def _household(
     return found, risks[home]
 
 
-def _requirements(data: Any, policy: Policy, table: RawTable) -> tuple[list[Verdict], dict[str, str]]:
+def _requirements(data: Any, policy: Policy) -> tuple[list[Verdict], dict[str, str]]:
     """Every requirement on the raw table, each by itself; why one says nothing, where it does not apply."""
     if not policy.require:
         return [], {}
     foreign = foreign_table(data, policy, suppressed=None)
-    if table.people is not None:
-        store = PeopleStore(foreign.store, table.people)
-        foreign = Published(foreign.statements, store, foreign.records, title=foreign.title)
     verdicts: list[Verdict] = []
     skipped: dict[str, str] = {}
     for model in policy.require:
@@ -248,7 +244,7 @@ def _requirements(data: Any, policy: Policy, table: RawTable) -> tuple[list[Verd
             continue
         overall = overall_distributions(foreign, [model])
         try:
-            verdicts += check(foreign, [model], overall, people=table.people is not None)
+            verdicts += check(foreign, [model], overall, people=names_people(foreign.store))
         except ModelDoesNotApply as error:
             skipped[f"{model.model} on {', '.join(model.on) or 'quasi-identifiers'}"] = error.message
     return verdicts, skipped

@@ -1,0 +1,110 @@
+"""Anatomy and Rating where people have several records: all records of a person are in one group of every column.
+
+So nobody is told more by finding several records of one person than by finding one. A group holds at least l people
+no two of whom share a value, or as many more as it takes that no value is had by more than 1/l of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import GroupTable
+from noren.errors import RequirementNotMet
+from noren.methods.anatomy import BucketRule
+from noren.table import Group, Plan, RandomOrder, Records
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Who has which bucket of a column: pairs of person and bucket, each once, ascending by person."""
+
+    person: NDArray[np.int64]
+    bucket: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: Records, rule: BucketRule) -> Holders:
+        assert table.people is not None
+        key = np.unique(table.people * np.int64(rule.m) + rule.buckets[table.codes[rule.column]])
+        return cls(key // rule.m, key % rule.m)
+
+    def counts(self, there: NDArray[np.bool_], m: int) -> NDArray[np.int64]:
+        """How many people have every bucket."""
+        return np.bincount(self.bucket[there[self.person]], minlength=m)
+
+    def sets(self, people: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The buckets of these people one after the other, and where each one's begin."""
+        first = np.searchsorted(self.person, people)
+        lengths = np.searchsorted(self.person, people, side="right") - first
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        return starts, self.bucket[np.arange(starts[-1]) + np.repeat(first - starts[:-1], lengths)]
+
+
+def people_apart(table: Records, rules: Sequence[BucketRule], suppression: float, order: RandomOrder) -> Plan:
+    """Every column with a requirement as groups of whole people."""
+    assert table.people is not None
+    holders = {rule.column: Holders.of(table, rule) for rule in rules}
+    there = _eligible(table, rules, holders, int(suppression * table.n + 1e-9), order)
+    keep = there[table.people]
+    columns = {rule.column: _grouped(table, rule, holders[rule.column], there, order) for rule in rules}
+    notes = [f"{name}: {column.table.groups} groups of whole people" for name, column in columns.items()]
+    return Plan(columns, None if keep.all() else keep, tuple(notes))
+
+
+def _eligible(
+    table: Records, rules: Sequence[BucketRule], holders: dict[str, Holders], limit: int, order: RandomOrder
+) -> NDArray[np.bool_]:
+    """The people who are published: all, or without some, by chance, of those who have a bucket that is too common."""
+    assert table.people is not None
+    rows = np.bincount(table.people)
+    there = np.ones(len(rows), bool)
+    settled = False
+    while not settled:
+        settled = True
+        for rule in rules:
+            if not rule.strict:
+                continue
+            found = holders[rule.column]
+            counts = found.counts(there, rule.m)
+            worst, people = int(counts.argmax()), int(there.sum())
+            excess = int(counts[worst]) * rule.l - people
+            if excess <= 0:
+                continue
+            having = found.person[(found.bucket == worst) & there[found.person]]
+            there[having[order(len(having))[: -(-excess // (rule.l - 1))]]] = False
+            settled = False
+            if rows[~there].sum() > limit or not there.any():
+                _refuse(rule, people / max(1, int(counts[worst])), limit)
+    return there
+
+
+def _refuse(rule: BucketRule, reachable: float, limit: int) -> None:
+    dropped = f" with at most {limit} records dropped" if limit else ""
+    message = f"l = {rule.l} is out of reach for {rule.column!r}{dropped}: one value is had by too many people."
+    most = f"The largest l is {int(reachable)}" if reachable >= 2 else "No l of 2 or more can be reached"
+    raise RequirementNotMet(message, hint=f"{most} without dropping people.")
+
+
+def _grouped(table: Records, rule: BucketRule, found: Holders, there: NDArray[np.bool_], order: RandomOrder) -> Group:
+    """The groups of one column, their numbers drawn by chance."""
+    from noren.kernels.people_groups import disjoint_groups, place_strictly
+
+    assert table.people is not None
+    people = order(len(there))
+    people = people[there[people]]
+    starts, sets = found.sets(people)
+    groups, count = disjoint_groups(starts, sets, rule.m, rule.l)
+    if rule.strict:
+        place_strictly(starts, sets, groups, count, rule.m, rule.l, order(count))
+    else:  # a group of l values stays one, whoever joins
+        alone = np.flatnonzero(groups < 0)
+        groups[alone] = order(max(1, count))[np.arange(len(alone)) % max(1, count)]
+    used, groups = np.unique(groups, return_inverse=True)
+    number = np.zeros(len(there), np.int64)
+    number[people] = order(len(used))[groups]
+    data, keep = number[table.people], there[table.people]
+    codes, d = table.codes[rule.column], len(table.columns[rule.column].domain)
+    return Group(GroupTable.from_codes(len(used), d, data[keep], codes[keep]), data)
