@@ -52,6 +52,11 @@ class Concluded:
     right: NDArray[np.float64] | None = None
     """With the truth: the chance that the likeliest value is right, 1 over the ties."""
 
+    def taken(self, rows: NDArray[np.int64]) -> Concluded:
+        """These records in this order."""
+        true, right = (None if part is None else part[rows] for part in (self.truth_belief, self.right))
+        return Concluded(self.top[rows], self.belief[rows], self.moved[rows], true, right)
+
 
 @dataclass(frozen=True)
 class Belief(Concluded):
@@ -90,6 +95,9 @@ def believed(
     the adversary the person's row beside general values too; `without` also concludes without the secret's own cell.
     """
     by_name = {statement.name: statement for statement in statements}
+    order = _order(statements, cells)
+    cells = {statement.name: cells[statement.name].take(order) for statement in statements}
+    people, truth = (None if part is None else part[order] for part in (people, truth))
     own = secret_of(by_name[name], cells[name])
     if own is None or not len(own.of):
         return None
@@ -104,7 +112,8 @@ def believed(
     power = powers(own, pairs, priors, folds) if pairs else np.zeros(0)
     kept = [(pair, float(x)) for pair, x in zip(pairs, power, strict=True) if x >= IGNORED]
     classes = np.arange(len(own.of)) if of is None else of
-    found = _concluded(own, kept, priors, folds, classes, truth)
+    back = np.argsort(order)
+    found = _concluded(own, kept, priors, folds, classes, truth).taken(back)
     shares = priors.mean(axis=0)
     return Belief(
         **vars(found),
@@ -112,7 +121,7 @@ def believed(
         before=float(shares.max() / shares.sum()),
         used={pair.evidence.name: x for pair, x in kept},
         by_class=of is not None,
-        without=_concluded(_silent(own), kept, priors, folds, classes, truth) if without else None,
+        without=_concluded(_silent(own), kept, priors, folds, classes, truth).taken(back) if without else None,
     )
 
 
@@ -120,6 +129,16 @@ def _silent(own: Evidence) -> Evidence:
     """The secret with a cell that says nothing."""
     cells = Likelihood(np.array([0, own.d]), np.arange(own.d), np.ones(own.d))
     return Evidence(own.name, own.d, cells, np.zeros(len(own.of), np.int64))
+
+
+def _order(statements: Sequence[Statement], cells: Mapping[str, Cells]) -> NDArray[np.int64]:
+    """An order of the records that follows from what they say, so that batches and parts of a table change nothing."""
+    mixed = np.zeros(len(next(iter(cells.values()))), np.uint64)
+    for statement in statements:
+        number = cells[statement.name].distinct()[1].astype(np.uint64)
+        mixed = (mixed ^ (number + np.uint64(1))) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return np.argsort(mixed, kind="stable")
 
 
 def _is_open(own: Evidence) -> bool:

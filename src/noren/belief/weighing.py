@@ -21,8 +21,8 @@ ASKED, LEAST_ASKED = 4_000, 500
 MOST_ENTRIES = 1 << 19
 """Records times values up to which all of them are asked."""
 MOST_POWER = 2.0
-CALM = 1e-3
-"""What a power costs a record, so that columns without anything to say get none."""
+PRICE = 3.0
+"""Log-likelihood that a power of 1 must gain, so that columns that say something by chance alone get none."""
 
 
 def powers(
@@ -50,8 +50,7 @@ def powers(
         total = np.maximum(after.sum(axis=1, keepdims=True), 1e-300)
         slope = after / total - before
         gain = np.tensordot(told, slope, ([1, 2], [0, 1]))
-        cost = CALM * len(asked) * power.sum() / 10
-        return -float(np.log(total).sum()) + cost, CALM * len(asked) / 10 - gain
+        return PRICE * float(power.sum()) - float(np.log(total).sum()), PRICE - gain
 
     first = np.full(len(pairs), 0.5)
     found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, MOST_POWER)] * len(pairs))

@@ -162,5 +162,11 @@ class OpenCells:
         return OpenCells(column)
 
     def distinct(self) -> tuple[OpenCells, NDArray[np.int64]]:
+        """In ascending order, as codes are: which cell comes first in a batch decides nothing."""
+        import pyarrow.compute as pc
+
         encoded = self.data.dictionary_encode(null_encoding="encode")
-        return OpenCells(encoded.dictionary), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        order = pc.sort_indices(encoded.dictionary).to_numpy().astype(np.int64)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return OpenCells(encoded.dictionary.take(order)), place[encoded.indices.to_numpy(zero_copy_only=False)]

@@ -64,12 +64,6 @@ class Belief(Model):
     def least_set_size(self) -> int:
         return 1
 
-    @classmethod
-    def probes(cls, statement: Statement | None) -> Sequence[Model]:
-        if statement is None or statement.terms is not None or statement.rows_per_record > 1 or statement.d == 0:
-            return []
-        return [cls(on=statement.name, most=0.5)]
-
     def promise(self, names: str, sets: bool) -> Promise:
         who = "Whoever reads all published columns of a person's record"
         if self.given == "own":

@@ -39,6 +39,7 @@ SIGNS = Knowledge.from_pairs([("A", "x"), ("A", "y"), ("B", "x"), ("C", "y"), ("
 MEANING: dict[str, Any] = {"role": Role.SENSITIVE, "hierarchy": TREE, "distances": FAR}
 
 OPTIONS: dict[str, dict[str, Any]] = {
+    "belief": {"most": 0.5},
     "k-anonymity": {"k": 4},
     "distinct-l-diversity": {"l": 3},
     "frequency-l-diversity": {"l": 2},
