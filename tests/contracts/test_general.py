@@ -233,11 +233,6 @@ def test_a_method_that_keeps_every_record_refuses_suppression(method):
         policy("frequency-l-diversity", {"l": 3}, {"name": method, "suppression": 0.05})
 
 
-def test_memoised_randomness_is_for_decoys():
-    with pytest.raises(nr.errors.PolicyError, match="memoised randomness is for decoys"):
-        policy("k-anonymity", {"k": 2}, "mondrian", randomness={"record_key": "who", "secret": "s.key"})
-
-
 def test_an_original_that_is_another_table_is_seen(tmp_path: Path):
     release = nr.anonymize(table(), policy("k-anonymity", {"k": 4}, "mondrian"))
     rng = np.random.default_rng(0)

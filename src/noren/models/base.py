@@ -169,6 +169,8 @@ class Model(BaseModel, ABC):
     """Whether something is compared with the whole table, which dropping records would change."""
     together: ClassVar[bool] = False
     """Whether several columns are taken together; else the model speaks of each on its own."""
+    invariant: ClassVar[bool] = False
+    """Whether people must stay among the same values in every release, which a register tells."""
     separates: ClassVar[bool] = False
     """Whether the values of a published set must lie apart, as `separation` says."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()

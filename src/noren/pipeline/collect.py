@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noren.cells import (
     Cells,
@@ -33,9 +34,10 @@ from noren.designs import draw_columns
 from noren.engines import engine_for
 from noren.errors import DataError, PolicyError, Problem, ReleaseError, SecretError
 from noren.methods.decoys import Decoys
-from noren.pipeline.draft import ledger_entries, make_manifest
+from noren.pipeline.draft import make_manifest
 from noren.pipeline.keys import memoised_stream
 from noren.pipeline.prepare import read_policy
+from noren.pipeline.republish import drawn_columns
 from noren.pipeline.verify import check, demand
 from noren.policy.policy import Policy
 from noren.policy.resolve import Met, resolve_column
@@ -44,7 +46,7 @@ from noren.release.release import Release
 from noren.release.store import MemoryStore
 from noren.schema.column import Column
 from noren.schema.hierarchy import value_text
-from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream
+from noren.secret import Keystream, Publication, RecordStream, Register
 from noren.table.profile import OPEN_LIMIT, ValueCounts
 
 CHUNK = 10_000
@@ -74,7 +76,7 @@ class Collector:
             raise PolicyError(error.problems, source=self.policy.source) from None
         self._key = self.policy.randomness.record_key
         self._secret = secret
-        self._ledger: Ledger | None = None
+        self._register: Register | None = None
         if secret is not None and self._key is None:
             hint = "Name the column that identifies a person."
             raise PolicyError([Problem("randomness.record_key", "a secret needs a record key.", hint)])
@@ -124,13 +126,15 @@ class Collector:
                 hint="Make one with `noren secret FILE` and give it: Collector(policy, secret=FILE).",
             )
         stream = memoised_stream(self.policy, Path(path))
-        self._ledger = Ledger.open(path)
-        self._ledger.check(self._drawn)
+        self._register = Register.open(path)
+        self._register.check(self._publication(np.zeros(0, np.uint64)))
         return stream
 
-    @cached_property
-    def _drawn(self) -> dict[str, LedgerEntry]:
-        return ledger_entries(self.columns, self.designs)
+    def _publication(self, people: NDArray[np.uint64]) -> Publication:
+        options = self.policy.randomness
+        drawn = drawn_columns(self.columns, self.designs, options)
+        named = frozenset(options.columns.values())
+        return Publication(options.rule, drawn, people=people, named=named, repeat=options.repeat)
 
     # ------------------------------------------------------------------ on the client
 
@@ -152,10 +156,11 @@ class Collector:
             key = self._text(record[str(self._key)])
             if key is None:
                 raise DataError(f"the record key {self._key!r} is missing.", hint="Every person needs one.")
-            digests = self._stream.digests(pa.array([key], pa.string()))
-            if self._ledger is not None:  # once: a later report that is drawn otherwise could be intersected
-                self._ledger.record(self._drawn)
-                self._ledger = None
+            keys = pa.array([key], pa.string())
+            digests, person = self._stream.digests(keys), self._stream.people(keys)
+            assert self._register is not None, "opened with the stream"
+            if (self._register.contents.places(person) < 0).any():  # a report drawn otherwise could be intersected
+                self._register.record(self._publication(person))
         sets = draw_columns(self.designs, codes, randomness, digests=digests)
         out: dict[str, Any] = {}
         for name in self.policy.published:

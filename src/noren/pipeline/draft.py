@@ -51,7 +51,7 @@ from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.secret import Keystream, LedgerEntry, RecordStream, Secret
+from noren.secret import Keystream, RecordStream, Secret
 from noren.table import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
 from noren.table.table import subdomain
 
@@ -206,6 +206,11 @@ class Draft:
     # ------------------------------------------------------------------ cells
 
     @property
+    def cells(self) -> Mapping[str, Cells]:
+        """The cells of all records, for columns that were decided record by record."""
+        return self._cells
+
+    @property
     def reading(self) -> Reading:
         """What must be read again to make the cells."""
         return self.table.reading([name for name in self.table.columns if name not in self._cells], self.key)
@@ -330,12 +335,6 @@ class Draft:
                 message = f"the sets of {name!r} do not follow their design, so nothing is published."
                 raise RequirementNotMet(message, hint=DEFECT)
 
-    # ------------------------------------------------------------------ what is remembered
-
-    def ledger_entries(self) -> dict[str, LedgerEntry]:
-        """What the ledger remembers of every drawn column."""
-        return ledger_entries({name: self.by_name[name].column for name in self.designs}, self.designs)
-
 
 def _coded(d: int, data: NDArray) -> CodeCells:
     return CodeCells(d, data.astype(code_dtype(d)))
@@ -363,14 +362,6 @@ def exploded(batch: CellBatch, name: str, designs: Mapping[str, Design]) -> dict
     rows = np.repeat(np.arange(len(sets)), eta)
     out = take({other: cells for other, cells in batch.items() if other != name}, rows)
     return {column: members if column == name else out[column] for column in batch}
-
-
-def ledger_entries(columns: Mapping[str, Column], designs: Mapping[str, Design]) -> dict[str, LedgerEntry]:
-    """What the ledger remembers of every drawn column."""
-    return {
-        name: LedgerEntry(columns[name].domain.values, design.title, design.eta, design.p)
-        for name, design in designs.items()
-    }
 
 
 def priors(records: Records) -> dict[str, Overall]:
