@@ -80,14 +80,14 @@ def test_a_key_that_is_written_otherwise_is_the_same_person(method, written, key
 
 def test_two_keys_that_differ_in_case_alone_are_refused_as_one(key):
     twice = people().with_columns(pl.Series("id", ["ann", "ANN ", *people()["id"][2:]]))
-    with pytest.raises(nr.errors.DataError, match="(?s)not unique.*case"):
+    with pytest.raises(nr.errors.DataError, match=r"(?s)not unique.*case"):
         nr.anonymize(twice, policy(), secret=key)
     nr.anonymize(twice, policy(key_case="keep"), secret=key)
 
 
 def test_keys_that_would_be_normalised_otherwise_than_before_are_refused(key):
     nr.anonymize(people(), policy(), secret=key)
-    with pytest.raises(nr.errors.SecretError, match="case.*recorded fold, now keep"):
+    with pytest.raises(nr.errors.SecretError, match=r"case.*recorded fold, now keep"):
         nr.anonymize(people(), policy(key_case="keep"), secret=key)
 
 
@@ -97,7 +97,7 @@ def test_keys_that_would_be_normalised_otherwise_than_before_are_refused(key):
 @pytest.mark.parametrize("method", DRAWING)
 def test_another_key_column_is_refused_with_what_to_do(method, key, tmp_path):
     nr.anonymize(people(), policy(method), secret=key)
-    with pytest.raises(nr.errors.SecretError, match="'id'.*'mail'") as caught:
+    with pytest.raises(nr.errors.SecretError, match=r"'id'.*'mail'") as caught:
         nr.anonymize(people(), policy(method, key="mail"), to=tmp_path / "release", secret=key)
     assert 'record_key = "id"' in str(caught.value.hint)
     assert not (tmp_path / "release").exists()
