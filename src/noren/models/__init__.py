@@ -12,6 +12,7 @@ from noren.models.expanded_k import ExpandedK
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
+from noren.models.m_invariance import MInvariance
 from noren.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from noren.models.qs_closeness import QSCloseness
 from noren.models.qs_diversity import QSDiversity
@@ -38,6 +39,7 @@ MODELS: dict[str, type[Model]] = {
     "le-diversity": LEDiversity,
     "qs-diversity": QSDiversity,
     "qs-closeness": QSCloseness,
+    "m-invariance": MInvariance,
 }
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "FrequencyLDiversity",
     "KAnonymity",
     "LEDiversity",
+    "MInvariance",
     "Model",
     "Overall",
     "PSensitiveKAnonymity",

@@ -171,6 +171,8 @@ class Model(BaseModel, ABC):
     """Whether several columns are taken together; else the model speaks of each on its own."""
     invariant: ClassVar[bool] = False
     """Whether people must stay among the same values in every release, which a register tells."""
+    met_by: ClassVar[str] = "decoys"
+    """A method that meets it where those that look for classes do not."""
     separates: ClassVar[bool] = False
     """Whether the values of a published set must lie apart, as `separation` says."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()

@@ -245,6 +245,7 @@ class _Run:
                 keys.demand_unique(str(self.key))
         for one in self.registers:
             one.read(table)
+            table = one.recalled(table, self.policy)
         self.seconds["read and count"] = perf_counter() - started
         return table
 

@@ -157,7 +157,9 @@ class Draft:
         if isinstance(change, Group):
             self._groups += 1
             self._cells[name] = _coded(change.table.groups, change.data)
-            return GroupStatement(column, change.table.groups, self._groups, change.table)
+            fakes = {} if change.counterfeits is None else dict(enumerate(change.counterfeits.tolist()))
+            fakes = {group: count for group, count in fakes.items() if count}
+            return GroupStatement(column, change.table.groups, self._groups, change.table, fakes)
         self._cells[name] = CodeCells(column.d, part.codes)
         return ExactStatement(column)
 

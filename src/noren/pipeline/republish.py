@@ -6,7 +6,7 @@ The values are read from the published cells, as a reader reads them, and from n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +45,14 @@ class Registration:
 
     def read(self, table: Table) -> None:
         self.digests = person_digests(table, self.key, self.stream)
+
+    def recalled(self, table: Table, policy: Policy) -> Table:
+        """The table with what earlier releases leave possible, of columns that must stay among the same values."""
+        assert self.digests is not None, "read first"
+        names = [name for model in policy.require if model.invariant for name in model.on]
+        known, columns = self.register.contents, policy.randomness.columns
+        found = {name: known.sets_of(columns.get(name, name), self.digests) for name in names}
+        return replace(table, earlier=found) if found else table
 
     def check(self, draft: Draft, policy: Policy) -> list[str]:
         """Raise where an earlier release could be intersected with this one; else what the holder should know."""
