@@ -87,8 +87,7 @@ class GroupStatement(Statement):
 
     @property
     def description(self) -> str:
-        fakes = sum(self.counterfeits.values())
-        more = f", of which {fakes:,} are counterfeits that are nobody's" if fakes else ""
+        more = f", of which {self.fake_entries:,} are counterfeits that are nobody's" if self.counterfeits else ""
         return f"as the numbers of {self.groups:,} groups; a second table lists each group's values{more}"
 
     @property
@@ -128,7 +127,11 @@ class GroupStatement(Statement):
         listed = bool((keys[place] == wanted).all() and (table.count[place] >= found.count).all())
         return listed and np.array_equal(found.sizes + self.fakes, table.sizes)
 
-    @cached_property
+    @property
+    def fake_entries(self) -> int:
+        return sum(self.counterfeits.values())
+
+    @property
     def fakes(self) -> NDArray[np.int64]:
         """The counterfeits of every group."""
         out = np.zeros(self.groups, np.int64)

@@ -38,7 +38,7 @@ class MInvariant(ClassMethod):
     """Publish secrets as groups of m or more different values, and let people keep theirs over all releases.
 
     Quasi-identifiers are generalised over a group, or over neighbouring ones where k-anonymity asks for more records.
-    Without earlier releases everybody is a newcomer. Nobody is dropped; counterfeits are counted, and published as such.
+    Without earlier releases everybody is a newcomer. Nobody is dropped; counterfeits are counted and published as such.
     """
 
     name: Literal["m-invariance"] = "m-invariance"
@@ -90,7 +90,9 @@ class MInvariant(ClassMethod):
         columns = {name: cover(table.columns[name], table.codes[name], classes, count) for name in table.quasi}
         notes = [f"{secret}: {found.count:,} groups"]
         if fakes:
-            notes.append(f"{secret}: {fakes:,} entries of {len(np.unique(found.fake_groups)):,} groups are counterfeits")
+            notes.append(
+                f"{secret}: {fakes:,} entries of {len(np.unique(found.fake_groups)):,} groups are counterfeits"
+            )
         return Plan(columns | {secret: found.treatment(table, secret, order)}, None, tuple(notes))
 
 
