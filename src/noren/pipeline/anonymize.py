@@ -55,6 +55,11 @@ from noren.table import Engine, Plan, Table, TermSearch
 GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
 """How many times as large classes are made, where people have several records, until enough people are in each."""
 
+UNREGISTERED = (
+    "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
+    "under [randomness])"
+)
+
 
 @dataclass(frozen=True)
 class HolderFacts:
@@ -203,6 +208,8 @@ class _Run:
         with self.stage("Columns that tell each other", None):
             demand_independence(draft, self.policy)
         registered = [note for one in self.registers for note in one.check(draft, self.policy)]
+        if not self.registers and any(model.invariant for model in self.policy.require):
+            registered.append(UNREGISTERED)
         self.seconds["decide"] = perf_counter() - started
         notes = (*table.source.notes, *remarks(table, self.policy), *draft.notes, *registered)
         if target is None:
