@@ -38,7 +38,7 @@ class MInvariance(ClassModel):
 
     def judged(self, part: Histograms, column: Statement, overall: NDArray[np.float64]) -> Judged:
         single = part.largest(part.mass) <= 1 + TOLERANCE
-        figures = np.where(single, part.distinct_beside, 0)
+        figures = np.where(single, np.minimum(part.distinct_beside, part.n), 0)
         return figures, figures >= self.m
 
     def says(self, achieved: float, smallest: int) -> str:
