@@ -113,7 +113,9 @@ def test_the_number_is_that_of_a_plain_count(method, key, tmp_path, monkeypatch)
         register = Register.open(tmp_path / f"own{number}")
         known, stream = register.contents, register.stream()
         sets = known.sets_of("ill", stream.people(part["id"].to_arrow()))
-        members = [frozenset(sets.values[c] for c in sets.codes[sets.bounds[i] : sets.bounds[i + 1]]) for i in sets.which]
+        members = [
+            frozenset(sets.values[c] for c in sets.codes[sets.bounds[i] : sets.bounds[i + 1]]) for i in sets.which
+        ]
         kept.append(dict(zip(part["id"].to_list(), members, strict=True)))
     exposed = [who for who in kept[0].keys() & kept[1].keys() if len(kept[0][who] & kept[1][who]) < L]
     nr.anonymize(halves[0], policy(method), secret=key)

@@ -161,7 +161,7 @@ def _show_register(file: Path, as_json: bool) -> None:
 
     register = Register.open(file)
     known = register.contents
-    columns = [
+    columns: list[dict[str, Any]] = [
         {"column": name, "published": one.entry.design, "eta": one.entry.eta, "values": len(one.entry.domain)}
         | {"p": one.entry.p, "people": int((one.marks > 0).sum())}
         for name, one in known.drawn.items()
