@@ -94,7 +94,7 @@ def test_too_many_counterfeits_are_refused_with_their_number(key):
 def test_a_person_whose_secret_is_another_one_is_refused_with_the_number(key):
     nr.anonymize(table(FIRST), policy(), secret=key)
     changed = [(*row[:3], "pneumonia") if row[0] in ("Ann", "Hal") else row for row in FIRST]
-    with pytest.raises(nr.errors.RequirementNotMet, match="^2 people have a value of 'ill' now") as caught:
+    with pytest.raises(nr.errors.RequirementNotMet, match=r"^2 people have a value of 'ill' now") as caught:
         nr.anonymize(table(changed), policy(), secret=key)
     assert "new key" in str(caught.value.hint)
 
