@@ -73,7 +73,7 @@ class OutOfReach(NorenError):
 
 
 class SecretError(NorenError):
-    """A secret file or its ledger does not fit the release that was asked for."""
+    """A secret file or its register does not fit the release that was asked for."""
 
 
 class QueryError(NorenError):

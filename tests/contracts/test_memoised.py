@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import noren as nr
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
 from noren.pipeline.anonymize import run
+from noren.secret import Register
 
 N = 700
 DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DrawingMethod)]
@@ -193,19 +194,19 @@ def test_another_record_key_gives_other_sets(method, key):
     assert low <= int((first["shade"] == second["shade"]).sum()) <= high
 
 
-# ---------------------------------------------------------------- the ledger
+# ---------------------------------------------------------------- the register
 
 
-def ledger(key: Path) -> dict[str, Any]:
-    return json.loads(key.with_name(key.name + ".ledger.json").read_text())["attributes"]
+def registered(key: Path) -> dict[str, Any]:
+    return {name: asdict(one.entry) for name, one in Register.open(key).contents.drawn.items()}
 
 
 def refused(data: Any, rules: nr.Policy, key: Path, folder: Path) -> nr.errors.SecretError:
-    before = key.with_name(key.name + ".ledger.json").read_bytes()
+    before = key.with_name(key.name + ".register").read_bytes()
     with pytest.raises(nr.errors.SecretError, match="drew these attributes differently") as caught:
         nr.anonymize(data, rules, to=folder / "release", secret=key)
     assert not (folder / "release").exists()
-    assert key.with_name(key.name + ".ledger.json").read_bytes() == before
+    assert key.with_name(key.name + ".register").read_bytes() == before
     return caught.value
 
 
@@ -221,7 +222,7 @@ def test_a_changed_domain_is_refused_and_a_declared_one_accepted(key, tmp_path):
 
 def test_a_changed_set_size_is_refused(key, tmp_path):
     nr.anonymize(people(), policy(), secret=key)
-    assert ledger(key)["shade"] == {"domain": SHADES, "design": "uniform-decoys", "eta": 3, "p": 1.0}
+    assert registered(key)["shade"] == {"domain": tuple(SHADES), "design": "uniform-decoys", "eta": 3, "p": 1.0}
     error = refused(people(), policy(require=[{**BOTH[0], "l": 4}, BOTH[1]]), key, tmp_path)
     assert "eta (recorded 3, now 4)" in error.message
     assert "eta = 3 and p = 1.0 under [method.parameters.shade]" in str(error.hint)
@@ -253,7 +254,7 @@ def test_a_coin_that_follows_the_data_is_refused_and_a_fixed_one_accepted(key, t
     assert both.filter(unchanged)["shade"].equals(rows(second).filter(unchanged)["shade"])
 
 
-def test_columns_that_are_new_to_the_ledger_are_added(key):
+def test_columns_that_are_new_to_the_register_are_added(key):
     alone = nr.Policy(
         attributes={"id": "identifier", "row": "plain", "shade": "sensitive", "town": "identifier"},
         require=BOTH[:1],
@@ -261,9 +262,9 @@ def test_columns_that_are_new_to_the_ledger_are_added(key):
         randomness={"record_key": "id"},
     )
     nr.anonymize(people(), alone, secret=key)
-    assert ledger(key).keys() == {"shade"}
+    assert registered(key).keys() == {"shade"}
     nr.anonymize(people(), policy(), secret=key)
-    assert ledger(key).keys() == {"shade", "town"}
+    assert registered(key).keys() == {"shade", "town"}
 
 
 # ---------------------------------------------------------------- what is refused
@@ -311,7 +312,7 @@ def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkey
         nr.anonymize(data, policy(), secret=key)
     with pytest.raises(nr.errors.DataError, match="'id' is not unique: 3 records repeat"):
         nr.anonymize(data, policy(people={"rows": "independent"}), secret=key)
-    assert not key.with_name(key.name + ".ledger.json").exists()
+    assert Register.open(key).contents.releases == 0
 
 
 def test_keys_of_dropped_records_do_not_count(key):

@@ -59,6 +59,7 @@ CLASS_ONLY: dict[str, dict[str, Any]] = {
     "delta-disclosure": {"delta": 2.0},
     "p-sensitive-k-anonymity": {"p": 2, "k": 3},
     "mechanism": {"most": 0.5},
+    "m-invariance": {"m": 3},
 }
 """Models of classes, which decoys cannot meet: see test_general.py."""
 TERMS_ONLY: dict[str, dict[str, Any]] = {
@@ -91,6 +92,7 @@ METHOD_CASES: dict[str, dict[str, Any]] = {
     "microaggregation": {"each": True, "block": 500},
     "pram": {"keep": {"shade": 0.6}, "prior": "data", "grid": 20},
     "auto": {"objective": "ncp", "among": ["mondrian"]},
+    "m-invariance": {"counterfeits": 0.2},
     "suppress": {"k": 4, "generalise": {"name": "mondrian", "strict": False}, "balance": {"terms": 0.1}, "nodes": 9},
 }
 SET_MODELS = [name for name, kind in MODELS.items() if kind.judge_sets is not Model.judge_sets]

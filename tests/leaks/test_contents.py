@@ -44,7 +44,7 @@ def test_no_identifier_is_anywhere(way, tmp_path, monkeypatch):
 @pytest.mark.parametrize("way", WAYS)
 def test_no_name_of_the_holders_files_is_anywhere(way, tmp_path, monkeypatch):
     raw, text = everything(make_release(way, tmp_path, monkeypatch))
-    for word in (str(tmp_path), "very-private-original", "unseen-policy", "hidden-tree", "deep-secret", ".ledger"):
+    for word in (str(tmp_path), "very-private-original", "unseen-policy", "hidden-tree", "deep-secret", ".register"):
         assert word.encode() not in raw
         assert word not in text
 

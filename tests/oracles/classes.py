@@ -81,6 +81,9 @@ def judge(
             return values, values >= given["l"]
         case "frequency-l-diversity":
             return float(1 / ranked[0]), 1 / ranked[0] >= given["l"]
+        case "m-invariance":
+            figure = min(values, n) if ranked[0] * n <= 1 + slack else 0
+            return figure, figure >= given["m"]
         case "entropy-l-diversity":
             entropy = -sum(float(x) * log(x) for x in p if x)
             return exp(entropy), entropy >= log(given["l"]) - 1e-9

@@ -307,6 +307,8 @@ def _bounded_assumes(axes: Sequence[Axis], estimator: str, facts: dict[str, Any]
         parts.append(f"general values spread {how} over the values they stand for, independently across columns")
     elif general:
         parts.append(AT_RANDOM)
+    if fakes := sum(axis.statement.fake_entries for axis in grouped):
+        parts.append(f"{fakes:,} entries of the groups are counterfeits, and any entry of their groups may be one")
     if grouped and estimator == "spread":
         parts.append("which record of a group has which value is unrelated to the other columns")
     elif grouped:

@@ -23,7 +23,7 @@ from pydantic import Field, field_validator
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, wilson
 from noren.audit.composition import compose
-from noren.audit.people import People, exact_statements, exact_texts, known_people, unique_pairs
+from noren.audit.people import People, exact_statements, exact_texts, known_people, same_rows, unique_pairs
 from noren.audit.sets import (
     CERTAIN,
     Sets,
@@ -78,16 +78,24 @@ class Intersection(Attack):
     other: tuple[str, ...] = Field(
         default=(), description="Directories of further releases of the same people, separated by commas."
     )
+    later: tuple[str, ...] = Field(
+        default=(), description="The originals of the further releases: who is in all of them is then known by key."
+    )
+    m: int | None = Field(
+        default=None,
+        ge=2,
+        description="Fewer values left than this expose a person. Default: what is required.",
+    )
     again: int = Field(
         default=5, ge=2, le=50, description="Without another release: how often this one is made with new decoys."
     )
 
-    @field_validator("other", mode="before")
+    @field_validator("other", "later", mode="before")
     @classmethod
     def _several(cls, value: Any) -> Any:
         if isinstance(value, str | Path):
             return tuple(part.strip() for part in str(value).split(",") if part.strip())
-        return value
+        return tuple(map(str, value)) if isinstance(value, list | tuple) else value
 
     @classmethod
     def applies(cls, release: Release) -> str | None:
@@ -112,7 +120,7 @@ class Intersection(Attack):
     # ------------------------------------------------------------------ real releases
 
     def _matched(self, case: Case, sets: Mapping[str, Sets], others: Sequence[Release]) -> list[AttackResult]:
-        rows, found = _same_people(case.release, others)
+        rows, found = same_rows(case.release, others)
         if not len(rows):
             raise QueryError(
                 "no row can be recognised in all releases.",
@@ -263,21 +271,6 @@ def _scenario(name: str, title: str, found: Any, before: Any, rows: NDArray, own
         if share in figures:
             bounds[share] = wilson(figures[share], len(rows))
     return Scenario(name, title, "person" if holder_only else "row", figures, frame, holder_only, bounds)
-
-
-def _same_people(first: Release, others: Sequence[Release]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
-    """Rows of the first release that are recognised in all the others, and where they stand there."""
-    rows = np.arange(first.records)
-    places = []
-    for release in others:
-        theirs = {one.name for one in exact_statements(release)}
-        names = [one.name for one in exact_statements(first) if one.name in theirs]
-        mine, found = unique_pairs(exact_texts(first, names), exact_texts(release, names))
-        at = np.full(first.records, -1, np.int64)
-        at[mine] = found
-        places.append(at)
-        rows = rows[at[rows] >= 0]
-    return rows, [at[rows] for at in places]
 
 
 def _evidence(own: Sets, release: Release, places: NDArray[np.int64], memoised: bool) -> OtherSets:

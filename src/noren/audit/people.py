@@ -215,3 +215,18 @@ def unique_pairs(left: pl.DataFrame, right: pl.DataFrame) -> tuple[NDArray[np.in
         sides.append(once.filter(pl.col("\0rows") == 1).drop("\0rows"))
     both = sides[0].join(sides[1], on=names, how="inner", nulls_equal=True).sort("\0left")
     return both["\0left"].to_numpy().astype(np.int64), both["\0right"].to_numpy().astype(np.int64)
+
+
+def same_rows(first: Published, others: Sequence[Published]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Rows of the first release that are recognised in all the others, and where they stand there."""
+    rows = np.arange(first.records)
+    places = []
+    for release in others:
+        theirs = {one.name for one in exact_statements(release)}
+        names = [one.name for one in exact_statements(first) if one.name in theirs]
+        mine, found = unique_pairs(exact_texts(first, names), exact_texts(release, names))
+        at = np.full(first.records, -1, np.int64)
+        at[mine] = found
+        places.append(at)
+        rows = rows[at[rows] >= 0]
+    return rows, [at[rows] for at in places]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -77,6 +77,8 @@ class GroupStatement(Statement):
     groups: int
     number: int = 1
     held: GroupTable | None = None
+    counterfeits: Mapping[int, int] = field(default_factory=dict)
+    """How many entries of a group's table are nobody's, for groups that have such."""
 
     form: ClassVar[str] = "group"
     words: ClassVar[str] = "published as groups of values"
@@ -85,7 +87,8 @@ class GroupStatement(Statement):
 
     @property
     def description(self) -> str:
-        return f"as the numbers of {self.groups:,} groups; a second table lists each group's values"
+        more = f", of which {self.fake_entries:,} are counterfeits that are nobody's" if self.counterfeits else ""
+        return f"as the numbers of {self.groups:,} groups; a second table lists each group's values{more}"
 
     @property
     def table(self) -> GroupTable:
@@ -113,9 +116,27 @@ class GroupStatement(Statement):
         return np.asarray(keys[place] == wanted)
 
     def holds_truth(self, cells: Cells, truth: NDArray) -> bool:
-        """Whether the table counts exactly what the records have: more than that each value is possible."""
-        found = GroupTable.from_codes(self.groups, self.d, self.checked(cells), truth)
-        return all(np.array_equal(getattr(found, part), getattr(self.table, part)) for part in COLUMNS)
+        """Whether the table counts exactly what the records have: more than that each value is possible.
+
+        Where a group has counterfeits, its table counts as many more.
+        """
+        table, groups = self.table, self.checked(cells)
+        found = GroupTable.from_codes(self.groups, self.d, groups, truth)
+        keys, wanted = (one.group * np.int64(self.d) + one.value for one in (table, found))
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        listed = bool((keys[place] == wanted).all() and (table.count[place] >= found.count).all())
+        return listed and np.array_equal(found.sizes + self.fakes, table.sizes)
+
+    @property
+    def fake_entries(self) -> int:
+        return sum(self.counterfeits.values())
+
+    @property
+    def fakes(self) -> NDArray[np.int64]:
+        """The counterfeits of every group."""
+        out = np.zeros(self.groups, np.int64)
+        out[list(self.counterfeits)] = list(self.counterfeits.values())
+        return out
 
     def tally(self, cells: Cells) -> NDArray[np.int64]:
         return np.bincount(self.checked(cells), minlength=self.groups).astype(np.int64)
@@ -161,16 +182,17 @@ class GroupStatement(Statement):
         return {"name": self.name, "type": "integer", "description": text}
 
     def published(self) -> dict[str, Any]:
-        return {"groups": self.groups, "number": self.number}
+        fakes = [list(pair) for pair in sorted(self.counterfeits.items())]
+        return {"groups": self.groups, "number": self.number} | ({"counterfeits": fakes} if fakes else {})
 
     @classmethod
     def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
-        cls.demand(fields, "groups", "number")
+        cls.demand({name: None for name in fields if name != "counterfeits"}, "groups", "number")
         groups, number = fields["groups"], fields["number"]
         whole = all(isinstance(one, int) and not isinstance(one, bool) for one in (groups, number))
         if not whole or not 1 <= groups <= MOST_GROUPS or not 1 <= number <= 1000:
             raise ValueError("groups and their table have numbers from 1 on")
-        return cls(column, groups, number)
+        return cls(column, groups, number, None, _counterfeits(fields.get("counterfeits", []), groups))
 
     # ------------------------------------------------------------------ the group table
 
@@ -219,3 +241,18 @@ class GroupStatement(Statement):
 
     def with_side(self, found: Any) -> GroupStatement:
         return replace(self, held=found)
+
+
+def _counterfeits(given: Any, groups: int) -> dict[int, int]:
+    """Pairs of a group and its counterfeits, ascending."""
+    wrong = ValueError("counterfeits are pairs of a group and how many of its entries are nobody's")
+    if not isinstance(given, list | tuple) or any(not isinstance(one, list | tuple) or len(one) != 2 for one in given):
+        raise wrong
+    out: dict[int, int] = {}
+    last = -1
+    for group, count in given:
+        whole = all(isinstance(one, int) and not isinstance(one, bool) for one in (group, count))
+        if not whole or not last < group < groups or not 1 <= count <= MOST_GROUPS:
+            raise wrong
+        out[group], last = count, group
+    return out

@@ -161,6 +161,16 @@ class Statement(ABC):
         return None
 
     @property
+    def fakes(self) -> NDArray[np.int64]:
+        """How many entries of every group's table are nobody's, where cells name groups."""
+        return np.zeros(0, np.int64)
+
+    @property
+    def fake_entries(self) -> int:
+        """The same in all groups together."""
+        return 0
+
+    @property
     def nodes(self) -> Nodes | None:
         """The general values, where cells are such."""
         return None

@@ -39,6 +39,15 @@ MOST = 12
 )
 @click.option("--original", type=PLACE, help="The original table: compare with what it tells.")
 @click.option("--policy", type=click.Path(path_type=Path), help="The policy of the release, to read the original.")
+@click.option(
+    "--second",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A further release of the same people: what both tell together (the intersection attack). Repeatable.",
+)
+@click.option(
+    "--second-original", "later", multiple=True, type=PLACE, help="Its original, to know by key who is in both."
+)
 @click.option("--truth", metavar="COLUMN", help="Column of the original with every person's true label.")
 @click.option("--k", type=click.IntRange(2), help="k of the merely k-anonymous table. Default: the policy's.")
 @click.option("--l", "size", type=click.IntRange(2), help="l of the merely l-diverse table. Default: the policy's.")
@@ -53,6 +62,8 @@ def audit(
     set_options: tuple[str, ...],
     original: str | None,
     policy: Path | None,
+    second: tuple[Path, ...],
+    later: tuple[str, ...],
     truth: str | None,
     k: int | None,
     size: int | None,
@@ -65,6 +76,7 @@ def audit(
 
     Without the original: what an outsider can compute from the release. With it, the same people are looked up in the
     raw table and in the release, and for some attacks in merely k-anonymous ones; that is for the holder only.
+    With --second, what two releases of the same people tell together.
     """
     from noren.audit import Case
     from noren.pipeline.prepare import read_policy
@@ -83,6 +95,11 @@ def audit(
         raise click.UsageError(f"--{next(iter(options))} needs --original.")
     _check_targets(release, plot, records)
     options |= _parsed(set_options)
+    if later and (not second or original is None):
+        raise click.UsageError("--second-original needs --second, --original and --policy.")
+    if second:
+        names = names or ("intersection",)
+        options |= {"intersection.other": second, **({"intersection.later": later} if later else {})}
     opened = open_release(release)
     rules = None if policy is None else read_policy(policy)
     case = Case(opened, rules, original, stages(as_json))

@@ -133,22 +133,59 @@ def anonymize(
 
 @click.command(epilog="Example: noren secret hospital.key")
 @click.argument("file", type=click.Path(path_type=Path))
+@click.option("--show", is_flag=True, help="Show what the register of an existing secret holds instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print path and fingerprint as JSON.")
-def secret(file: Path, as_json: bool) -> None:
-    """Make a new secret in FILE, readable by you alone.
+def secret(file: Path, show: bool, as_json: bool) -> None:
+    """Make a new secret in FILE and its register in FILE.register, readable by you alone.
 
-    With it and a record key in the policy, a person keeps the same decoys in every release. Keep it as you keep the
-    original: whoever has it can strip the decoys.
+    With it and a record key in the policy, a person keeps the same decoys in every release, and a release that could
+    be intersected with an earlier one is refused. Keep both as you keep the original: whoever has the secret can strip
+    the decoys, and without the register nobody knows what was released.
     """
     from noren.secret import Secret
 
+    if show:
+        _show_register(file, as_json)
+        return
     made = Secret.create(file)
     if as_json:
         echo_json({"secret": str(file), "fingerprint": made.fingerprint})
         return
-    say(f"Secret written to {file}. Use it in the policy:")
+    say(f"Secret written to {file}, its register to {file}.register. Use it in the policy:")
     say(f'\n[randomness]\nsecret = "{file.name}"\nrecord_key = "..."    # the column that names a person')
     say(f'fingerprint = "{made.fingerprint}"')
+
+
+def _show_register(file: Path, as_json: bool) -> None:
+    """What was released under a secret: columns and numbers, never who."""
+    from dataclasses import asdict
+
+    from noren.secret import Register
+
+    register = Register.open(file)
+    known = register.contents
+    columns: list[dict[str, Any]] = [
+        {"column": name, "published": one.entry.design, "eta": one.entry.eta, "values": len(one.entry.domain)}
+        | {"p": one.entry.p, "people": int((one.marks > 0).sum())}
+        for name, one in known.drawn.items()
+    ]
+    columns += [
+        {"column": name, "published": "classes", "eta": None, "values": len(sets.values)}
+        | {"p": None, "people": int((sets.which >= 0).sum())}
+        for name, sets in known.classes.items()
+    ]
+    if as_json:
+        key = None if known.key is None else asdict(known.key)
+        facts = {"register": str(register.path), "bytes": register.size, "releases": known.releases}
+        echo_json(facts | {"people": len(known.people), "key": key, "columns": columns})
+        return
+    say(f"{register.path}: {known.releases:,} releases, {len(known.people):,} people, {register.size:,} bytes")
+    if (rule := known.key) is not None:
+        say(f"People are known by {rule.column}: unicode {rule.unicode}, spaces {rule.spaces}, case {rule.case}")
+    numbers = ("set size", "of values", "p", "people")
+    if columns:
+        rows = [["-" if cell is None else cell for cell in one.values()] for one in columns]
+        table("Released columns", ("column", "published as", *numbers), rows, numbers)
 
 
 def epsilon_of(design: Any) -> float | None:

@@ -9,6 +9,7 @@ from noren.methods.decoys import DecoyParameters, Decoys
 from noren.methods.hilbert import Hilbert
 from noren.methods.incognito import Incognito
 from noren.methods.local_suppression import LocalSuppression
+from noren.methods.m_invariance import MInvariant
 from noren.methods.microaggregation import Microaggregation
 from noren.methods.mondrian import Mondrian
 from noren.methods.pram import Pram
@@ -30,6 +31,7 @@ METHODS: dict[str, type[Method]] = {
     "microaggregation": Microaggregation,
     "pram": Pram,
     "suppress": Suppress,
+    "m-invariance": MInvariant,
     "auto": Auto,
 }
 
@@ -42,6 +44,7 @@ __all__ = [
     "Hilbert",
     "Incognito",
     "LocalSuppression",
+    "MInvariant",
     "Method",
     "Microaggregation",
     "Mondrian",

@@ -14,6 +14,7 @@ from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
 from noren.models.local_privacy import LocalPrivacy
+from noren.models.m_invariance import MInvariance
 from noren.models.mechanism import Mechanism
 from noren.models.p_sensitive_k_anonymity import PSensitiveKAnonymity
 from noren.models.qs_closeness import QSCloseness
@@ -44,6 +45,7 @@ MODELS: dict[str, type[Model]] = {
     "qs-diversity": QSDiversity,
     "qs-closeness": QSCloseness,
     "mechanism": Mechanism,
+    "m-invariance": MInvariance,
 }
 
 __all__ = [
@@ -60,6 +62,7 @@ __all__ = [
     "KAnonymity",
     "LEDiversity",
     "LocalPrivacy",
+    "MInvariance",
     "Mechanism",
     "Model",
     "Overall",

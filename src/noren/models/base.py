@@ -177,6 +177,10 @@ class Model(BaseModel, ABC):
     """Whether it limits the share of one value in a class, and so what somebody who finds the class believes."""
     together: ClassVar[bool] = False
     """Whether several columns are taken together; else the model speaks of each on its own."""
+    invariant: ClassVar[bool] = False
+    """Whether people must stay among the same values in every release, which a register tells."""
+    met_by: ClassVar[str] = "decoys"
+    """A method that meets it where those that look for classes do not."""
     separates: ClassVar[bool] = False
     """Whether the values of a published set must lie apart, as `separation` says."""
     counts_values: ClassVar[bool] = False

@@ -296,7 +296,8 @@ class GroupClasses(Classes):
         stray = int(self._sizes[~known].sum())
         starts = np.append(table.bounds[:-1][known], len(table.group))
         self._known = np.flatnonzero(known)
-        return ClassTable(self.column, table.sizes[known], self._sizes[known], starts, table.value, table.count, stray)
+        found = np.where(self._sizes > 0, self._sizes + self.column.fakes, 0)[known]
+        return ClassTable(self.column, table.sizes[known], found, starts, table.value, table.count, stray)
 
     def names(self, classes: NDArray[np.int64]) -> list[dict[str, str]]:
         return [{self.column.name: f"group {number}"} for number in self._known[classes].tolist()]

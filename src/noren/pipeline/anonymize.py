@@ -34,6 +34,7 @@ from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
 from noren.pipeline.mechanism import INSTEAD, used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
+from noren.pipeline.republish import registrations
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
@@ -51,11 +52,16 @@ from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
-from noren.secret import Keystream, Ledger
+from noren.secret import Keystream
 from noren.table import Engine, Plan, Table, TermSearch
 
 GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
 """How many times as large classes are made, where people have several records, until enough people are in each."""
+
+UNREGISTERED = (
+    "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
+    "under [randomness])"
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,8 @@ def anonymize(
 
     `to` streams to a new directory, for tables larger than memory; without it the release is held in memory until
     `release.save(...)`. `secret` is a file made with `noren secret`: with a record key in the policy, the same person
-    then gets the same decoys in every release. `engine` says where the work runs; by default on this machine.
+    then gets the same decoys in every release, and what could be intersected with an earlier one is refused. `engine`
+    says where the work runs; by default on this machine.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -191,8 +198,11 @@ class _Run:
         self.people: list[NDArray[np.int64]] = []
         """Whose rows were published, in their order, where people have several."""
         self.key = policy.randomness.record_key
-        self.secret_path = secret_file(policy, secret)
-        self.stream = memoised_stream(policy, self.secret_path)
+        secret_path = secret_file(policy, secret)
+        self.keyed = memoised_stream(policy, secret_path)
+        """What the register of the secret knows people by."""
+        self.stream = self.keyed if policy.randomness.mode == "memoised" else None
+        self.registers = registrations(policy, secret_path, self.keyed)
 
     def publish(self, data: Any, engine: str | Engine | None, target: Path | None, file_format: FileFormat) -> Outcome:
         table = self._prepared(data, engine)
@@ -200,24 +210,24 @@ class _Run:
         draft = self._drafted(table)
         with self.stage("Columns that tell each other", None):
             demand_independence(draft, self.policy)
-        ledger = None if self.secret_path is None else Ledger.open(self.secret_path)
-        if ledger is not None:
-            ledger.check(draft.ledger_entries())
+        registered = [note for one in self.registers for note in one.check(draft, self.policy)]
+        if not self.registers and any(model.invariant for model in self.policy.require):
+            registered.append(UNREGISTERED)
         self.seconds["decide"] = perf_counter() - started
-        notes = (*table.source.notes, *remarks(table, self.policy), *draft.notes)
+        notes = (*table.source.notes, *remarks(table, self.policy), *draft.notes, *registered)
         if target is None:
             release, verdicts = self._in_memory(draft)
         else:
-            release, verdicts = self._written(draft, target, file_format, ledger)
-        if ledger is not None and target is None:
-            ledger.record(draft.ledger_entries())
+            release, verdicts = self._written(draft, target, file_format)
+        if target is None:
+            self._record()
         facts = HolderFacts(
             table=table,
             plan=draft.plan,
             records=draft.records,
             suppressed=draft.suppressed,
             verdicts=verdicts,
-            memoised=self.stream is not None,
+            memoised=self._memoised(draft),
             notes=notes,
             seconds=self.seconds,
             losses=losses(draft, self.policy),
@@ -227,14 +237,25 @@ class _Run:
     def _drafted(self, table: Table) -> Draft:
         return settled(table, self.policy, stage=self.stage, stream=self.stream, key=self.key)
 
+    def _memoised(self, draft: Draft) -> bool:
+        """Whether something is drawn, and by the secret."""
+        return self.stream is not None and bool(draft.designs)
+
+    def _record(self) -> None:
+        for one in self.registers:
+            one.record()
+
     def _prepared(self, data: Any, engine: str | Engine | None) -> Table:
         started = perf_counter()
-        alone = self.stream is not None and self.key is not None and not self.policy.people.key
-        keys = UniqueKeys(self.stream) if self.stream is not None and alone else None
+        alone = self.keyed is not None and self.key is not None and not self.policy.people.key
+        keys = UniqueKeys(self.keyed) if self.keyed is not None and alone else None
         with closing(keys) if keys is not None else nullcontext():
             table = prepare(data, self.policy, engine, stage=self.stage, on_keys=None if keys is None else keys.add)
             if keys is not None:
                 keys.demand_unique(str(self.key))
+        for one in self.registers:
+            one.read(table)
+            table = one.recalled(table, self.policy)
         self.seconds["read and count"] = perf_counter() - started
         return table
 
@@ -245,9 +266,7 @@ class _Run:
         manifest = self._manifest(draft, published, verdicts)
         return Release(manifest, store), verdicts
 
-    def _written(
-        self, draft: Draft, target: Path, file_format: FileFormat, ledger: Ledger | None
-    ) -> tuple[Release, list[Verdict]]:
+    def _written(self, draft: Draft, target: Path, file_format: FileFormat) -> tuple[Release, list[Verdict]]:
         with aside(target) as work:
             buckets = Path(tempfile.mkdtemp(prefix="buckets-", dir=work))
             started, before = perf_counter(), sum(self.seconds.values())
@@ -263,12 +282,11 @@ class _Run:
             published = draft.published(store)
             manifest = self._manifest(draft, published, verdicts)
             write_descriptor(work, data, manifest)
-            if ledger is not None:
-                ledger.record(draft.ledger_entries())
+            self._record()
         return Release(manifest, store_for(target / data.name), target), verdicts
 
     def _manifest(self, draft: Draft, published: Published, verdicts: list[Verdict]) -> Manifest:
-        memoised, people = self.stream is not None, not self.people
+        memoised, people = self._memoised(draft), not self.people
         return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts)
 
     def _shuffled(self, draft: Draft, folder: Path | None) -> Iterator[CellBatch]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noren.cells import (
     Cells,
@@ -37,9 +38,10 @@ from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseErr
 from noren.methods.decoys import Decoys
 from noren.models.base import searched
 from noren.models.judgement import Judgement
-from noren.pipeline.draft import ledger_entries, make_manifest
+from noren.pipeline.draft import make_manifest
 from noren.pipeline.keys import memoised_stream
 from noren.pipeline.prepare import read_policy
+from noren.pipeline.republish import drawn_columns
 from noren.pipeline.verify import check, demand
 from noren.policy.policy import Policy
 from noren.policy.resolve import Met, resolve_column
@@ -50,7 +52,7 @@ from noren.schema.column import Column
 from noren.schema.domain import MISSING
 from noren.schema.hierarchy import value_text
 from noren.schema.tuples import tuple_text
-from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream
+from noren.secret import Keystream, Publication, RecordStream, Register
 from noren.table.profile import OPEN_LIMIT, ValueCounts
 
 CHUNK = 10_000
@@ -95,7 +97,7 @@ class Collector:
         Judgement.of(drawn, self.policy.require)  # refuse now what reports could not be judged by
         self._key = self.policy.randomness.record_key
         self._secret = secret
-        self._ledger: Ledger | None = None
+        self._register: Register | None = None
         if secret is not None and self._key is None:
             hint = "Name the column that identifies a person."
             raise PolicyError([Problem("randomness.record_key", "a secret needs a record key.", hint)])
@@ -147,13 +149,15 @@ class Collector:
                 hint="Make one with `noren secret FILE` and give it: Collector(policy, secret=FILE).",
             )
         stream = memoised_stream(self.policy, Path(path))
-        self._ledger = Ledger.open(path)
-        self._ledger.check(self._drawn)
+        self._register = Register.open(path)
+        self._register.check(self._publication(np.zeros(0, np.uint64)))
         return stream
 
-    @cached_property
-    def _drawn(self) -> dict[str, LedgerEntry]:
-        return ledger_entries(self.columns, self.designs)
+    def _publication(self, people: NDArray[np.uint64]) -> Publication:
+        options = self.policy.randomness
+        drawn = drawn_columns(self.columns, self.designs, options)
+        named = frozenset(options.columns.values())
+        return Publication(options.rule, drawn, people=people, named=named, repeat=options.repeat)
 
     # ------------------------------------------------------------------ on the client
 
@@ -176,10 +180,11 @@ class Collector:
             key = self._text(record[str(self._key)])
             if key is None:
                 raise DataError(f"the record key {self._key!r} is missing.", hint="Every person needs one.")
-            digests = self._stream.digests(pa.array([key], pa.string()))
-            if self._ledger is not None:  # once: a later report that is drawn otherwise could be intersected
-                self._ledger.record(self._drawn)
-                self._ledger = None
+            keys = pa.array([key], pa.string())
+            digests, person = self._stream.digests(keys), self._stream.people(keys)
+            assert self._register is not None, "opened with the stream"
+            if (self._register.contents.places(person) < 0).any():  # a report drawn otherwise could be intersected
+                self._register.record(self._publication(person))
         sets = draw_columns(self.designs, codes, randomness, digests=digests)
         out: dict[str, Any] = {}
         for name in self.policy.published:

@@ -8,7 +8,7 @@ value that is listed and not published would tell what the records that were lef
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def _moved(change: Recode | Group | None, place: NDArray, d: int) -> Group | Non
         return None
     table = change.table
     value = place[table.value].astype(np.int64)
-    return Group(GroupTable(table.groups, d, table.group, value, table.count), change.data)
+    return replace(change, table=GroupTable(table.groups, d, table.group, value, table.count))
 
 
 def _without(change: Recode, column: Column, occurs: NDArray[np.bool_], keep: NDArray[np.bool_]) -> Recode:

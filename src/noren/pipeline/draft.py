@@ -52,7 +52,7 @@ from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.secret import Keystream, LedgerEntry, RecordStream, Secret
+from noren.secret import Keystream, RecordStream, Secret
 from noren.table import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
 from noren.table.table import subdomain
 
@@ -166,7 +166,9 @@ class Draft:
             self._groups += 1
             self._grouped[name] = part.codes
             self._cells[name] = _coded(change.table.groups, change.data)
-            return GroupStatement(column, change.table.groups, self._groups, change.table)
+            fakes = {} if change.counterfeits is None else dict(enumerate(change.counterfeits.tolist()))
+            fakes = {group: count for group, count in fakes.items() if count}
+            return GroupStatement(column, change.table.groups, self._groups, change.table, fakes)
         self._cells[name] = CodeCells(column.d, part.codes)
         return ExactStatement(column)
 
@@ -213,6 +215,11 @@ class Draft:
         return column.name in self.designs or column.role is Role.QUASI_SENSITIVE
 
     # ------------------------------------------------------------------ cells
+
+    @property
+    def cells(self) -> Mapping[str, Cells]:
+        """The cells of all records, for columns that were decided record by record."""
+        return self._cells
 
     @property
     def reading(self) -> Reading:
@@ -343,12 +350,6 @@ class Draft:
                 message = f"the sets of {name!r} do not follow their design, so nothing is published."
                 raise RequirementNotMet(message, hint=DEFECT)
 
-    # ------------------------------------------------------------------ what is remembered
-
-    def ledger_entries(self) -> dict[str, LedgerEntry]:
-        """What the ledger remembers of every drawn column."""
-        return ledger_entries({name: self.by_name[name].column for name in self.designs}, self.designs)
-
 
 def _coded(d: int, data: NDArray) -> CodeCells:
     return CodeCells(d, data.astype(code_dtype(d)))
@@ -376,14 +377,6 @@ def exploded(batch: CellBatch, name: str, designs: Mapping[str, Design]) -> dict
     rows = np.repeat(np.arange(len(sets)), eta)
     out = take({other: cells for other, cells in batch.items() if other != name}, rows)
     return {column: members if column == name else out[column] for column in batch}
-
-
-def ledger_entries(columns: Mapping[str, Column], designs: Mapping[str, Design]) -> dict[str, LedgerEntry]:
-    """What the ledger remembers of every drawn column."""
-    return {
-        name: LedgerEntry(columns[name].domain.values, design.title, design.eta, design.p)
-        for name, design in designs.items()
-    }
 
 
 def priors(records: Records) -> dict[str, Overall]:

@@ -1,4 +1,4 @@
-"""Secret files and record keys of memoised releases.
+"""Secret files and record keys of releases that are registered.
 
 Keys must be unique: two people under one key would share their decoys.
 
@@ -39,7 +39,8 @@ class UniqueKeys:
         if repeated:
             raise DataError(
                 f"the record key {column!r} is not unique: {repeated} records repeat another one's key.",
-                hint="Choose a column that names every person once, or remove repeated records.",
+                hint="Choose a column that names every person once, or remove repeated records. Keys that differ in "
+                "spaces or case alone are the same, unless key_spaces or key_case say keep under [randomness].",
             )
 
     def close(self) -> None:
@@ -84,7 +85,10 @@ def secret_file(policy: Policy, given: str | Path | None) -> Path | None:
 
 
 def memoised_stream(policy: Policy, path: Path | None) -> RecordStream | None:
-    """The randomness of a secret file, if it is the secret that the policy demands."""
+    """The randomness of a secret file, if it is the secret that the policy demands.
+
+    Keys are evened out as the policy says, and renamed columns are drawn as they were.
+    """
     if path is None:
         return None
     secret = Secret.load(path)
@@ -94,4 +98,4 @@ def memoised_stream(policy: Policy, path: Path | None) -> RecordStream | None:
             f"{path} has the fingerprint {secret.fingerprint}, the policy demands {wanted}.",
             hint="Use the secret of the earlier releases: under another one, releases can be intersected.",
         )
-    return RecordStream(secret)
+    return RecordStream(secret, policy.randomness.rule, policy.randomness.columns)

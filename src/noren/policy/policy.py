@@ -35,6 +35,9 @@ from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, read_priors
 from noren.schema.roles import Role
+from noren.secret import KeyRule
+from noren.secret.people import Case, Spaces, Unicode
+from noren.secret.publication import Repeat
 
 MOST_BYTES = 1 << 26
 """Size of the largest policy file that is read: 64 MB."""
@@ -99,15 +102,43 @@ class DependenceOptions(BaseModel):
 
 
 class RandomnessOptions(BaseModel):
-    """Memoised decoys: the same person with the same value gets the same decoys in every release."""
+    """Several releases of the same people: a secret, its register, and who is who.
+
+    The same person with the same value gets the same decoys in every release; what was released of whom is registered.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     record_key: str | None = Field(default=None, description="Column that names a person, unique in the table.")
-    secret: str | None = Field(default=None, description="Secret file, made with `noren secret`.")
+    secret: str | None = Field(
+        default=None, description="Secret file, made with `noren secret`; its register lies beside it."
+    )
     fingerprint: str | None = Field(
         default=None, description="Fingerprint of the only secret allowed; another one is refused."
     )
+    mode: Literal["memoised", "fresh"] = Field(
+        default="memoised",
+        description="'fresh' draws new decoys under a secret: the release is registered, and refused for people whom "
+        "the register knows.",
+    )
+    repeat: Repeat = Field(
+        default="refuse",
+        description="What happens where two releases of one person could be intersected: refused, or allowed.",
+    )
+    columns: dict[str, str] = Field(
+        default_factory=dict,
+        description="The name under which the register knows a column that was renamed; its own name says that it is "
+        "a new column, although its values are those of another.",
+    )
+    key_unicode: Unicode = Field(default="NFKC", description="In which form keys are compared, or 'keep'.")
+    key_spaces: Spaces = Field(default="trim", description="Whether spaces around a key are left out: trim, or keep.")
+    key_case: Case = Field(default="fold", description="Whether capital and small letters are the same: fold, or keep.")
+
+    @property
+    def rule(self) -> KeyRule:
+        """How people are told apart, as a register knows it."""
+        key = str(self.record_key)
+        return KeyRule(self.columns.get(key, key), self.key_unicode, self.key_spaces, self.key_case)
 
 
 class SampleOptions(BaseModel):
@@ -161,7 +192,9 @@ class Policy(BaseModel):
     dependence: DependenceOptions = Field(
         default_factory=DependenceOptions, description="Columns that tell each other."
     )
-    randomness: RandomnessOptions = Field(default_factory=RandomnessOptions, description="Memoised decoys.")
+    randomness: RandomnessOptions = Field(
+        default_factory=RandomnessOptions, description="Several releases of the same people."
+    )
     sample: SampleOptions = Field(default_factory=SampleOptions, description="Publish a random sample.")
     source: str = Field(default="policy", exclude=True, description="How messages call the policy.")
     base: Path = Field(default_factory=Path, exclude=True, description="The folder that paths are relative to.")
@@ -535,15 +568,19 @@ class _Reader:
                 hint = "Add a line for each of them, or remove them from values."
                 self.problems.append(Problem(f"attributes.{name}.hierarchy", f"misses the values {listed}.", hint))
         key = randomness.record_key
-        if all(method.forms_classes for method in methods) and randomness != RandomnessOptions():
-            message = f"memoised randomness is for decoys, and the method is {methods[0].name!r}."
-            self.problems.append(Problem("randomness", message, "Remove the section."))
         if key is not None and key not in attributes and key not in self.broken:
             message = f"no column {key!r} in [attributes]."
             self.problems.append(Problem("randomness.record_key", message, closest(key, attributes)))
         if randomness.secret is not None and key is None:
             hint = "A secret needs a record key: the column that names a person."
             self.problems.append(Problem("randomness.record_key", "missing.", hint))
+        for name in randomness.columns:
+            if name not in attributes and name not in self.broken:
+                message = f"no column {name!r} in [attributes]."
+                self.problems.append(Problem("randomness.columns", message, closest(name, attributes)))
+        if len({*randomness.columns.values()}) < len(randomness.columns):
+            message = "two columns cannot have been one and the same."
+            self.problems.append(Problem("randomness.columns", message, "Give each a name of its own."))
 
 
 def _alone(problem: Problem) -> Problem:

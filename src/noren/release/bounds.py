@@ -40,7 +40,7 @@ def check_size(path: Path, manifest: Manifest) -> None:
         if any(group.num_rows > MOST_ROWS_AT_ONCE for group in groups):
             raise _refused(path, f"a row group claims more than {MOST_ROWS_AT_ONCE:,} rows")
     else:
-        most = manifest.records if path.name.startswith("groups-") else MOST_PAIRS
+        most = manifest.records + manifest.counterfeits if path.name.startswith("groups-") else MOST_PAIRS
     if found.num_rows > most:
         raise _refused(path, f"it claims {found.num_rows:,} rows, more than the manifest allows ({most:,})")
     if any(group.total_byte_size > UNPACKED + RATIO * path.stat().st_size for group in groups):

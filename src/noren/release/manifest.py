@@ -35,6 +35,8 @@ from noren.schema.tuples import Member, TupleDomain, tuple_parts
 
 FORMAT = 2
 MOST_RECORDS = 2**53
+MOST_COUNTERFEITS = 10
+"""Entries that are nobody's, as a multiple of the records."""
 
 
 def _finite_or_text(edge: float) -> float | str:
@@ -249,6 +251,8 @@ class Manifest(BaseModel):
             others = [column for column in self.columns if column.rows_per_record == 1]
             if len(others) != len(self.columns) - 1 or not all(column.is_exact for column in others):
                 raise ValueError("shuffled members stand beside exact columns alone")
+        if any(column.fake_entries > MOST_COUNTERFEITS * self.records for column in self.columns):
+            raise ValueError("there are far more counterfeits than records")
         stems = list(dict.fromkeys(column.side for column in self.columns if column.side is not None))
         for kind in {stem.rsplit("-", 1)[0] for stem in stems}:
             numbers = [stem for stem in stems if stem.rsplit("-", 1)[0] == kind]
@@ -266,6 +270,11 @@ class Manifest(BaseModel):
     def rows_per_record(self) -> int:
         """Rows that one person has in the published table."""
         return max((column.rows_per_record for column in self.columns), default=1)
+
+    @property
+    def counterfeits(self) -> int:
+        """Entries of group tables that are nobody's."""
+        return sum(column.fake_entries for column in self.columns)
 
     def column(self, name: str) -> Statement:
         return next(column for column in self.columns if column.name == name)

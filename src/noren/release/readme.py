@@ -117,6 +117,11 @@ def _meaning(columns: Sequence[Statement], data: str) -> str:
         out.append("A general value such as `[20, 40)` or `130**` stands for every value inside it.")
     if any(one.is_class for one in columns):
         out.append("A group is a number without a meaning of its own: its table says which values it holds how often.")
+    if fakes := sum(one.fake_entries for one in columns):
+        out.append(
+            f"{fakes:,} entries of those tables are counterfeits, which are nobody's: the manifest says how many every "
+            "group has, and its records are as many fewer."
+        )
     return " ".join(out) if len(out) > 1 else "The cells are as the table above says."
 
 

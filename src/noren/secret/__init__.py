@@ -1,11 +1,27 @@
 """Keyed cryptographic randomness: whoever cannot read the secret cannot tell a decoy from the truth.
 
-`key.py` holds the 256-bit secret and its file, `streams.py` the two sources of random words drawn from it,
-`ledger.py` what has been released under a secret file so far.
+`key.py` holds the 256-bit secret and its file, `streams.py` the two sources of random words drawn from it, `people.py`
+how record keys are evened out. `register.py` keeps what was released under a secret file so far, `publication.py` is
+what one release adds to it, `signatures.py` the values that classes left possible, `checks.py` what is refused.
 """
 
 from noren.secret.key import Secret
-from noren.secret.ledger import Ledger, LedgerEntry
+from noren.secret.people import KeyRule
+from noren.secret.publication import DrawnColumn, Publication, PublishedClasses
+from noren.secret.register import Register
+from noren.secret.signatures import ClassSets
 from noren.secret.streams import Keystream, KeystreamLane, RecordLane, RecordStream
 
-__all__ = ["Keystream", "KeystreamLane", "Ledger", "LedgerEntry", "RecordLane", "RecordStream", "Secret"]
+__all__ = [
+    "ClassSets",
+    "DrawnColumn",
+    "KeyRule",
+    "Keystream",
+    "KeystreamLane",
+    "Publication",
+    "PublishedClasses",
+    "RecordLane",
+    "RecordStream",
+    "Register",
+    "Secret",
+]

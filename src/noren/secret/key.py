@@ -56,7 +56,12 @@ class Secret(Sealed):
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Secret:
-        """Write a new secret file that only its owner can read. An existing file is never overwritten."""
+        """Write a new secret file that only its owner can read, and its empty register beside it.
+
+        An existing file is never overwritten.
+        """
+        from noren.secret.register import Register
+
         path = Path(path)
         key = os.urandom(KEY_BYTES)
         try:
@@ -72,15 +77,19 @@ class Secret(Sealed):
                 f"Cannot create the secret file {path}: {error.strerror}.",
                 hint="Name a file in an existing directory that you may write to.",
             ) from None
+        made = cls(key)
         try:
             with os.fdopen(handle, "w", encoding="ascii") as file:
                 file.write(f"{_HEADER} {key.hex()}\n")
                 file.flush()
                 os.fsync(file.fileno())
-        except OSError as error:
+            Register.create(path, made)
+        except BaseException as error:
             path.unlink(missing_ok=True)
+            if not isinstance(error, OSError):
+                raise
             raise SecretError(f"Cannot write the secret file {path}: {error.strerror}.") from None
-        return cls(key)
+        return made
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Secret:
@@ -97,7 +106,8 @@ class Secret(Sealed):
                 content = file.read(1024)
         except FileNotFoundError:
             raise SecretError(
-                f"There is no secret file at {path}.", hint="Create one with Secret.create, or correct the path."
+                f"There is no secret file at {path}.",
+                hint="Create one with `noren secret` or Secret.create, or correct the path.",
             ) from None
         except OSError as error:
             raise SecretError(f"Cannot read the secret file {path}: {error.strerror}.") from None

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from noren.errors import DataError, SecretError
 from noren.secret.key import Sealed, Secret
+from noren.secret.people import KeyRule
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -188,16 +190,22 @@ class RecordLane(Sealed):
 
 
 class RecordStream(Sealed):
-    """Memoised mode: the same person with the same value gets the same words in every release under a secret."""
+    """Memoised mode: the same person with the same value gets the same words in every release under a secret.
 
-    __slots__ = ("_secret",)
+    `rule` evens out how keys are written before they are hashed; `names` says under which name a renamed attribute was
+    drawn before.
+    """
 
-    def __init__(self, secret: Secret) -> None:
+    __slots__ = ("_names", "_rule", "_secret")
+
+    def __init__(self, secret: Secret, rule: KeyRule | None = None, names: Mapping[str, str] | None = None) -> None:
         self._secret = secret
+        self._rule = rule
+        self._names = dict(names or {})
 
     def lane(self, attribute: str = "", scratch: Scratch | None = None) -> RecordLane:
         """The words of one attribute, under that attribute's own key, for one thread."""
-        return RecordLane(self._secret.derive("attribute", attribute), scratch)
+        return RecordLane(self._secret.derive("attribute", self._names.get(attribute, attribute)), scratch)
 
     def cell_words(
         self, attribute: str, digests: NDArray[np.uint64] | None, codes: NDArray, need: int, attempt: int
@@ -212,6 +220,7 @@ class RecordStream(Sealed):
         front it is a pseudo-random function of texts of any length. An integer key is hashed as its decimal text.
         """
         texts = _key_texts(keys)
+        texts = texts if self._rule is None else self._rule.evened(texts)
         cipher = _ecb(self._secret.derive("record-keys"))
         out = np.empty((len(texts), 2), "<u8")
         row = 0
@@ -223,6 +232,10 @@ class RecordStream(Sealed):
             row += len(chunk)
         out[:, 1] &= np.uint64(0xFFFFFFFF)
         return out
+
+    def people(self, keys: pa.Array | pa.ChunkedArray) -> NDArray[np.uint64]:
+        """What a register knows people by: the first 64 bits of the digest of every key."""
+        return np.ascontiguousarray(self.digests(keys)[:, 0])
 
 
 def _key_texts(keys: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:

@@ -57,6 +57,8 @@ class Group:
 
     table: GroupTable
     data: NDArray
+    counterfeits: NDArray[np.int64] | None = None
+    """How many entries of every group's table are nobody's; None for none."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.secret import ClassSets
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 RandomOrder = Callable[[int], NDArray[np.int64]]
@@ -50,6 +51,8 @@ class Records:
     """Quasi-sensitive columns. Those with one and the same knowledge are read together by an adversary."""
     people: NDArray[np.int64] | None = None
     """The number of every record's person, from 0 on; None where every record is a person of its own."""
+    earlier: Mapping[str, ClassSets] = field(default_factory=dict)
+    """The values that earlier releases leave possible for the person of every record."""
 
     @property
     def quasi(self) -> tuple[str, ...]:

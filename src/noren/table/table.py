@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +18,7 @@ from noren.progress import Stage, quiet
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
-from noren.secret import Keystream
+from noren.secret import ClassSets, Keystream
 from noren.table.engine import Engine, Reading
 from noren.table.permute import permutation
 from noren.table.profile import Profile
@@ -42,6 +42,8 @@ class Table:
     drop: Sequence[str] = ()
     people_key: tuple[str, ...] = ()
     """The columns that together name a person; none if every record is a person of its own."""
+    earlier: Mapping[str, ClassSets] = field(default_factory=dict)
+    """The values that earlier releases leave possible for the person of every record, where a requirement asks."""
     stage: Stage = quiet
 
     @property
@@ -109,8 +111,8 @@ class Table:
     def records(self) -> Records:
         """The codes of all columns that decide.
 
-        Secrets that nobody has are left out of their domains, unless a requirement needs the declared order: a value
-        that nobody has must not make a class look more diverse.
+        Secrets that nobody has are left out of their domains, unless a requirement needs the declared order or must
+        keep people among values of earlier releases: a value that nobody has must not make a class look more diverse.
         """
         domains: dict[str, Domain] = {}
         for name in self.deciding:
@@ -132,13 +134,14 @@ class Table:
         if start != self.n:
             raise DataError(f"{self.name}: it changed while it was read.", hint="Give a table that stands still.")
         columns = {name: self.columns[name] for name in codes}
-        ordered = {name for model in self.requirements if "order" in model.needs for name in model.on}
+        whole = [model for model in self.requirements if "order" in model.needs or model.invariant]
+        ordered = {name for model in whole for name in model.on}
         for name, column in columns.items():
             if column.role.needs_requirement and name not in ordered:
                 columns[name], place = subdomain(column, self.counts[name] > 0)
                 codes[name] = place[codes[name]]
         terms = {name: TermRecords(self.columns[name], TermCells.concat(found)) for name, found in parts.items()}
-        return Records(self.n, columns, codes, terms, self.people)
+        return Records(self.n, columns, codes, terms, self.people, self.earlier)
 
 
 def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]:

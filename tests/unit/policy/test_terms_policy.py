@@ -178,7 +178,7 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
     ({"method": method("k = 0")}, "method.k", "greater than or equal to 1"),
     ({"method": method('search = "worst"')}, "method.search", "'best', 'adaptive' or 'depth-first'"),
     ({"method": method('infeasible = "pray"')}, "method.infeasible", "'merge', 'drop' or 'refuse'"),
-    ({"method": method('\n[randomness]\nrecord_key = "age"')}, "randomness", "memoised randomness is for decoys"),
+    ({"method": method('\n[randomness]\nrecord_key = "aeg"')}, "randomness.record_key", "no column 'aeg'"),
 ]
 
 

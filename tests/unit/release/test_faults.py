@@ -7,7 +7,6 @@ writers are wrapped besides, because they write by themselves.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import signal
@@ -17,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pv
 import pyarrow.parquet as pq
@@ -24,7 +24,7 @@ import pytest
 
 import noren as nr
 from noren.errors import ReleaseError, SecretError
-from noren.secret.ledger import Ledger, LedgerEntry
+from noren.secret import DrawnColumn, KeyRule, Publication, Register
 from tests.leaks.world import use_buckets
 
 TABLE = pa.table(
@@ -169,10 +169,9 @@ def test_a_fault_at_any_file_operation_leaves_nothing(way, kind, fault, tmp_path
             trap.disarm()
             assert not target.exists()
             assert not public.exists(), f"operation {at} left {list(public.rglob('*'))}"
-            left = sorted(path.name for path in tmp_path.iterdir() if not path.name.endswith(".ledger.json"))
-            assert left == kept
-            if (tmp_path / "secret.key.ledger.json").exists():
-                Ledger.open(tmp_path / "secret.key")  # whole, whenever it is there
+            assert sorted(path.name for path in tmp_path.iterdir()) == kept
+            if way == "memoised":
+                Register.open(tmp_path / "secret.key")  # whole, at every moment
             continue
         sprung = trap.sprung
         trap.disarm()
@@ -256,48 +255,66 @@ def test_a_release_with_any_part_missing_or_cut_off_does_not_open(tmp_path):
                     nr.open_release(broken)
 
 
-# ---------------------------------------------------------------- the ledger and the secret
+# ---------------------------------------------------------------- the register and the secret
 
-ENTRY = LedgerEntry(("a", "b", "c"), "uniform-decoys", 2, 1.0)
+ENTRY = DrawnColumn(("a", "b", "c"), "uniform-decoys", 2, 1.0)
+
+
+def release_of(name: str) -> Publication:
+    return Publication(KeyRule("id"), {name: ENTRY}, people=np.arange(5, dtype=np.uint64))
+
+
+def registered(folder: Path) -> set[str]:
+    return set(Register.open(folder / "s.key").contents.drawn)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_while_the_ledger_is_written_keeps_the_old_one(fault, tmp_path, trap):
+def test_a_fault_while_the_register_is_written_keeps_the_old_one(fault, tmp_path, trap):
     nr.Secret.create(tmp_path / "s.key")
-    Ledger.open(tmp_path / "s.key").record({"old": ENTRY})
+    Register.open(tmp_path / "s.key").record(release_of("old"))
     for at in range(1, 40):
-        ledger = Ledger.open(tmp_path / "s.key")
+        register = Register.open(tmp_path / "s.key")
         trap.arm(tmp_path, at, FAULTS[fault])
         try:
-            ledger.record({"new": ENTRY})
+            register.record(release_of("old"))
         except (OSError, KeyboardInterrupt, SecretError):
             trap.disarm()
-            assert sorted(path.name for path in tmp_path.iterdir()) == ["s.key", "s.key.ledger.json"]
-            assert set(Ledger.open(tmp_path / "s.key").entries) >= {"old"}
+            assert sorted(path.name for path in tmp_path.iterdir()) == ["s.key", "s.key.register"]
+            assert registered(tmp_path) == {"old"}
             continue
         trap.disarm()
         break
     assert at > 2
-    assert set(Ledger.open(tmp_path / "s.key").entries) == {"old", "new"}
+    assert Register.open(tmp_path / "s.key").contents.releases >= 2
 
 
-def test_a_torn_ledger_is_refused_and_never_begun_anew(tmp_path):
+def test_a_torn_register_is_refused_and_never_begun_anew(tmp_path):
     nr.Secret.create(tmp_path / "s.key")
-    Ledger.open(tmp_path / "s.key").record({"old": ENTRY})
-    path = tmp_path / "s.key.ledger.json"
-    whole = path.read_text()
-    changed = json.loads(whole)
-    hostile = {
-        "deep": '{"noren_ledger": 1, "attributes": ' + "[" * 100_000,
-        "infinite": json.dumps(changed | {"attributes": {"old": {"domain": [], "design": "", "eta": 1e999, "p": 1}}}),
-        "empty": "",
-        "list": "[]",
-    }
-    for text in [*(whole[:cut] for cut in range(0, len(whole) - 2, 7)), *hostile.values()]:
-        path.write_text(text)
+    Register.open(tmp_path / "s.key").record(release_of("old"))
+    path = tmp_path / "s.key.register"
+    whole = path.read_bytes()
+    hostile = [b"", b"[]", b"noren-register-1", whole.replace(b"noren-register-1", b"noren-register-2"), whole + b"x"]
+    for content in [*(whole[:cut] for cut in range(0, len(whole) - 1, 37)), *hostile]:
+        path.write_bytes(content)
         with pytest.raises(SecretError):
-            Ledger.open(tmp_path / "s.key")
-        assert path.read_text() == text, "it is not written over"
+            Register.open(tmp_path / "s.key")
+        assert path.read_bytes() == content, "it is not written over"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_while_the_secret_is_made_leaves_neither_it_nor_a_register(fault, tmp_path, trap):
+    for at in range(1, 40):
+        trap.arm(tmp_path, at, FAULTS[fault])
+        try:
+            nr.Secret.create(tmp_path / "s.key")
+        except (OSError, KeyboardInterrupt, SecretError):
+            trap.disarm()
+            assert list(tmp_path.iterdir()) == []
+            continue
+        trap.disarm()
+        break
+    assert at > 2
+    assert Register.open(tmp_path / "s.key").contents.releases == 0
 
 
 def test_a_torn_secret_is_refused(tmp_path):

@@ -1,9 +1,8 @@
-"""The secret stays hidden, its streams are AES as documented, and the ledger refuses contradictions."""
+"""The secret stays hidden, its streams are AES as documented, and record keys are evened out as the rule says."""
 
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 import stat
 import subprocess
@@ -14,11 +13,10 @@ import pyarrow as pa
 import pytest
 
 from noren.errors import DataError, SecretError
-from noren.secret import Keystream, Ledger, LedgerEntry, RecordStream, Secret
+from noren.secret import KeyRule, Keystream, RecordStream, Secret
 from tests.oracles import draw as oracle
 
 KEY = bytes(range(100, 132))
-ENTRY = LedgerEntry(domain=("a", "b", "c"), design="uniform-decoys", eta=2, p=0.5)
 
 
 def shows(text: str | bytes) -> bool:
@@ -206,68 +204,24 @@ def test_record_words_refuse_what_their_blocks_cannot_hold():
         stream.cell_words("job", None, np.array([1], np.uint8), 1, 0)
 
 
-def test_ledger_records_and_refuses(tmp_path):
-    path = tmp_path / "secret"
-    Secret.create(path)
-    ledger = Ledger.open(path)
-    ledger.check({"job": ENTRY})
-    ledger.record({"job": ENTRY})
-    file = tmp_path / "secret.ledger.json"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["secret", "secret.ledger.json"]
-    again = Ledger.open(path)
-    assert dict(again.entries) == {"job": ENTRY}
-    again.check({"job": ENTRY, "age": ENTRY})
-
-    for change, words in [
-        ({"eta": 1}, r"eta \(recorded 2, now 1\)"),
-        ({"p": 0.25}, r"p \(recorded 0.5, now 0.25\)"),
-        ({"design": "flat"}, r"design \(recorded uniform-decoys, now flat\)"),
-        ({"domain": ("a", "b", "c", "d")}, r"domain \(recorded 3 values, now 4: 1 new, 0 gone\)"),
-        ({"domain": ("c", "b", "a")}, "another order"),
-    ]:
-        other = LedgerEntry(**{**ENTRY.__dict__, **change})
-        with pytest.raises(SecretError, match=words) as caught:
-            again.check({"age": ENTRY, "job": other})
-        assert "'job'" in str(caught.value)
-        assert "'age'" not in str(caught.value)
-        assert "eta = 2 and p = 0.5 under [method.parameters.job]" in str(caught.value)
-        assert "earlier releases can be intersected" in str(caught.value)
-        with pytest.raises(SecretError, match=words):
-            again.record({"job": other})
-    assert dict(Ledger.open(path).entries) == {"job": ENTRY}
-
-
-def test_ledger_sees_what_another_run_recorded_meanwhile(tmp_path):
-    path = tmp_path / "secret"
-    Secret.create(path)
-    first, second = Ledger.open(path), Ledger.open(path)
-    first.record({"job": ENTRY})
-    second.record({"age": ENTRY})
-    assert set(Ledger.open(path).entries) == {"age", "job"}
-    with pytest.raises(SecretError, match="eta"):
-        first.record({"age": LedgerEntry(ENTRY.domain, ENTRY.design, 3, ENTRY.p)})
-
-
-def test_ledger_refuses_a_broken_file_and_one_of_another_secret(tmp_path):
-    path, file = tmp_path / "secret", tmp_path / "secret.ledger.json"
-    with pytest.raises(SecretError, match="no secret file"):
-        Ledger.open(path)
-    Secret.create(path)
-    Ledger.open(path).record({"job": ENTRY})
-    good = json.loads(file.read_text())
-    for content in ("", "[]", "{}", json.dumps({**good, "attributes": {"job": {"domain": "abc"}}})):
-        file.write_text(content)
-        with pytest.raises(SecretError, match="cannot be read"):
-            Ledger.open(path)
-    file.write_text(json.dumps({**good, "noren_ledger": 2}))
-    with pytest.raises(SecretError, match="format 2"):
-        Ledger.open(path)
-    file.write_text(json.dumps(good))
-    path.unlink()
-    Secret.create(path)
-    with pytest.raises(SecretError, match="belongs to secret"):
-        Ledger.open(path)
+def test_keys_are_evened_out_as_the_rule_says():
+    keys = pa.chunked_array([["Straße 1 ", "STRASSE 1"], ["\u00a0straße 1", "Zoe\u0308", "Zoë", "ﬁ", "FI"]])
+    kinds = {
+        KeyRule("id"): [0, 0, 0, 1, 1, 2, 2],
+        KeyRule("id", case="keep"): [0, 1, 2, 3, 3, 4, 5],
+        KeyRule("id", spaces="keep"): [0, 1, 2, 3, 3, 4, 4],
+        KeyRule("id", unicode="NFC"): [0, 0, 0, 1, 1, 2, 2],  # capitals part the letters of ﬁ
+        KeyRule("id", "keep", "keep", "keep"): [0, 1, 2, 3, 4, 5, 6],
+    }
+    for rule, expected in kinds.items():
+        found = RecordStream(Secret(KEY), rule).people(keys)
+        assert np.unique(found, return_index=True)[1].size == len(set(expected))
+        assert all((found[i] == found[j]) == (expected[i] == expected[j]) for i in range(7) for j in range(7)), (
+            rule,
+            found,
+        )
+    with pytest.raises(DataError, match="missing in 1 of 2"):
+        RecordStream(Secret(KEY), KeyRule("id")).people(pa.array(["a", "  "]))
 
 
 def test_importing_loads_no_cipher_no_compiler_no_arrow():

@@ -1,0 +1,294 @@
+"""The register beside a secret: what was released of whom, so that no later release can be intersected with it.
+
+It is made with the secret and is never begun anew. `<secret path>.register` holds one line that names its secret, and
+behind it, encrypted and authenticated under the secret (AES-256-GCM): how people are told apart, the domain and
+design of every drawn column, eight bytes for every person who was released (64 bits of a keyed hash of the person's
+key), for every drawn column one byte a person, and for every column of classes four bytes a person that name the
+values which all releases so far leave possible. Nobody without the secret can ask it whether a person was released.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import SecretError
+from noren.secret.checks import MEMOISED, NEW, demand, notes
+from noren.secret.key import Secret
+from noren.secret.people import KeyRule
+from noren.secret.publication import DrawnColumn, Publication
+from noren.secret.signatures import ClassSets
+from noren.secret.streams import RecordStream
+
+SUFFIX = ".register"
+_HEADER = "noren-register-1"
+_NONCE = 12
+
+
+def _nobody() -> NDArray[np.uint64]:
+    return np.zeros(0, np.uint64)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A column that was drawn: how, and for whom (MEMOISED, NEW, both or neither)."""
+
+    entry: DrawnColumn
+    binding: bool
+    """Whether memoised sets were drawn that way, so that later ones must be too."""
+    marks: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a register knows. Marks and sets are those of `people`, who are in ascending order."""
+
+    key: KeyRule | None = None
+    releases: int = 0
+    people: NDArray[np.uint64] = field(default_factory=_nobody)
+    drawn: Mapping[str, Drawn] = field(default_factory=dict)
+    classes: Mapping[str, ClassSets] = field(default_factory=dict)
+
+    @property
+    def domains(self) -> dict[str, tuple[str, ...]]:
+        """The values of every column that was released."""
+        drawn = {name: one.entry.domain for name, one in self.drawn.items()}
+        return drawn | {name: sets.values for name, sets in self.classes.items()}
+
+    def places(self, people: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Where these people stand; -1 for those who were never released."""
+        if not len(self.people):
+            return np.full(len(people), -1, np.int64)
+        place = np.minimum(np.searchsorted(self.people, people), len(self.people) - 1)
+        return np.where(self.people[place] == people, place, -1)
+
+    def sets_of(self, column: str, people: NDArray[np.uint64]) -> ClassSets:
+        """What earlier releases leave possible of a column, for each of these people."""
+        if column not in self.classes:
+            return ClassSets.none(len(people))
+        sets, place = self.classes[column], self.places(people)
+        which = np.where(place >= 0, sets.which[np.maximum(place, 0)], -1)
+        return replace(sets, which=which)
+
+    def marks_of(self, column: str, people: NDArray[np.uint64]) -> NDArray[np.uint8]:
+        """How these people's sets of a column were drawn before."""
+        if column not in self.drawn:
+            return np.zeros(len(people), np.uint8)
+        place = self.places(people)
+        return np.where(place >= 0, self.drawn[column].marks[np.maximum(place, 0)], 0).astype(np.uint8)
+
+    def with_release(self, new: Publication) -> Contents:
+        """The same after one more release."""
+        people = np.union1d(self.people, new.people)
+        old_at, new_at = np.searchsorted(people, self.people), np.searchsorted(people, new.people)
+        drawn: dict[str, Drawn] = {}
+        for name in dict.fromkeys([*self.drawn, *new.drawn]):
+            marks = np.zeros(len(people), np.uint8)
+            known = self.drawn.get(name)
+            if known is not None:
+                marks[old_at] = known.marks
+            if name in new.drawn:
+                marks[new_at] |= MEMOISED if new.memoised else NEW
+            binding = known is not None and known.binding
+            entry = new.drawn[name] if known is None or (not binding and name in new.drawn) else known.entry
+            drawn[name] = Drawn(entry, binding or (name in new.drawn and new.memoised), marks)
+        classes = {name: sets.placed(len(people), old_at) for name, sets in self.classes.items()}
+        for name, one in new.classes.items():
+            now = one.sets.placed(len(people), new_at)
+            classes[name] = classes.get(name, ClassSets.none(len(people))).met(now).after
+        return Contents(new.key, self.releases + 1, people.astype(np.uint64), drawn, classes)
+
+
+class Register:
+    """The register of a secret file, readable by its owner only."""
+
+    def __init__(self, secret_path: Path, secret: Secret) -> None:
+        self.path = register_path(secret_path)
+        self._secret_path = secret_path
+        self._secret = secret
+        self.contents = self._read()
+
+    @classmethod
+    def open(cls, secret_path: str | os.PathLike[str]) -> Register:
+        """The register of a secret file. A missing one is an error: nobody would know what was released."""
+        secret_path = Path(secret_path)
+        return cls(secret_path, Secret.load(secret_path))
+
+    @classmethod
+    def create(cls, secret_path: Path, secret: Secret) -> None:
+        """An empty register for a new secret."""
+        path = register_path(secret_path)
+        if path.exists():
+            raise SecretError(
+                f"{path} exists already and belongs to another secret.",
+                hint="Restore that secret, or choose another name for the new one.",
+            )
+        _write(path, _sealed(secret, Contents()))
+
+    @classmethod
+    def beside(cls, folder: Path) -> list[Register]:
+        """The registers in a folder that know somebody and whose secret lies with them."""
+        out = []
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            with contextlib.suppress(SecretError):
+                found = cls.open(path.with_name(path.name.removesuffix(SUFFIX)))
+                out += [found] if found.contents.releases else []
+        return out
+
+    def stream(self) -> RecordStream:
+        """What this register knows people by."""
+        return RecordStream(self._secret, self.contents.key)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def check(self, new: Publication) -> list[str]:
+        """Refuse a release that could be intersected with an earlier one; what the holder should know otherwise."""
+        demand(self.contents, new, self._secret_path.name)
+        return notes(self.contents, new)
+
+    def record(self, new: Publication) -> None:
+        """Add what is released. The file is complete at every moment: written aside, then renamed."""
+        with self._locked():
+            self.contents = self._read()  # another run may have released something meanwhile
+            self.check(new)
+            self.contents = self.contents.with_release(new)
+            _write(self.path, _sealed(self._secret, self.contents))
+
+    def _read(self) -> Contents:
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            raise SecretError(
+                f"There is no register at {self.path}: what was released under {self._secret_path.name} is not known.",
+                hint="Restore it from a backup; it is made together with its secret and belongs beside it. If it is "
+                "lost, make a new secret with `noren secret`: its releases can be intersected with the earlier ones.",
+            ) from None
+        except OSError:
+            content = b""
+        header, _, body = content.partition(b"\n")
+        words = header.decode("ascii", "replace").split(" ")
+        if len(words) == 2 and words[0].startswith("noren-register-") and words[0] != _HEADER:
+            raise SecretError(
+                f"The register {self.path} has the format {words[0]!r}; this version reads {_HEADER!r}.",
+                hint="Use the version of Noren that wrote it, or a newer one.",
+            )
+        if len(words) == 2 and words[0] == _HEADER and words[1] != self._secret.fingerprint:
+            raise SecretError(
+                f"The register {self.path} belongs to another secret than {self._secret_path.name}, which has the "
+                f"fingerprint {self._secret.fingerprint}.",
+                hint="Restore the secret that the register was made with.",
+            )
+        try:
+            return _opened(self._secret, header, body)
+        except Exception:
+            raise SecretError(
+                f"The register {self.path} cannot be read; without it earlier releases are forgotten.",
+                hint="Restore it from a backup that fits the secret file.",
+            ) from None
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One writer at a time, by a lock on the secret file (where the system has such locks)."""
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        with self._secret_path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def register_path(secret_path: Path) -> Path:
+    """Where the register of a secret file lies."""
+    return secret_path.with_name(secret_path.name + SUFFIX)
+
+
+# ---------------------------------------------------------------------- the file
+
+
+def _write(path: Path, content: bytes) -> None:
+    aside = None
+    try:
+        # mkstemp creates the file with mode 0600.
+        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(aside).replace(path)
+    except BaseException as error:
+        if aside is not None:
+            with contextlib.suppress(OSError):
+                Path(aside).unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
+        raise SecretError(
+            f"Cannot write the register {path}: {error.strerror}.",
+            hint="Make the secret file's directory writable: a release that is not recorded is not made.",
+        ) from None
+
+
+def _sealed(secret: Secret, contents: Contents) -> bytes:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    header = f"{_HEADER} {secret.fingerprint}".encode("ascii")
+    nonce = os.urandom(_NONCE)
+    return header + b"\n" + nonce + AESGCM(secret.derive("register")).encrypt(nonce, _packed(contents), header)
+
+
+def _opened(secret: Secret, header: bytes, body: bytes) -> Contents:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return _unpacked(AESGCM(secret.derive("register")).decrypt(body[:_NONCE], body[_NONCE:], header))
+
+
+def _packed(contents: Contents) -> bytes:
+    facts: dict[str, Any] = {
+        "key": None if contents.key is None else asdict(contents.key),
+        "releases": contents.releases,
+        "drawn": {name: asdict(one.entry) | {"binding": one.binding} for name, one in contents.drawn.items()},
+        "classes": {name: list(sets.values) for name, sets in contents.classes.items()},
+    }
+    arrays: dict[str, NDArray] = {
+        "facts": np.frombuffer(json.dumps(facts, ensure_ascii=False).encode(), np.uint8),
+        "people": contents.people,
+    }
+    for number, one in enumerate(contents.drawn.values()):
+        arrays[f"marks{number}"] = one.marks
+    for number, sets in enumerate(contents.classes.values()):
+        arrays[f"which{number}"] = sets.which.astype(np.int32)
+        arrays[f"bounds{number}"] = sets.bounds
+        arrays[f"codes{number}"] = sets.codes.astype(np.int32)
+    out = io.BytesIO()
+    np.savez(out, allow_pickle=False, **arrays)
+    return out.getvalue()
+
+
+def _unpacked(body: bytes) -> Contents:
+    with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
+        facts = json.loads(arrays["facts"].tobytes())
+        drawn = {}
+        for number, (name, entry) in enumerate(facts["drawn"].items()):
+            binding = entry.pop("binding")
+            entry["domain"] = tuple(entry["domain"])
+            drawn[name] = Drawn(DrawnColumn(**entry), binding, arrays[f"marks{number}"])
+        classes = {}
+        for number, (name, values) in enumerate(facts["classes"].items()):
+            which, bounds, codes = (arrays[f"{part}{number}"].astype(np.int64) for part in ("which", "bounds", "codes"))
+            classes[name] = ClassSets(tuple(values), which, bounds, codes)
+        key = None if facts["key"] is None else KeyRule(**facts["key"])
+        return Contents(key, facts["releases"], arrays["people"], drawn, classes)

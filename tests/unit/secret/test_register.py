@@ -1,0 +1,158 @@
+"""The register refuses contradictions, keeps what it was told, and is whole whoever writes at the same time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import stat
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from noren.errors import RequirementNotMet, SecretError
+from noren.secret import ClassSets, DrawnColumn, KeyRule, Publication, PublishedClasses, Register, Secret
+
+ENTRY = DrawnColumn(domain=("a", "b", "c"), design="uniform-decoys", eta=2, p=0.5)
+KEY = KeyRule("id")
+
+
+def people(*numbers: int) -> np.ndarray:
+    return np.array(numbers, np.uint64)
+
+
+def drawn(*numbers: int, memoised: bool = True, **columns: DrawnColumn) -> Publication:
+    return Publication(KEY, columns or {"job": ENTRY}, memoised, people(*numbers))
+
+
+def classes(sets: dict[int, str], name: str = "ill", least: int = 2, invariant: bool = False) -> Publication:
+    """People by number, each among the letters of a word."""
+    values = tuple(sorted({letter for word in sets.values() for letter in word}))
+    codes = [sorted(values.index(letter) for letter in word) for word in sets.values()]
+    bounds = np.cumsum([0, *map(len, codes)])
+    found = ClassSets(values, np.arange(len(sets)), bounds, np.concatenate(codes).astype(np.int64))
+    return Publication(KEY, people=people(*sets), classes={name: PublishedClasses(found, least, invariant)})
+
+
+@pytest.fixture
+def path(tmp_path):
+    Secret.create(tmp_path / "secret")
+    return tmp_path / "secret"
+
+
+def test_it_records_and_refuses(path, tmp_path):
+    register = Register.open(path)
+    assert register.check(drawn(1, 2)) == []
+    register.record(drawn(1, 2))
+    file = tmp_path / "secret.register"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["secret", "secret.register"]
+    again = Register.open(path)
+    assert again.contents.drawn["job"].entry == ENTRY
+    assert again.check(drawn(2, 3, job=ENTRY, age=ENTRY)) == ["register: 1 of 2 people were released before"]
+    for change, words in [
+        ({"eta": 1}, r"eta \(recorded 2, now 1\)"),
+        ({"p": 0.25}, r"p \(recorded 0.5, now 0.25\)"),
+        ({"design": "flat"}, r"design \(recorded uniform-decoys, now flat\)"),
+        ({"domain": ("a", "b", "c", "d")}, r"domain \(recorded 3 values, now 4: 1 new, 0 gone\)"),
+        ({"domain": ("c", "b", "a")}, "another order"),
+    ]:
+        other = drawn(7, age=ENTRY, job=replace(ENTRY, **change))
+        with pytest.raises(SecretError, match=words) as caught:
+            again.check(other)
+        assert "'job'" in str(caught.value)
+        assert "'age'" not in str(caught.value)
+        assert "eta = 2 and p = 0.5 under [method.parameters.job]" in str(caught.value)
+        assert "earlier releases can be intersected" in str(caught.value)
+        with pytest.raises(SecretError, match=words):
+            again.record(other)
+    assert Register.open(path).contents.releases == 1
+
+
+def test_it_sees_what_another_run_recorded_meanwhile(path):
+    first, second = Register.open(path), Register.open(path)
+    first.record(drawn(1))
+    second.record(drawn(2, job=ENTRY, age=ENTRY))
+    known = Register.open(path).contents
+    assert set(known.drawn) == {"age", "job"}
+    assert known.people.tolist() == [1, 2]
+    with pytest.raises(SecretError, match="eta"):
+        first.record(drawn(3, job=ENTRY, age=replace(ENTRY, eta=3)))
+
+
+def _records(path, number):
+    for i in range(8):
+        Register.open(path).record(drawn(100 * number + i))
+
+
+def test_many_writers_lose_nobody(path):
+    context = multiprocessing.get_context("fork")
+    writers = [context.Process(target=_records, args=(path, number)) for number in range(3)]
+    for one in writers:
+        one.start()
+    for one in writers:
+        one.join()
+        assert one.exitcode == 0
+    assert Register.open(path).contents.people.tolist() == [100 * n + i for n in range(3) for i in range(8)]
+
+
+def test_a_register_of_another_secret_is_refused(path, tmp_path):
+    with pytest.raises(SecretError, match="no secret file"):
+        Register.open(tmp_path / "nowhere")
+    path.unlink()
+    with pytest.raises(SecretError, match="exists already and belongs to another secret"):
+        Secret.create(path)
+    assert not path.exists()
+    Secret.create(tmp_path / "other")
+    (tmp_path / "other").rename(path)
+    with pytest.raises(SecretError, match="belongs to another secret than secret"):
+        Register.open(path)
+
+
+def test_marks_tell_who_was_drawn_how(path):
+    register = Register.open(path)
+    register.record(drawn(1, 2))
+    register.record(drawn(3, memoised=False))
+    for new, count in ((drawn(1, 3, 4), 1), (drawn(1, 2, 3, 4, memoised=False), 3)):
+        with pytest.raises(SecretError, match=f"^{count} people of this release"):
+            register.check(new)
+        register.check(replace(new, repeat="allow"))
+    register.check(drawn(1, 2, 4))
+    register.check(drawn(4, 5, memoised=False))
+    with pytest.raises(SecretError, match=r"2 people.*can be intersected with their classes"):
+        register.check(classes({1: "ab", 3: "ab", 9: "ab"}, "job"))
+
+
+def test_what_all_releases_leave_possible_is_kept(path):
+    register = Register.open(path)
+    register.record(classes({1: "abcd", 2: "abcd", 3: "xyz"}))
+    register.record(classes({1: "bcd", 4: "bcd"}))
+    register.record(classes({1: "cdz", 2: "abz"}))
+    known = Register.open(path).contents
+    sets = known.sets_of("ill", people(1, 2, 3, 4, 5))
+    letters = [
+        "".join(sets.values[code] for code in sets.codes[sets.bounds[one] : sets.bounds[one + 1]]) if one >= 0 else None
+        for one in sets.which.tolist()
+    ]
+    assert [word and "".join(sorted(word)) for word in letters] == ["cd", "ab", "xyz", "bcd", None]
+    with pytest.raises(RequirementNotMet, match=r"^2 people were published before.*fewer than 2.*\(2 of them a single"):
+        register.check(classes({1: "ca", 2: "bc", 3: "xyz", 9: "pq"}))
+    assert "register: 2 people can be intersected" in "".join(
+        register.check(replace(classes({1: "ca", 2: "bc", 3: "xyz"}), repeat="allow"))
+    )
+
+
+def test_who_is_alone_already_is_not_exposed_by_the_second_release(path):
+    register = Register.open(path)
+    register.record(classes({1: "a", 2: "ab"}))
+    register.check(classes({1: "ab", 2: "b"}))
+    with pytest.raises(RequirementNotMet, match=r"^1 people"):
+        register.check(classes({2: "bc"}))
+
+
+def test_an_invariant_column_keeps_everybody_among_the_same_values(path):
+    register = Register.open(path)
+    register.record(classes({1: "abc", 2: "abc"}, least=2, invariant=True))
+    register.check(classes({1: "abc", 3: "xy"}, least=2, invariant=True))
+    for word in ("ab", "abcd"):
+        with pytest.raises(RequirementNotMet, match="1 people would be among other values of 'ill'"):
+            register.check(classes({1: word, 2: "abc"}, least=2, invariant=True))
