@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -18,6 +18,7 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records, Table
+from noren.table.left_out import Members
 
 AND = " + "
 DRAWING = "decoys"
@@ -93,13 +94,28 @@ class Auto(ClassMethod):
         return together(table, shared(table.columns, table.requirements, pair))
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
+        return self._best(table, requirements, lambda method: method.recode(table, requirements, order))
+
+    def settled(
+        self,
+        records: Records,
+        requirements: Sequence[Model],
+        order: RandomOrder,
+        members: Members,
+        meter: Meter = silent,
+    ) -> Plan:
+        """Every method answers for those whom it leaves out, and is chosen by what it loses then."""
+        return self._best(records, requirements, lambda method: method.settled(records, requirements, order, members))
+
+    def _best(self, table: Records, requirements: Sequence[Model], made: Callable[[ClassMethod], Plan]) -> Plan:
+        """What the method makes that loses least."""
         best: Plan | None = None
         least = float("inf")
         losses: list[tuple[float, str]] = []
         reasons: list[str] = []
         for method in serving(self._tried(), table.roles, requirements):
             try:
-                recoding = method.recode(table, requirements, order)
+                recoding = made(method)
                 loss = loss_of(table, view_of(table, recoding), self.objective)
             except NorenError as error:
                 reasons.append(f"{method.title}: {error.message}")

@@ -28,6 +28,7 @@ from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
+from noren.pipeline.absence import left_out
 from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
@@ -306,7 +307,7 @@ class _Run:
             return Judgement.of(published.by_name, self.policy.require, overall, people=several)
 
         with self.stage("Verifying", draft.rows) as meter:
-            verdicts = draft.table.engine.judge(published, make, meter=meter)
+            verdicts = [*draft.table.engine.judge(published, make, meter=meter), *left_out(draft)]
         demand(verdicts)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
@@ -337,7 +338,7 @@ def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     def make() -> Judgement:
         return Judgement.of(published.by_name, requirements, overall, people=several)
 
-    found = table.engine.judge(published, make)
+    found = [*table.engine.judge(published, make), *left_out(draft)]
     draft.forget()
     return found
 

@@ -38,7 +38,6 @@ from noren.cells.set_cells import code_dtype
 from noren.designs import draw_columns
 from noren.errors import RequirementNotMet
 from noren.models.base import Overall
-from noren.models.term_check import linked_terms
 from noren.models.verdict import Verdict
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from noren.policy.policy import Policy
@@ -53,6 +52,7 @@ from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream, LedgerEntry, RecordStream, Secret
 from noren.table import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
+from noren.table.priors import priors
 from noren.table.table import subdomain
 
 ROWS_AT_ONCE = 1 << 18
@@ -371,25 +371,6 @@ def ledger_entries(columns: Mapping[str, Column], designs: Mapping[str, Design])
         name: LedgerEntry(columns[name].domain.values, design.title, design.eta, design.p)
         for name, design in designs.items()
     }
-
-
-def priors(records: Records) -> dict[str, Overall]:
-    """The mean belief in every label over the original, where the knowledge gives no prior.
-
-    By the code of the checks, so that a verdict does not rest on what the method computed.
-    """
-    from noren.kernels.beliefs import mean_beliefs
-
-    out: dict[str, Overall] = {}
-    for names in records.together():
-        knowledge = records.terms[names[0]].knowledge
-        if knowledge.priors is not None:
-            continue
-        parts = [(TermsStatement(records.terms[name].column), records.terms[name].cells) for name in names]
-        cells = linked_terms([*parts], knowledge)
-        shares = mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights)
-        out |= dict.fromkeys(names, Overall(np.asarray(shares), "the original"))
-    return out
 
 
 def make_manifest(

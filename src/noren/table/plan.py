@@ -6,7 +6,7 @@ A column without a treatment passes as it is. Several methods may each plan some
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -124,6 +124,14 @@ class Plan:
         """The column whose sets are published member by member."""
         return next((name for name, one in self.treatments.items() if isinstance(one, Draw) and one.members), None)
 
+    def placed(self, rows: NDArray[np.int64], n: int) -> Plan:
+        """The plan of some of n records as one of all of them: what it says of record i is said of record rows[i].
+        Nobody else is published."""
+        keep = np.zeros(n, bool)
+        keep[rows] = True if self.keep is None else self.keep
+        treatments = {name: _placed(one, rows, n) for name, one in self.treatments.items()}
+        return replace(self, treatments=treatments, keep=None if keep.all() else keep)
+
     @classmethod
     def merged(cls, plans: Sequence[Plan]) -> Plan:
         """One plan from those of several methods, each for columns of its own."""
@@ -138,6 +146,27 @@ class Plan:
         seen = [plan.records for plan in plans if plan.records is not None]
         assert len(seen) <= 1, "one method of classes makes a release"
         return cls(treatments, keep, notes, searches, seen[0] if seen else None)
+
+
+def _placed(one: Treatment, rows: NDArray[np.int64], n: int) -> Treatment:
+    """The treatment of some of n records as one of all of them; the others hold anything."""
+
+    def spread(data: NDArray) -> NDArray:
+        out = np.zeros(n, data.dtype)
+        out[rows] = data
+        return out
+
+    if isinstance(one, Recode | Group):
+        return replace(one, data=spread(one.data))
+    if isinstance(one, Average):
+        covered = None if one.covered is None else replace(one.covered, data=spread(one.covered.data))
+        return Average(spread(one.data), covered)
+    if isinstance(one, Omit):
+        empty = TermCells(one.cells.d, np.zeros(2, np.int64), one.cells.data[:0])
+        place = np.full(n, len(one.cells), np.int64)
+        place[rows] = np.arange(len(rows))
+        return Omit(TermCells.concat([one.cells, empty]).take(place))
+    return one
 
 
 @dataclass(frozen=True)

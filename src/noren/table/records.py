@@ -70,6 +70,12 @@ class Records:
             out.setdefault(id(column.knowledge), []).append(name)
         return list(out.values())
 
+    def taken(self, rows: NDArray[np.int64]) -> Records:
+        """Some of the records, in this order."""
+        codes = {name: found[rows] for name, found in self.codes.items()}
+        terms = {name: replace(found, cells=found.cells.take(rows)) for name, found in self.terms.items()}
+        return replace(self, n=len(rows), codes=codes, terms=terms)
+
     def over(self, columns: Mapping[str, Column]) -> Records:
         """The same records with other meanings of some columns."""
         return replace(self, columns={name: columns.get(name, column) for name, column in self.columns.items()})

@@ -43,6 +43,8 @@ class Table:
     people_key: tuple[str, ...] = ()
     """The columns that together name a person; none if every record is a person of its own."""
     stage: Stage = quiet
+    whole: Table | None = None
+    """All columns and requirements, where this is the part of one of several methods."""
 
     @property
     def name(self) -> str:
@@ -61,7 +63,7 @@ class Table:
     def part(self, names: Sequence[str], requirements: Sequence[Model]) -> Table:
         """The table as a method sees it that treats these columns for these requirements."""
         kept = tuple(name for name in self.deciding if name in names)
-        return replace(self, deciding=kept, requirements=tuple(requirements))
+        return replace(self, deciding=kept, requirements=tuple(requirements), whole=self.whole or self)
 
     def reading(self, names: Sequence[str] | None = None, key: str | None = None) -> Reading:
         """How to read some columns (all that are published): codes, terms, or texts of open columns."""

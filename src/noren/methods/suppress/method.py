@@ -121,6 +121,9 @@ class Suppress(ClassMethod):
     def wants_hierarchies(self) -> bool:
         return self.balance is None and self.grouping.wants_hierarchies
 
+    def looks_back(self, records: Records, plan: Plan) -> bool:
+        return self.balance is None and self.grouping.looks_back(records, plan)
+
     @property
     def changed(self) -> dict[str, Any]:
         """k always: it is the whole story where everything else is as usual."""
