@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.cover import automatic_hierarchy, is_automatic
-from noren.methods.left_out import completed
+from noren.methods.left_out import completed, without
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
@@ -26,6 +26,7 @@ from noren.secret import Keystream
 from noren.table import Group, Plan, RandomOrder, Recode, Records, Table
 from noren.table.left_out import Members
 from noren.table.permute import permutation
+from noren.table.priors import pinned
 
 UNSAFE = "they would not meet every requirement as one class, and absence shows"
 LAST = "it would have taken the last record of a value that stays possible"
@@ -143,8 +144,8 @@ class ClassMethod(Method):
             return self._everybody(records, requirements, order, meter, UNSAFE)
         more = int(out.sum() - (~found.keep).sum())
         joined = (f"{more:,} more records were left out, so that who is missing tells nothing",) if more else ()
-        found = replace(found, keep=~out, notes=(*found.notes, *joined))
-        if self.looks_back(records, found):
+        found = replace(without(found, records, out), notes=(*found.notes, *joined))
+        if not _loses_a_secret(records, found) and self.looks_back(records, found):
             found = self._rest(records, np.flatnonzero(~out), requirements, order, meter, joined)
         if found.keep is not None and _loses_a_secret(records, found):
             return self._everybody(records, requirements, order, meter, LAST)
@@ -169,7 +170,7 @@ class ClassMethod(Method):
         """Some of the records, published as if they had been all."""
         alone = self.model_copy(update={"suppression": 0.0})
         try:
-            found = alone.recode(records.taken(rows), requirements, order, meter)
+            found = alone.recode(pinned(records).taken(rows), requirements, order, meter)
         except RequirementNotMet:
             return self._everybody(records, requirements, order, meter, UNSAFE)
         left = f"{records.n - len(rows):,} of {records.n:,} records are left out"

@@ -8,10 +8,12 @@ stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells import TermCells
 from noren.metrics.general import GeneralTable, view_of
 from noren.table import Plan, RandomOrder, Records
 from noren.table.left_out import Members
@@ -29,6 +31,28 @@ def completed(
         return out
     found = [walked(out, walk, units, members, limit) for walk, units in _walks(plan, records, members, out, order)]
     return min((one for one in found if one is not None), key=lambda one: int(one.sum()), default=None)
+
+
+def without(plan: Plan, records: Records, out: NDArray[np.bool_]) -> Plan:
+    """The plan without these records, which are whole groups of it; what a search found is told of the others."""
+    view = view_of(records, plan)
+    group = np.full(records.n, -1, np.int64)
+    group[view.keep] = view.classes
+    stay = np.unique(group[~out])
+    searches = []
+    for search in plan.searches:
+        had = _terms([records.terms[name].cells for name in search.columns], ~out)
+        left = _terms([plan.omitted.get(name, records.terms[name].cells) for name in search.columns], ~out)
+        searches.append(search.among(stay, had, had - left))
+    return replace(plan, keep=~out, searches=tuple(searches))
+
+
+def _terms(parts: list[TermCells], kept: NDArray[np.bool_]) -> int:
+    """How many terms some records have; one that stands in two columns counts once."""
+    record, code = (np.concatenate(found) for found in zip(*((one.owner, one.data) for one in parts), strict=True))
+    return len(
+        TermCells.from_entries(max(one.d for one in parts), len(kept), record[kept[record]], code[kept[record]]).data
+    )
 
 
 def walked(

@@ -192,6 +192,13 @@ class TermSearch:
     nodes: int
     seconds: float
 
+    def among(self, groups: NDArray[np.int64], entries: int, removed: int) -> TermSearch:
+        """The same of some groups only, with their terms before, and how many of those are not published."""
+        parts = {
+            name: getattr(self, name)[groups] for name in ("records", "cost", "lower_bound", "optimal", "searched")
+        }
+        return replace(self, **parts, entries=entries, removed=removed)
+
     @property
     def totals(self) -> dict[str, Any]:
         """What the search found, in all."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from noren.cells import TermsStatement
@@ -27,3 +29,13 @@ def priors(records: Records) -> dict[str, Overall]:
         shares = mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights)
         out |= dict.fromkeys(names, Overall(np.asarray(shares), "the original"))
     return out
+
+
+def pinned(records: Records) -> Records:
+    """The same records; parts of them remember what was believed because of all of them."""
+    before = priors(records)
+    terms = {
+        name: replace(found, prior=before[name].shares) if name in before else found
+        for name, found in records.terms.items()
+    }
+    return replace(records, terms=terms)

@@ -25,6 +25,8 @@ class TermRecords:
 
     column: Column
     cells: TermCells
+    prior: NDArray[np.float64] | None = None
+    """What was believed in every label before, where these are only some of the records that it rests on."""
 
     @property
     def name(self) -> str:

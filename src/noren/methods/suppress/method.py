@@ -75,7 +75,7 @@ class Suppress(ClassMethod):
     nodes: int | None = Field(
         default=None,
         ge=1,
-        description="Search nodes for one group, instead of seconds: such a run can be repeated exactly.",
+        description="Search nodes for one group, instead of seconds: then the machine's speed changes nothing.",
     )
     infeasible: Literal["merge", "drop", "refuse"] = Field(
         default="merge",
