@@ -73,7 +73,8 @@ def policy(method: str) -> nr.Policy:
 
 def treatments(release: nr.Release, original: pl.DataFrame) -> pl.DataFrame:
     """What every record publishes, as one text, beside the truth; nothing for those who are left out."""
-    frame = release.frame(["row", "a", "b", "s"] if release.manifest.column("signs").is_exact else None)
+    frame = release.frame()
+    frame = frame.drop("signs") if release.manifest.column("signs").is_exact else frame
     texts = []
     for name in frame.columns:
         text = pl.col(name).cast(pl.String)
