@@ -86,10 +86,13 @@ def treatments(release: nr.Release, original: pl.DataFrame) -> pl.DataFrame:
 
 
 def sides(release: nr.Release, original: pl.DataFrame, deciding: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The places of equal records that got the commonest treatment among them, and of those that got another."""
+    """The places of equal records that got the commonest treatment among them, and of those that got another. Where
+    nearly everybody got another (numbers of groups), of the lower and the upper half."""
     out = []
     for _, alike in treatments(release, original).group_by(deciding, maintain_order=True):
         usual = alike["shown"] == alike["shown"].mode().sort()[0]
+        if usual.sum() < 3:
+            usual = alike["shown"] <= alike["shown"].sort()[len(alike) // 2]
         if min(usual.sum(), (~usual).sum()) >= 3:
             out.append((alike["row"].filter(usual).to_numpy(), alike["row"].filter(~usual).to_numpy()))
     return out
