@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells import Statement
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.pipeline.draft import Draft
 from noren.release.published import Published
 from noren.schema.column import Column
 from noren.table import Records
-from noren.table.left_out import LEFT_OUT, Members
+from noren.table.left_out import Members
 
 
 def left_out(draft: Draft) -> list[Verdict]:
@@ -22,19 +23,19 @@ def left_out(draft: Draft) -> list[Verdict]:
     return [Members.of(draft.table).verdict(~draft.keep)] if draft.suppressed else []
 
 
-def missing_counts(published: Published, name: str, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], bool]:
-    """How often those who are missing have every value, given how often the original has it, and whether that is
-    exact. Values that the release lists are counted in it; where it shows sets or general values they are not."""
-    statement = published.column(name)
-    table = statement.table
-    if table is not None:
-        seen = np.bincount(table.value, table.count, minlength=statement.d).astype(np.int64)
-    elif statement.is_exact:
-        seen = sum((statement.tally(batch[name]) for batch in published.batches([name])), np.zeros(statement.d, int))
-    else:
-        return np.zeros(len(truth), np.int64), False
-    lost = truth - np.append(seen, np.zeros(len(truth) - len(seen), np.int64))
-    return lost, bool((lost >= 0).all()) and int(lost.sum()) == published.suppressed
+def is_countable(statement: Statement) -> bool:
+    """Whether a release itself tells how often every value of a column occurs: it is exact, or in groups."""
+    return statement.lists_values and (statement.is_exact or statement.table is not None)
+
+
+def published_counts(published: Published, statement: Statement) -> NDArray[np.int64]:
+    """How often every value of such a column is published."""
+    if (table := statement.table) is not None:
+        return np.bincount(table.value, table.count, minlength=statement.d).astype(np.int64)
+    counts = np.zeros(statement.d, np.int64)
+    for batch in published.batches([statement.name]):
+        counts += statement.tally(batch[statement.name])
+    return counts
 
 
 def missing_verdict(
@@ -48,8 +49,12 @@ def missing_verdict(
     Only what is published exactly or in groups can be subtracted; a requirement on anything else stays undecided.
     """
     people = published.suppressed
-    lost = {name: missing_counts(published, name, counts[name]) for name in columns}
-    known = {name: found for name, (found, exact) in lost.items() if exact}
+    known: dict[str, NDArray[np.int64]] = {}
+    for name in columns:
+        if is_countable(statement := published.column(name)):
+            lost = counts[name] - published_counts(published, statement)
+            if (lost >= 0).all() and int(lost.sum()) == people:
+                known[name] = lost
     codes = {name: np.repeat(np.arange(len(found)), found) for name, found in known.items()}
     rest = {name: np.repeat(np.arange(len(c)), c - known[name]) for name, c in counts.items() if name in known}
     asked = [model for model in requirements if model.judges_left_out]
@@ -61,4 +66,4 @@ def missing_verdict(
         open_ones = ", ".join(dict.fromkeys(model.model for model in asked if model not in settled))
         text = f"{found.statement}, as far as the release shows what they had; not settled: {open_ones}"
         return replace(found, holds=None, statement=text)
-    return replace(found, model=LEFT_OUT)
+    return found
