@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from noren.audit.absence import Absence
 from noren.audit.attacks import Attacks
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bayes import Bayes
@@ -37,6 +38,7 @@ ATTACKS: dict[str, type[Attack]] = {
     "intersection": Intersection,
     "predictable": Predictable,
     "minimality": Minimality,
+    "absence": Absence,
 }
 
 
@@ -101,6 +103,7 @@ def applicable(release: Release) -> list[str]:
 
 __all__ = [
     "ATTACKS",
+    "Absence",
     "Attack",
     "AttackResult",
     "Attacks",

@@ -24,10 +24,10 @@ from noren.audit.told import class_keys, find_people, searchable
 from noren.cells import Statement, TermCells, TermsStatement
 from noren.errors import DataError, QueryError
 from noren.models.term_check import linked_terms
-from noren.pipeline.draft import priors
 from noren.release.release import Release
 from noren.schema.knowledge import Knowledge
 from noren.table.finding import sorted_groups
+from noren.table.priors import priors
 
 SHARES = ("certain", "above_half", "mean_belief")
 TITLES = {

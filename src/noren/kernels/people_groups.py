@@ -8,7 +8,8 @@ A person is the set of buckets that any of their records has: sets[starts[i] : s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from noren.kernels.compiled import kernel
 
 TRIED = 16
 """People of one bucket who are tried for a place in a group."""
@@ -18,7 +19,7 @@ JOINED = 64
 """Groups that are joined for one person at most, before all who are left over share one."""
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def commonest(starts, sets, m):
     """Every person's commonest bucket, by how many people have each."""
     held = np.zeros(m, np.int64)
@@ -34,7 +35,7 @@ def commonest(starts, sets, m):
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _free(starts, sets, person, mark, stamp):
     free = True
     for b in sets[starts[person] : starts[person + 1]]:
@@ -42,13 +43,13 @@ def _free(starts, sets, person, mark, stamp):
     return free
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _stamp(starts, sets, person, mark, stamp):
     for b in sets[starts[person] : starts[person + 1]]:
         mark[b] = stamp
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def disjoint_groups(starts, sets, m, l):
     """Groups of l people whose sets are disjoint, the commonest buckets first; -1 for people who are left over.
 
@@ -110,7 +111,7 @@ def disjoint_groups(starts, sets, m, l):
         stamp += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def members(groups, count):
     """People group by group, and where each group begins."""
     bounds = np.zeros(count + 1, np.int64)
@@ -127,7 +128,7 @@ def members(groups, count):
     return rows, bounds
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def place_strictly(starts, sets, groups, count, m, l, walk):
     """Puts the people left over into groups so that no bucket has more than 1/l of a group's people; changes `groups`.
 
@@ -207,7 +208,7 @@ def place_strictly(starts, sets, groups, count, m, l, walk):
         _all_together(starts, sets, groups, late[:last], count, m, l, walk)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _has(starts, sets, people, bucket):
     for person in people:
         for b in sets[starts[person] : starts[person + 1]]:
@@ -216,14 +217,14 @@ def _has(starts, sets, people, bucket):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _count(starts, sets, people, held, by):
     for person in people:
         for b in sets[starts[person] : starts[person + 1]]:
             held[b] += by
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _all_together(starts, sets, groups, late, count, m, l, walk):
     """One group of the people who are late and of groups that lack their commonest bucket, until it holds."""
     rows, bounds = members(groups, count)

@@ -7,8 +7,9 @@ what its probability exceeds `floor` by; all other values have the probability `
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from noren.kernels.compiled import kernel
 
 
 class Rows(NamedTuple):
@@ -21,7 +22,7 @@ class Rows(NamedTuple):
     of: NDArray[np.int64]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def joint_step(joint, own, other, records):
     """One step of expectation maximisation from these records: the next joint distribution, and the log-likelihood
     of the present one."""
@@ -62,7 +63,7 @@ def joint_step(joint, own, other, records):
     return (cells / whole if whole > 0 else joint), fit
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_told(out, bounds, value, records, given, other, weight):
     """Add to every entry (record, value) the weighted logarithm of how likely the record's other cell is then.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -18,6 +18,7 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records, Table
+from noren.table.left_out import Members
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
@@ -102,6 +103,23 @@ class Auto(ClassMethod):
         return together(table, shared(table.columns, table.requirements, pair))
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
+        asked = [model for model in requirements if not model.of_mechanism]
+        return self._best(table, requirements, lambda method: method.recode(table, asked, order))
+
+    def settled(
+        self,
+        records: Records,
+        requirements: Sequence[Model],
+        order: RandomOrder,
+        members: Members,
+        meter: Meter = silent,
+    ) -> Plan:
+        """Every method answers for those whom it leaves out, and is chosen by what it loses then."""
+        asked = [model for model in requirements if not model.of_mechanism]
+        return self._best(records, requirements, lambda method: method.settled(records, asked, order, members))
+
+    def _best(self, table: Records, requirements: Sequence[Model], made: Callable[[ClassMethod], Plan]) -> Plan:
+        """What the method makes that loses least."""
         best: Plan | None = None
         least = float("inf")
         losses: list[tuple[float, str]] = []
@@ -109,7 +127,7 @@ class Auto(ClassMethod):
         asked = [model for model in requirements if not model.of_mechanism]
         for method in serving(with_blind(self._tried(), requirements), table.roles, asked):
             try:
-                recoding = named(method.recode(table, asked, order), method)
+                recoding = named(made(method), method)
                 if (why := _reveals(table, recoding, method, requirements)) is not None:
                     reasons.append(f"{method.title}: {why}")
                     continue

@@ -16,13 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.errors import Problem
+from noren.errors import Problem, RequirementNotMet
+from noren.methods.cover import automatic_hierarchy, is_automatic
+from noren.methods.left_out import completed, without
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.secret import Keystream
-from noren.table import Plan, RandomOrder, Recode, Records, Table
+from noren.table import Group, Plan, RandomOrder, Recode, Records, Table
+from noren.table.left_out import Members
 from noren.table.permute import permutation
+from noren.table.priors import pinned
+
+UNSAFE = "they would not meet every requirement as one class, and absence shows"
+LAST = "it would have taken the last record of a value that stays possible"
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
@@ -108,6 +115,9 @@ class ClassMethod(Method):
     hides_quasi: ClassVar[bool] = True
     """Whether quasi-identifiers are changed; a method that leaves them exact shows who is in the table."""
 
+    makes_intervals: ClassVar[bool] = False
+    """Whether it makes intervals of its own where the policy gives no hierarchy."""
+
     suppression: float = Field(
         default=0.0, ge=0, lt=1, description="Largest share of records that may be dropped to keep the others precise."
     )
@@ -122,24 +132,82 @@ class ClassMethod(Method):
         """Choose what is published. Raises RequirementNotMet with what is reachable where that falls short."""
 
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
-        records = self.seen(table.records)
-        found = self.recode(records, table.requirements, secret_order, meter)
-        if _loses_a_secret(records, found):
-            careful = self.model_copy(update={"suppression": 0.0})
-            found = careful.recode(records, table.requirements, secret_order, meter)
-            why = "nothing was suppressed: it would have taken the last record of a value that stays possible"
-            found = replace(found, notes=(*found.notes, why))
-        return replace(found, records=records)
+        """Decide on the records in a secret uniform order, so that no tie is broken by their place in the table."""
+        records, places = self.seen(table.records), secret_order(table.n)
+        members = Members.of(table).taken(places)
+        found = self.settled(records.taken(places), table.requirements, secret_order, members, meter)
+        return replace(found.placed(places, table.n), records=records)
+
+    def settled(
+        self,
+        records: Records,
+        requirements: Sequence[Model],
+        order: RandomOrder,
+        members: Members,
+        meter: Meter = silent,
+    ) -> Plan:
+        """What `recode` chooses, where those who are left out meet every requirement as one class.
+
+        People join them class by class, as far as may be; where that does not help, nobody is left out.
+        """
+        found = self.recode(records, requirements, order, meter)
+        if found.keep is None:
+            return found
+        out = completed(found, records, members, int(self.suppression * records.n + 1e-9), order)
+        if out is None:
+            return self._everybody(records, requirements, order, meter, UNSAFE)
+        more = int(out.sum() - (~found.keep).sum())
+        joined = (f"{more:,} more records were left out, so that who is missing tells nothing",) if more else ()
+        found = replace(without(found, records, out), notes=(*found.notes, *joined))
+        if not _loses_a_secret(records, found) and self.looks_back(records, found):
+            found = self._rest(records, np.flatnonzero(~out), requirements, order, meter, joined)
+        if found.keep is not None and _loses_a_secret(records, found):
+            return self._everybody(records, requirements, order, meter, LAST)
+        return found
+
+    def looks_back(self, records: Records, plan: Plan) -> bool:
+        """Whether what is published of the others still shows those who are left out: groups that held them, or
+        intervals that were made to hold them."""
+        if any(isinstance(one, Group) for one in plan.treatments.values()):
+            return True
+        return self.makes_intervals and any(is_automatic(records.columns[name]) for name in records.quasi)
+
+    def _rest(
+        self,
+        records: Records,
+        rows: NDArray[np.int64],
+        requirements: Sequence[Model],
+        order: RandomOrder,
+        meter: Meter,
+        notes: Sequence[str],
+    ) -> Plan:
+        """Some of the records, published as if they had been all."""
+        alone = self.model_copy(update={"suppression": 0.0})
+        try:
+            found = alone.recode(pinned(records).taken(rows), requirements, order, meter)
+        except RequirementNotMet:
+            return self._everybody(records, requirements, order, meter, UNSAFE)
+        left = f"{records.n - len(rows):,} of {records.n:,} records are left out"
+        return replace(found.placed(rows, records.n), notes=(*found.notes, left, *notes))
+
+    def _everybody(
+        self, records: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter, why: str
+    ) -> Plan:
+        """The plan that leaves out nobody."""
+        try:
+            found = self.model_copy(update={"suppression": 0.0}).recode(records, requirements, order, meter)
+        except RequirementNotMet as error:
+            message = f"{error.message} People who are left out do not help: {why}."
+            raise RequirementNotMet(message, hint=error.hint) from None
+        return replace(found, notes=(*found.notes, f"nobody was left out, because {why}"))
 
     def seen(self, records: Records) -> Records:
         """The records with an automatic hierarchy where the method needs one and the policy gives none."""
         if not self.wants_hierarchies:
             return records
-        from noren.methods.cover import automatic_hierarchy
-
         return records.over(
             {
-                name: column.met(name, column.domain, hierarchy=automatic_hierarchy(column))
+                name: column.met(name, column.domain, hierarchy=automatic_hierarchy(column, records.codes[name]))
                 for name, column in records.columns.items()
                 if column.tree is None and column.role is Role.QUASI_IDENTIFIER
             }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.schema.column import Column
-from noren.schema.domain import MISSING, Domain, bin_labels
+from noren.schema.domain import MISSING, OTHER, Domain, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC
 from noren.schema.nodes import Nodes, runs_of, tree_of
@@ -19,6 +19,7 @@ from noren.table import Recode
 INTERVALS = 3
 """Levels of an automatic interval hierarchy between the values and the root."""
 FIRST_INTERVALS = 16
+SPECIAL = (MISSING, OTHER)
 
 
 def cover(facts: Column, codes: NDArray, classes: NDArray[np.int64], count: int) -> Recode:
@@ -101,16 +102,28 @@ def _value_sets(domain: Domain, codes: NDArray, classes: NDArray, count: int) ->
     return Nodes.from_runs(len(domain), labels, [runs_of(codes) for codes in members]), node.ravel()
 
 
-def automatic_hierarchy(facts: Column) -> Hierarchy:
-    """The column's hierarchy, or one made for it: round intervals of numbers, otherwise the values under one root."""
+def is_automatic(facts: Column) -> bool:
+    """Whether intervals are made for the column from the numbers that occur."""
+    return facts.tree is None and facts.domain.is_ranked and facts.domain.kind in NUMERIC
+
+
+def automatic_hierarchy(facts: Column, codes: NDArray) -> Hierarchy:
+    """The column's hierarchy, or one made for it: round intervals of numbers, otherwise the values under one root.
+
+    How wide the intervals are follows from the numbers that these records have, unless the policy lists the values:
+    somebody who is not published must not stretch them.
+    """
     if facts.tree is not None:
         return facts.tree
-    values = facts.domain.values
     domain = facts.domain
+    values = domain.values
     if domain.kind in CALENDAR and domain.is_ranked:
         return Hierarchy.from_calendar(values, ("month", "quarter", "year", "decade"))
-    numbers = np.array([float(v) for v in domain.plain]) if domain.is_ranked and domain.kind in NUMERIC else None
-    if numbers is None or len(values) <= FIRST_INTERVALS or not np.isfinite(numbers).all():
+    if not is_automatic(facts):
+        return Hierarchy((values,))
+    occurs = np.bincount(codes, minlength=len(values)) > 0 if domain.source == "data" else np.ones(len(values), bool)
+    numbers = np.array([float(v) for v, there in zip(values, occurs, strict=True) if there and v not in SPECIAL])
+    if len(numbers) <= FIRST_INTERVALS or not np.isfinite(numbers).all():
         return Hierarchy((values,))
     spread = float(numbers.max() - numbers.min())
     scale = 10.0 ** np.floor(np.log10(spread / FIRST_INTERVALS))

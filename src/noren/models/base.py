@@ -268,6 +268,15 @@ class Model(BaseModel, ABC):
         """Whether it makes a statement about classes of records."""
         return type(self).judge_classes is not Model.judge_classes
 
+    @property
+    def judges_left_out(self) -> bool:
+        """Whether it makes a statement about people who are left out; one about drawn cells alone makes none."""
+        return (self.judges_classes or self.about == "terms") and not self.of_mechanism
+
+    def left_out_checks(self, evidence: Evidence) -> list[Check]:
+        """The checks of those who are left out: a class, in which everybody has what they have in the original."""
+        return self.checks(evidence)
+
     def refuses(self, statement: Statement, because: str = "") -> ModelDoesNotApply:
         """The error for a column about which the model says nothing."""
         hints = []

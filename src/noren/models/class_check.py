@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Statement
-from noren.models.base import Accumulator, Check, Evidence, Model
+from noren.models.base import Accumulator, Check, Evidence, Model, Overall
 from noren.models.classes import Classes, Histograms, worst
 from noren.models.verdict import Verdict
 
@@ -48,15 +48,17 @@ class ClassModel(Model):
     def judge_classes(self, statement: Statement, evidence: Evidence) -> Check:
         if not statement.is_class and not evidence.quasi_identifiers(statement.name):
             raise self.refuses(statement, " beside no quasi-identifier")
-        return ClassCheck(self, statement, evidence.classes(statement.name))
+        return ClassCheck(self, statement, evidence.classes(statement.name), evidence.overall.get(statement.name))
 
 
 class ClassCheck(Check):
     """Judges every class of a release."""
 
-    def __init__(self, model: ClassModel, column: Statement, classes: Classes) -> None:
+    def __init__(self, model: ClassModel, column: Statement, classes: Classes, overall: Overall | None = None) -> None:
+        """Classes are compared with all of them together, unless an overall distribution is given."""
         super().__init__(column.name)
         self.model = model
+        self.overall = overall
         self.published = column
         self.classes = classes
         self.needs = classes.needs
@@ -77,7 +79,9 @@ class ClassCheck(Check):
 
     def verdict(self) -> Verdict:
         model, table, d = self.model, self.classes.table(), self.published.d
-        overall = table.shares(d, self.weights) if model.relative else np.zeros(0)
+        overall = np.zeros(0)
+        if model.relative:
+            overall = table.shares(d, self.weights) if self.overall is None else self.overall.shares
         found = [np.zeros(0)]
         good = [np.zeros(0, bool)]
         for part in table.histograms(self.weights, model.counts_holders):
@@ -99,7 +103,7 @@ class ClassCheck(Check):
             required=model.required,
             achieved=achieved,
             holds=records > 0 and breaches == 0,
-            basis=self.classes.basis,
+            basis=self.classes.basis if self.overall is None else self.overall.basis,
             records=records,
             breaches=breaches,
             statement=statement,

@@ -13,6 +13,7 @@ from pydantic import Field
 from noren.cells import Statement
 from noren.models.base import Check, Evidence, Model, Promise
 from noren.models.set_check import SetSizeCheck
+from noren.models.values_check import ValuesCheck
 
 
 class ExpandedK(Model):
@@ -28,6 +29,14 @@ class ExpandedK(Model):
 
     def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
         return SetSizeCheck(self, statement, self.k, "every class has at least {achieved} expanded rows (not people)")
+
+    @property
+    def judges_left_out(self) -> bool:
+        return True
+
+    def left_out_checks(self, evidence: Evidence) -> list[Check]:
+        means = "{achieved} values stay possible for each of them"
+        return [ValuesCheck(self, evidence.columns[name], len, self.k, means) for name in self.on]
 
     @classmethod
     def probes(cls, statement: Statement | None) -> Sequence[Model]:

@@ -13,7 +13,8 @@ from noren.cells import CellBatch, SetCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
 from noren.models.separation import Separating, SeparationCheck, largest_separated
-from noren.models.shuffled import MemberCheck
+from noren.models.shuffled import MemberCheck, partnered
+from noren.models.values_check import ValuesCheck
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
 
@@ -49,6 +50,23 @@ class SemanticDiversity(Separating):
     def judge_members(self, statement: Statement, evidence: Evidence) -> Check:
         compatible = self._compatible(statement)
         return MemberCheck(self, statement, evidence, compatible, self.l, f"every class {self._means}")
+
+    @property
+    def judges_left_out(self) -> bool:
+        return True
+
+    def left_out_checks(self, evidence: Evidence) -> list[Check]:
+        """Every value among them lies in a set of l values, of theirs, that are far apart."""
+        out: list[Check] = []
+        for name in self.on:
+            statement = evidence.columns[name]
+            compatible = self._compatible(statement)
+
+            def count(values: NDArray[np.int64], apart: NDArray[np.bool_] = compatible) -> int:
+                return partnered(values.tolist(), apart, self.l)
+
+            out.append(ValuesCheck(self, statement, count, self.l, f"each of them {self._means}"))
+        return out
 
     @property
     def _means(self) -> str:

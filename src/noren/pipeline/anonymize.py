@@ -28,6 +28,7 @@ from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
+from noren.pipeline.absence import left_out
 from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
@@ -331,7 +332,7 @@ class _Run:
             return Judgement.of(published.by_name, self.policy.require, overall, people=several)
 
         with self.stage("Verifying", draft.rows) as meter:
-            verdicts = draft.table.engine.judge(published, make, meter=meter)
+            verdicts = [*draft.table.engine.judge(published, make, meter=meter), *left_out(draft)]
         hint = None
         if any(model.of_mechanism for model in self.policy.require):
             used = used_methods(self.policy, draft.plan.facts)
@@ -367,7 +368,7 @@ def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     def make() -> Judgement:
         return Judgement.of(published.by_name, requirements, overall, people=several)
 
-    found = table.engine.judge(published, make)
+    found = [*table.engine.judge(published, make), *left_out(draft)]
     draft.forget()
     return found
 

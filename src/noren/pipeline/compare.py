@@ -27,6 +27,7 @@ from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
 from noren.models.base import Model
 from noren.models.verdict import Verdict
+from noren.pipeline.absence import left_out
 from noren.pipeline.anonymize import settled
 from noren.pipeline.belief import right_guesses
 from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
@@ -364,6 +365,7 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     verdicts = check(published, policy.require, draft.overall(), people=several, engine=table.engine)
     used = used_methods(policy, draft.plan.facts)
     verdicts = with_mechanism(verdicts, published, draft.table.records, policy.require, used)
+    verdicts += left_out(draft)
     measured: list[Model] = [
         FrequencyLDiversity(on=statement.name, l=2)
         for statement in published.statements

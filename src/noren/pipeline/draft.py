@@ -39,7 +39,6 @@ from noren.designs import draw_columns
 from noren.errors import RequirementNotMet
 from noren.models.base import Overall
 from noren.models.people_groups import PeopleValues
-from noren.models.term_check import linked_terms
 from noren.models.verdict import Verdict
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from noren.policy.policy import Policy
@@ -54,6 +53,7 @@ from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream, RecordStream, Secret
 from noren.table import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
+from noren.table.priors import priors
 from noren.table.table import subdomain
 
 ROWS_AT_ONCE = 1 << 18
@@ -377,25 +377,6 @@ def exploded(batch: CellBatch, name: str, designs: Mapping[str, Design]) -> dict
     rows = np.repeat(np.arange(len(sets)), eta)
     out = take({other: cells for other, cells in batch.items() if other != name}, rows)
     return {column: members if column == name else out[column] for column in batch}
-
-
-def priors(records: Records) -> dict[str, Overall]:
-    """The mean belief in every label over the original, where the knowledge gives no prior.
-
-    By the code of the checks, so that a verdict does not rest on what the method computed.
-    """
-    from noren.kernels.beliefs import mean_beliefs
-
-    out: dict[str, Overall] = {}
-    for names in records.together():
-        knowledge = records.terms[names[0]].knowledge
-        if knowledge.priors is not None:
-            continue
-        parts = [(TermsStatement(records.terms[name].column), records.terms[name].cells) for name in names]
-        cells = linked_terms([*parts], knowledge)
-        shares = mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights)
-        out |= dict.fromkeys(names, Overall(np.asarray(shares), "the original"))
-    return out
 
 
 def make_manifest(

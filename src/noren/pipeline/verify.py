@@ -22,7 +22,7 @@ from noren.models import MODELS
 from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
-from noren.pipeline.draft import priors
+from noren.pipeline.absence import missing_verdict
 from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
 from noren.pipeline.tuples import as_published, with_members
@@ -36,6 +36,7 @@ from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role
 from noren.table import Engine, Reading, Records, Table, TermRecords
 from noren.table.engine import Counting
+from noren.table.priors import priors
 
 
 def check(
@@ -128,7 +129,7 @@ def verify(
             hint="Do not use it; ask the holder for it again.",
         )
     if truth is not None:
-        verdicts += truth.verdicts()
+        verdicts += [*truth.verdicts(), *truth.left_out(requirements)]
     return Verdicts(verdicts)
 
 
@@ -349,6 +350,18 @@ class Truth:
         if self.release.manifest.sample is not None:
             return [*self._sampled(), *found]
         return [*self._possible(), *self._means(), *found]
+
+    def left_out(self, requirements: Sequence[Model]) -> list[Verdict]:
+        """Those who are missing, as far as the release shows what the original has more than it."""
+        release = self.release
+        if not release.suppressed or release.manifest.sample is not None or not release.manifest.rows_are_people:
+            return []
+        names = [one.name for one in release.statements if one.role.needs_requirement and one.lists_values]
+        names = [name for name in names if release.column(name).terms is None]
+        counts = self.counts(names, strangers=True) if names else {}
+        known = {name: release.column(name) for name in names if not counts[name][release.column(name).d :].any()}
+        columns = {name: statement.column for name, statement in known.items()}
+        return [missing_verdict(release, requirements, columns, {n: counts[n][: c.d] for n, c in columns.items()})]
 
     def _means(self) -> list[Verdict]:
         """Means of classes have the mean of the original, where no number is missing and nobody was left out."""

@@ -6,7 +6,7 @@ A column without a treatment passes as it is. Several methods may each plan some
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,14 @@ class Plan:
         """The column whose sets are published member by member."""
         return next((name for name, one in self.treatments.items() if isinstance(one, Draw) and one.members), None)
 
+    def placed(self, rows: NDArray[np.int64], n: int) -> Plan:
+        """The plan of some of n records as one of all of them: what it says of record i is said of record rows[i].
+        Nobody else is published."""
+        keep = np.zeros(n, bool)
+        keep[rows] = True if self.keep is None else self.keep
+        treatments = {name: _placed(one, rows, n) for name, one in self.treatments.items()}
+        return replace(self, treatments=treatments, keep=None if keep.all() else keep)
+
     @classmethod
     def merged(cls, plans: Sequence[Plan]) -> Plan:
         """One plan from those of several methods, each for columns of its own."""
@@ -143,6 +151,27 @@ class Plan:
         assert len(seen) <= 1, "one method of classes makes a release"
         facts = {name: value for plan in plans for name, value in plan.facts.items()}
         return cls(treatments, keep, notes, searches, seen[0] if seen else None, facts)
+
+
+def _placed(one: Treatment, rows: NDArray[np.int64], n: int) -> Treatment:
+    """The treatment of some of n records as one of all of them; the others hold anything."""
+
+    def spread(data: NDArray) -> NDArray:
+        out = np.zeros(n, data.dtype)
+        out[rows] = data
+        return out
+
+    if isinstance(one, Recode | Group):
+        return replace(one, data=spread(one.data))
+    if isinstance(one, Average):
+        covered = None if one.covered is None else replace(one.covered, data=spread(one.covered.data))
+        return Average(spread(one.data), covered)
+    if isinstance(one, Omit):
+        empty = TermCells(one.cells.d, np.zeros(2, np.int64), one.cells.data[:0])
+        place = np.full(n, len(one.cells), np.int64)
+        place[rows] = np.arange(len(rows))
+        return Omit(TermCells.concat([one.cells, empty]).take(place))
+    return one
 
 
 @dataclass(frozen=True)
@@ -167,6 +196,13 @@ class TermSearch:
     """How many of them are not published."""
     nodes: int
     seconds: float
+
+    def among(self, groups: NDArray[np.int64], entries: int, removed: int) -> TermSearch:
+        """The same of some groups only, with their terms before, and how many of those are not published."""
+        parts = {
+            name: getattr(self, name)[groups] for name in ("records", "cost", "lower_bound", "optimal", "searched")
+        }
+        return replace(self, **parts, entries=entries, removed=removed)
 
     @property
     def totals(self) -> dict[str, Any]:

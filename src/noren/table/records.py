@@ -26,6 +26,8 @@ class TermRecords:
 
     column: Column
     cells: TermCells
+    prior: NDArray[np.float64] | None = None
+    """What was believed in every label before, where these are only some of the records that it rests on."""
 
     @property
     def name(self) -> str:
@@ -74,6 +76,12 @@ class Records:
         for name, column in self.terms.items():
             out.setdefault(id(column.knowledge), []).append(name)
         return list(out.values())
+
+    def taken(self, rows: NDArray[np.int64]) -> Records:
+        """Some of the records, in this order."""
+        codes = {name: found[rows] for name, found in self.codes.items()}
+        terms = {name: replace(found, cells=found.cells.take(rows)) for name, found in self.terms.items()}
+        return replace(self, n=len(rows), codes=codes, terms=terms)
 
     def over(self, columns: Mapping[str, Column]) -> Records:
         """The same records with other meanings of some columns."""

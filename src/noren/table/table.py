@@ -45,6 +45,8 @@ class Table:
     earlier: Mapping[str, ClassSets] = field(default_factory=dict)
     """The values that earlier releases leave possible for the person of every record, where a requirement asks."""
     stage: Stage = quiet
+    whole: Table | None = None
+    """All columns and requirements, where this is the part of one of several methods."""
 
     @property
     def name(self) -> str:
@@ -63,7 +65,7 @@ class Table:
     def part(self, names: Sequence[str], requirements: Sequence[Model]) -> Table:
         """The table as a method sees it that treats these columns for these requirements."""
         kept = tuple(name for name in self.deciding if name in names)
-        return replace(self, deciding=kept, requirements=tuple(requirements))
+        return replace(self, deciding=kept, requirements=tuple(requirements), whole=self.whole or self)
 
     def asking(self, requirements: Sequence[Model]) -> Table:
         """The table under other requirements that need to know the same of it. Its codes stay as they were read."""

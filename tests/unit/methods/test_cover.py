@@ -27,6 +27,11 @@ def texts(*values: str) -> Domain:
     return Domain(values, "string", "data")
 
 
+def made(column: Column) -> Hierarchy:
+    """The automatic hierarchy of a column of which every value occurs."""
+    return automatic_hierarchy(column, np.arange(column.d))
+
+
 def covered(column, row: int) -> list[int]:
     return column.nodes.members(int(column.data[row])).tolist()
 
@@ -128,7 +133,7 @@ def test_a_missing_value_stands_beside_an_interval():
 
 
 def test_missing_numbers_stand_beside_round_intervals():
-    tree = automatic_hierarchy(facts(Domain((*map(str, range(30)), MISSING), "integer", "data")))
+    tree = made(facts(Domain((*map(str, range(30)), MISSING), "integer", "data")))
     assert tree.height > 1
     assert [level[-1] for level in tree.levels] == [MISSING] * tree.height + ["*"]
 
@@ -191,7 +196,7 @@ def test_records_without_a_class_change_nothing(domain, tree):
 
 def test_a_given_hierarchy_stays():
     tree = Hierarchy((("a", "b"), ("*", "*")))
-    assert automatic_hierarchy(facts(texts("a", "b"), tree)) is tree
+    assert made(facts(texts("a", "b"), tree)) is tree
 
 
 @pytest.mark.parametrize(
@@ -206,7 +211,7 @@ def test_a_given_hierarchy_stays():
     ids=["categories", "few numbers", "merged", "bins", "declared order"],
 )
 def test_what_has_no_round_intervals_hangs_under_a_root(domain):
-    tree = automatic_hierarchy(facts(domain))
+    tree = made(facts(domain))
     assert tree.leaves == domain.values
     assert tree.height == 1
 
@@ -221,7 +226,7 @@ def interval(label: str) -> tuple[float, float]:
 def test_intervals_are_round_nested_and_at_most_sixteen_widths_wide(numbers, unit):
     values = sorted(number * unit for number in numbers)
     labels = tuple(map(number_text, values))
-    tree = automatic_hierarchy(facts(Domain(labels, "number", "data")))
+    tree = made(facts(Domain(labels, "number", "data")))
     assert tree.height == 4
     assert set(tree.levels[-1]) == {"*"}
     widths = []
@@ -238,5 +243,5 @@ def test_intervals_are_round_nested_and_at_most_sixteen_widths_wide(numbers, uni
 
 
 def test_ages_climb_by_five():
-    tree = automatic_hierarchy(facts(integers(*range(17, 91))))
+    tree = made(facts(integers(*range(17, 91))))
     assert [level[0] for level in tree.levels] == ["17", "[15, 20)", "[10, 20)", "[0, 20)", "*"]

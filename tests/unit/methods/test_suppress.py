@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -89,7 +90,9 @@ def test_options_of_the_first_phase_reach_it() -> None:
 
 
 @pytest.mark.parametrize("search", ["best", "adaptive", "depth-first"])
-def test_a_node_budget_repeats_exactly(search: str) -> None:
+def test_a_node_budget_repeats_exactly_under_one_order(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.methods.base.secret_order", lambda n: np.random.default_rng(n).permutation(n))
+
     def made(rows: pa.Table) -> Outcome:
         return run(rows, policy(k=2, search=search, nodes=40, generalise="incognito"))
 
@@ -190,11 +193,13 @@ def test_merging_goes_on_until_it_suffices() -> None:
 
 
 def test_a_group_beyond_mending_is_dropped_where_that_may_be() -> None:
-    made = run(PEOPLE, skewed_policy(infeasible="drop", suppression=0.34))
+    """Another group goes with it: of the two alone, half would be believed to have Cold."""
+    made = run(PEOPLE, skewed_policy(infeasible="drop", suppression=0.67))
     rows = check(made.release, PEOPLE, Demand("l2", t=Fraction(3, 10)), SKEWED)
-    assert sorted(row["row"] for row in rows) == [0, 1, 4, 5]
-    assert (made.facts.suppressed, made.release.manifest.suppressed) == (2, 2)
-    assert made.facts.terms[0].records.tolist() == [2, 2]
+    assert sorted(row["row"] for row in rows) in ([0, 1], [4, 5])
+    assert (made.facts.suppressed, made.release.manifest.suppressed) == (4, 4)
+    with pytest.raises(nr.errors.RequirementNotMet, match="People who are left out do not help"):
+        run(PEOPLE, skewed_policy(infeasible="drop", suppression=0.34))
     says = r"1 of 3 groups \(2 records\) .*; at most 1 records may be dropped"
     with pytest.raises(nr.errors.RequirementNotMet, match=says):
         run(PEOPLE, skewed_policy(infeasible="drop", suppression=0.33))

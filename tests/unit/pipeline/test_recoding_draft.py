@@ -287,21 +287,17 @@ def test_plain_columns_stay_with_their_record_when_others_are_dropped(method, dr
 
 
 def suppressing(method: str) -> tuple[pa.Table, nr.Policy]:
-    """Some may go. Anatomy drops nobody unless it must, so there flu is too common."""
-    data = numbered(missing=True)
-    if method == "anatomy":
-        ill = data["ill"].to_pylist()
-        ill = ["flu" if i % 7 == 0 and cell is not None else cell for i, cell in enumerate(ill)]
-        data = data.set_column(5, "ill", pa.array(ill))
+    """Some may go. Anatomy never gains by it: who is too common in all is too common in a part."""
     roles = {"ill": {"role": "sensitive", "missing": "drop"}}
-    return data, policy({"name": method, "suppression": 0.2}, l=2 if method == "incognito" else 3, **roles)
+    rules = policy({"name": method, "suppression": 0.2}, l=2 if method == "incognito" else 3, **roles)
+    return numbered(missing=True), rules
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_plain_columns_stay_with_their_record_under_suppression(method, batches):
     data, rules = suppressing(method)
     outcome = run(data, rules)
-    assert (method != "mondrian") <= outcome.facts.suppressed <= 0.2 * data.num_rows
+    assert (method == "incognito") <= outcome.facts.suppressed <= 0.2 * data.num_rows
     assert outcome.release.records + outcome.facts.suppressed + outcome.facts.dropped == data.num_rows
     assert_attached(outcome.release, data)
 
@@ -315,7 +311,8 @@ def test_records_without_plain_columns_are_whole_too(method, batches):
     outcome = run(data.select(["age", "town", "ill"]), rules)
     assert outcome.release.frame().height == outcome.facts.records
     verdicts = nr.verify(outcome.release, rules, original=data.select(["age", "town", "ill"]))
-    assert all(verdict.holds is True for verdict in verdicts)
+    assert not verdicts.failed
+    assert {verdict.model for verdict in verdicts.undecided} <= {"left-out"}, "general secrets cannot be subtracted"
 
 
 # ---------------------------------------------------------------- what a draft refuses
@@ -337,6 +334,7 @@ def roots(coded: Any) -> dict[str, tuple[Nodes, int]]:
 
 
 def test_plain_columns_stay_with_their_record_whoever_is_dropped(batches, letters, monkeypatch):
+    monkeypatch.setattr("noren.methods.base.secret_order", np.arange)
     monkeypatch.setattr(Mondrian, "recode", recoded(keep=lambda coded: np.arange(coded.n) % 5 != 2))
     release = nr.anonymize(numbered(), policy({"name": "mondrian", "suppression": 0.2}))
     assert sorted(release.frame()["row"].to_list()) == [i for i in range(N + 1) if i % 5 != 2]

@@ -64,7 +64,7 @@ class Lattice:
     def __init__(self, table: Records, compiled: Compiled, loss: str, limit: int, weights: Mapping[str, float]) -> None:
         self.n, self.limit, self.loss, self.compiled = table.n, limit, loss, compiled
         facts = [table.columns[name] for name in table.quasi]
-        self.trees: list[Tree] = [tree_of(automatic_hierarchy(column)) for column in facts]
+        self.trees: list[Tree] = [tree_of(automatic_hierarchy(one, table.codes[one.name])) for one in facts]
         self.shape: Levels = tuple(tree.height + 1 for tree in self.trees)
         if prod(self.shape) > LARGEST:
             raise PolicyError([_too_large(prod(self.shape))])

@@ -32,6 +32,7 @@ class Incognito(ClassMethod):
     name: Literal["incognito"] = "incognito"
     sentence: ClassVar[str] = "Every column is published at one level of its hierarchy, the least lossy that suffices."
     first_phase: ClassVar[bool] = True
+    makes_intervals: ClassVar[bool] = True
     loss: Loss = Field(
         default="granularity",
         description=(

@@ -216,7 +216,7 @@ def _one_level_down(sight: Sight) -> list[NDArray[np.int64]]:
     out = []
     named = [name for name in table.quasi if name != sight.secret.name]
     for name in named:
-        tree = tree_of(automatic_hierarchy(table.columns[name]))
+        tree = tree_of(automatic_hierarchy(table.columns[name], table.codes[name]))
         codes = table.codes[name]
         for level in range(tree.height, 0, -1):
             node = tree.at[level][codes]

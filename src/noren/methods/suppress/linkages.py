@@ -54,7 +54,7 @@ def linkages(table: Records, requirements: Sequence[Model]) -> list[Linkage]:
     for names in together.values():
         knowledge = table.terms[names[0]].knowledge
         cells = _joined([table.terms[name].cells for name in names])
-        prior = knowledge.priors
+        prior = table.terms[names[0]].prior if knowledge.priors is None else knowledge.priors
         if prior is None:
             prior = estimated_prior(cells.offsets, cells.data, knowledge)
         asked = [m for m in requirements if isinstance(m, TermModel) and set(m.on) & set(names)]

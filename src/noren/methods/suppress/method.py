@@ -79,7 +79,7 @@ class Suppress(ClassMethod):
     nodes: int | None = Field(
         default=None,
         ge=1,
-        description="Search nodes for one group, instead of seconds: such a run can be repeated exactly.",
+        description="Search nodes for one group, instead of seconds: then the machine's speed changes nothing.",
     )
     infeasible: Literal["merge", "drop", "refuse"] = Field(
         default="merge",
@@ -124,6 +124,9 @@ class Suppress(ClassMethod):
     @property
     def wants_hierarchies(self) -> bool:
         return self.balance is None and self.grouping.wants_hierarchies
+
+    def looks_back(self, records: Records, plan: Plan) -> bool:
+        return self.balance is None and self.grouping.looks_back(records, plan)
 
     @property
     def changed(self) -> dict[str, Any]:

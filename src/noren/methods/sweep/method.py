@@ -41,6 +41,7 @@ class Sweep(ClassMethod):
         "Values are made more general, record by record, as far as the neighbours of each record demand."
     )
     first_phase: ClassVar[bool] = True
+    makes_intervals: ClassVar[bool] = True
     importance: tuple[str, ...] = Field(
         default=(),
         description="Quasi-identifiers from the most important on, which stay precise longest; others follow in order.",
@@ -95,7 +96,7 @@ class Sweep(ClassMethod):
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         quasi = (*self.importance, *(name for name in table.quasi if name not in self.importance))
-        hierarchies = [automatic_hierarchy(table.columns[name]) for name in quasi]
+        hierarchies = [automatic_hierarchy(table.columns[name], table.codes[name]) for name in quasi]
         count = prod(tree.height + 1 for tree in hierarchies)
         if count > MOST_VECTORS:
             message = f"the hierarchies have {count:,} combinations of levels; {self.name!r} walks through all of them."

@@ -1,0 +1,128 @@
+"""Leave out more people, until who is missing tells nothing.
+
+What a method leaves out is a class of which nothing is published, and it must be as good a class as any other. Where it
+is not, whole classes of those who would have been published join it, the cheapest that help: then all other classes
+stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import TermCells
+from noren.metrics.general import GeneralTable, view_of
+from noren.table import Plan, RandomOrder, Records
+from noren.table.left_out import Members
+
+FINE = 1e-3
+"""Differences in what classes add to the balance of secrets that do not count."""
+
+
+def completed(
+    plan: Plan, records: Records, members: Members, limit: int, order: RandomOrder
+) -> NDArray[np.bool_] | None:
+    """Who is left out in the end, at most `limit` records; None where no further classes would do."""
+    out = np.zeros(records.n, bool) if plan.keep is None else ~plan.keep
+    if members.holds(out):
+        return out
+    found = [walked(out, walk, units, members, limit) for walk, units in _walks(plan, records, members, out, order)]
+    return min((one for one in found if one is not None), key=lambda one: int(one.sum()), default=None)
+
+
+def without(plan: Plan, records: Records, out: NDArray[np.bool_]) -> Plan:
+    """The plan without these records, which are whole groups of it; what a search found is told of the others."""
+    view = view_of(records, plan)
+    group = np.full(records.n, -1, np.int64)
+    group[view.keep] = view.classes
+    stay = np.unique(group[~out])
+    searches = []
+    for search in plan.searches:
+        had = _terms([records.terms[name].cells for name in search.columns], ~out)
+        left = _terms([plan.omitted.get(name, records.terms[name].cells) for name in search.columns], ~out)
+        searches.append(search.among(stay, had, had - left))
+    return replace(plan, keep=~out, searches=tuple(searches))
+
+
+def _terms(parts: list[TermCells], kept: NDArray[np.bool_]) -> int:
+    """How many terms some records have; one that stands in two columns counts once."""
+    record, code = (np.concatenate(found) for found in zip(*((one.owner, one.data) for one in parts), strict=True))
+    return len(
+        TermCells.from_entries(max(one.d for one in parts), len(kept), record[kept[record]], code[kept[record]]).data
+    )
+
+
+def walked(
+    out: NDArray[np.bool_], order: NDArray[np.int64], units: NDArray[np.int64], members: Members, limit: int
+) -> NDArray[np.bool_] | None:
+    """Those who are left out, with the fewest first classes of an order that make it hold."""
+    sizes = np.bincount(units[~out], minlength=len(order))
+    order = order[sizes[order] <= limit - int(out.sum())]
+    order = order[: int(np.searchsorted(np.cumsum(sizes[order]), limit - int(out.sum()), side="right"))]
+    place = np.full(len(sizes) + 1, len(order), np.int64)
+    place[order] = np.arange(len(order))
+    rank = place[np.where(out, len(sizes), units)]
+
+    def with_first(count: int) -> NDArray[np.bool_]:
+        return out | (rank < count)
+
+    enough = _least(lambda count: members.holds(with_first(count)), len(order))
+    return None if enough is None else with_first(enough)
+
+
+def _least(holds: Callable[[int], bool], most: int) -> int | None:
+    """The least number from 1 to `most` that holds, by doubling and halving: exact where more is never worse."""
+    high = 1
+    while high < most and not holds(high):
+        high *= 2
+    high = min(high, most)
+    if high < 1 or not holds(high):
+        return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _walks(
+    plan: Plan, records: Records, members: Members, out: NDArray[np.bool_], order: RandomOrder
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Orders of classes: the cheapest first, and those first whose secrets the ones left out lack."""
+    view = view_of(records, plan)
+    units = _units(view)
+    count = int(units.max(initial=-1)) + 1
+    kept, chance = units[~out], order(count)
+    cost = np.bincount(kept, 1.0 - _losses(view)[~out], minlength=count)
+    yield np.lexsort([chance, cost]), units
+    if members.records.sensitive:
+        total = np.bincount(kept, _lean(members.records, out)[~out], minlength=count)
+        lean = np.round(total / np.maximum(1, np.bincount(kept, minlength=count)) / FINE)
+        yield np.lexsort([chance, cost, lean]), units
+
+
+def _units(view: GeneralTable) -> NDArray[np.int64]:
+    """The class of every record as a reader sees it, or its group; -1 for those who are left out."""
+    grouped = [column.cells for column in view.columns.values() if column.groups is not None]
+    units = np.full(view.n, -1, np.int64)
+    units[view.keep] = grouped[0][view.keep] if grouped else view.classes
+    return units
+
+
+def _losses(view: GeneralTable) -> NDArray[np.float64]:
+    """How much of every record is lost already: the mean share of each column's values that a cell leaves open."""
+    parts = [(one.spread[one.cells] - 1) / max(1, len(one.domain) - 1) for one in map(view.column, view.quasi)]
+    return np.mean(parts, axis=0) if parts else np.zeros(view.n)
+
+
+def _lean(records: Records, out: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """For every record how much commoner its secrets are among those left out than among all."""
+    lean = np.zeros(records.n)
+    for name in records.sensitive:
+        codes, d = records.codes[name], records.columns[name].d
+        mine = np.bincount(codes[out], minlength=d) / max(1, int(out.sum()))
+        lean += (mine - np.bincount(codes, minlength=d) / max(1, records.n))[codes]
+    return lean
