@@ -111,7 +111,7 @@ def automatic_hierarchy(facts: Column) -> Hierarchy:
         return Hierarchy.from_calendar(values, ("month", "quarter", "year", "decade"))
     numbers = np.array([float(v) for v in domain.plain]) if domain.is_ranked and domain.kind in NUMERIC else None
     if numbers is None or len(values) <= FIRST_INTERVALS or not np.isfinite(numbers).all():
-        return Hierarchy((values,))
+        return Hierarchy((values,), "values")
     spread = float(numbers.max() - numbers.min())
     scale = 10.0 ** np.floor(np.log10(spread / FIRST_INTERVALS))
     width = next(scale * step for step in (1, 2, 5, 10) if spread / (scale * step) <= FIRST_INTERVALS)
