@@ -114,7 +114,7 @@ class NodeStatement(Statement):
 
     @classmethod
     def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
-        if "nodes" not in fields and column.tree is None:
+        if ("nodes" in fields) == (column.tree is not None) and not ("nodes" in fields and column.domain.hidden):
             raise ValueError("a generalised column takes its nodes from a hierarchy or from a list")
         cls.demand(fields, *(["nodes"] if "nodes" in fields else []))
         listed = None

@@ -171,6 +171,10 @@ class Draft:
         name, found = column.name, shown(column, change, self.keep)
         self._cells[name] = _coded(len(found.nodes), found.data)
         self._found[name] = dict(zip(column.domain.values, found.place.tolist(), strict=True))
+        if found.column.tree is not None and not found.column.domain.hidden:  # every cell is one value
+            whole = tree_of(found.column.tree).nodes
+            self._cells[name] = _coded(len(whole), found.nodes.starts[found.data])
+            return NodeStatement(found.column)
         return NodeStatement(found.column, found.nodes)
 
     def published_codes(self, name: str, values: Sequence[str]) -> NDArray[np.int64]:

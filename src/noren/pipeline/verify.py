@@ -32,6 +32,7 @@ from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.release.release import Release, open_release
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.kinds import reader, sniff
 from noren.schema.roles import Role
 from noren.table import Engine, Reading, Records, Table, TermRecords
 from noren.table.engine import Counting
@@ -255,15 +256,41 @@ class Truth:
         were left out.
         """
         domains = {name: self.release.column(name).domain for name in names}
+        self._demand(names)
+        coarse = {name: domain for name, domain in domains.items() if not domain.names_all}
+        domains = {name: domain for name, domain in domains.items() if domain.names_all}
+        found = {name: self._in(domain, name, strangers) for name, domain in coarse.items()}
         if strangers:
             domains = {name: _with_rest(domain) for name, domain in domains.items()}
-        self._demand(names)
         try:
-            return self._counted(domains)
+            return found | (self._counted(domains) if domains or not found else {})
         except DataError:
             if self.policy is None:
                 raise
-            return self._counted({name: self._as_written(domain, name) for name, domain in domains.items()})
+            return found | self._counted({name: self._as_written(domain, name) for name, domain in domains.items()})
+
+    def _in(self, domain: Domain, name: str, strangers: bool) -> NDArray[np.int64]:
+        """The counts over a domain that does not name all values: the original's values find their places in it."""
+        if self.policy is not None and name in self._table.columns and not self._table.columns[name].is_open:
+            column, counts = self._table.columns[name], self._table.counts[name]
+            values, tree = column.domain.values, column.tree
+        else:
+            profile = self.engine.profile(self.source, Counting([name], drop=self.drop))
+            profile.demand(self.source.name)
+            texts, lost = profile.columns[name].counts, profile.columns[name].missing
+            written = sniff(texts)
+            read = reader(written.kind, written.format)
+            values, tree = (*(read(text) or text for text in texts), MISSING), None
+            counts = np.array([*texts.values(), lost], np.int64)
+        place = np.array(domain.find(values, tree), np.int64)
+        strange = int(counts[place < 0].sum())
+        if strange and not strangers:
+            raise DataError(
+                f"{self.source.name}: {strange} cells of {name!r} lie under nothing that the release publishes.",
+                hint="Give the table that the release was made from, and its policy.",
+            )
+        out = np.bincount(place[place >= 0], counts[place >= 0], minlength=len(domain)).astype(np.int64)
+        return np.append(out, strange) if strangers else out
 
     def _counted(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
         counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}

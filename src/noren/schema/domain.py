@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noren.schema.extents import kind_of, span_labels
+from noren.schema.extents import ANYTHING, kind_of, span_labels
 from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, as_number, is_code, number_text, parse, reader, sniff
 
 MISSING = "(missing)"
@@ -110,6 +110,11 @@ class Domain:
         read = reader("number", self.format)
         known = self.index
         return [text if text in known else with_ends(read(text) or text, self.top, self.bottom) for text in texts]
+
+    @property
+    def names_all(self) -> bool:
+        """Whether every value that the column may have is listed, or lies in a declared bin."""
+        return not self.hidden and self.measure is None and self.whole is None
 
     def find(self, values: Sequence[str], tree: Any = None) -> list[int]:
         """Where values of the original stand in a domain that may not name them; -1 for those that are nowhere.
@@ -288,13 +293,13 @@ def bare(label: str) -> str:
 
 
 def _stars(label: str) -> int:
-    return len(label) - len(label.rstrip("*")) if label != "*" else 1 << 30
+    return len(label) - len(label.rstrip("*")) if label not in ANYTHING else 1 << 30
 
 
 def _masks(label: str, value: str) -> bool:
     """Whether a masked text leaves a value open: 130** leaves 13021, * leaves everything."""
     kept = label.rstrip("*")
-    return label == "*" or (kept != label and len(label) == len(value) and value.startswith(kept))
+    return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
 
 
 def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, format: Format = Format()) -> Domain:

@@ -19,8 +19,8 @@ from math import ceil, inf, isfinite, nextafter
 from noren.schema.kinds import CALENDAR, MOMENT, Kind, as_number, number_text
 
 MEASURE = r"^(integer|date|datetime|decimal-([0-9]|1[0-9])|code-([1-9]|1[0-5]))$"
-ANYTHING = ("*", "any", "any number")
-"""Labels that leave every number open."""
+ANYTHING = ("*", "any", "any number", "(suppressed)")
+"""Labels that leave everything open."""
 _NUMBERED = re.compile(r" \((?:level )?\d+\)$")
 _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
