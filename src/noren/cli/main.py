@@ -101,6 +101,7 @@ COMMANDS = {
     "risk": ("risk", "What the table gives away before anything is released."),
     "anonymize": ("holder", "Make a verified release from a table and a policy."),
     "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
+    "key": ("key", "Make a key that signs releases."),
     "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),
     "measure": ("auditor", "What a table achieves in every privacy model."),
     "audit": ("audit", "Attack a release: what an adversary learns about people."),
@@ -136,7 +137,7 @@ def main() -> None:
       noren verify release
       noren estimate release --by job,disease
 
-    Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong.
+    Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong, 3 undecided.
     """
 
 

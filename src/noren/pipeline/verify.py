@@ -244,6 +244,7 @@ class Truth:
     ) -> None:
         self.release = release
         self.policy = policy
+        self.given = original
         self.source = open_source(original) if policy is None else open_table(original, policy)
         self.engine = engine_for(self.source, engine)
         self.drop = [] if policy is None else dropping(policy, self.source.columns)
@@ -308,7 +309,7 @@ class Truth:
     def _table(self) -> Table:
         """The original as it met its policy: that pass found out how numbers and dates are written."""
         assert self.policy is not None
-        return prepare(self.source, self.policy, self.engine, sample=False)
+        return prepare(self.given, self.policy, self.engine, sample=False)
 
     def _demand(self, names: Sequence[str]) -> None:
         absent = [name for name in names if name not in self.source.columns]

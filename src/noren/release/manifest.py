@@ -52,7 +52,7 @@ class PublishedMeaning(BaseModel):
     measure: str | None = Field(
         default=None, pattern=MEASURE, description="What the edges are places on: those that published cells show."
     )
-    whole: tuple[int, int] | None = Field(
+    integers: tuple[int, int] | None = Field(
         default=None, description="All whole numbers from here to before there are values, whoever has them."
     )
     hidden: tuple[str, ...] = Field(
@@ -88,8 +88,8 @@ class PublishedMeaning(BaseModel):
         return self
 
     def _fits_edges(self, values: tuple[str, ...]) -> None:
-        if self.whole is not None:
-            low, high = self.whole
+        if self.integers is not None:
+            low, high = self.integers
             if not 0 <= high - low <= MOST_WHOLE or max(abs(low), abs(high)) > MOST_RECORDS:
                 raise ValueError("the whole numbers do not rise, or are too many")
             ends = (None if self.bottom is None else low, None if self.top is None else high)
@@ -117,13 +117,13 @@ class PublishedMeaning(BaseModel):
             name=column.name,
             role=column.role,
             kind=domain.kind,
-            values=domain.values if domain.whole is None else ((MISSING,) if domain.has_missing else ()),
+            values=domain.values if domain.integers is None else ((MISSING,) if domain.has_missing else ()),
             domain_source=domain.source,
             edges=domain.edges,
             top=domain.top,
             bottom=domain.bottom,
             measure=domain.measure,
-            whole=domain.whole,
+            integers=domain.integers,
             hidden=domain.hidden,
             hierarchy=None if column.tree is None else column.tree.levels,
             distance=None if named == "equal" else named,
@@ -143,8 +143,8 @@ class PublishedMeaning(BaseModel):
 
 
     def _domain(self, values: tuple[str, ...]) -> Domain:
-        if self.whole is not None:
-            return whole_domain(*self.whole, self.bottom is not None, self.top is not None, MISSING in values)
+        if self.integers is not None:
+            return whole_domain(*self.integers, self.bottom is not None, self.top is not None, MISSING in values)
         source, ends = self.domain_source or "data", {"top": self.top, "bottom": self.bottom}
         return Domain(
             values, self.kind, source, edges=self.edges, measure=self.measure, hidden=self.hidden, **ends

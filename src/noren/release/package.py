@@ -1,8 +1,8 @@
 """The directory of a release: a Frictionless Data Package, written aside and renamed into place.
 
 `datapackage.json` describes the data for any tool that knows the standard; its `noren` block is the manifest. The
-checksums find accidents and careless edits. They are no signature: whoever can rewrite the data can rewrite them too,
-so a holder who fears that publishes the checksum of datapackage.json through another channel.
+checksums find accidents and careless edits. Whoever can rewrite the data can rewrite them too: a holder who fears that
+signs the release (`signature.py`), or publishes the checksum of datapackage.json through another channel.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from noren.io.csv import contains_byte
 from noren.release.bounds import check_size
 from noren.release.manifest import Manifest
 from noren.release.readme import README, code, readme
+from noren.release.signature import read_signature, write_signature
 from noren.release.store import Store, read_side, store_for, titles_of, write_data, write_side
 from noren.release.upgrades import known_format, upgraded
+from noren.secret.signing import SigningKey
 
 DESCRIPTOR = "datapackage.json"
 MOST_BYTES = 1 << 28
@@ -126,8 +128,9 @@ def with_sides(directory: Path, columns: Sequence[Statement], suffix: str, escap
     return [column if column.side is None else column.with_side(found[column.side]) for column in columns]
 
 
-def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
-    """Write datapackage.json and the page for people, for the data file and the side tables in the directory."""
+def write_descriptor(directory: Path, data: Path, manifest: Manifest, sign: SigningKey | None = None) -> None:
+    """Write datapackage.json and the page for people, for the data file and the side tables in the directory, and where
+    a key is given the signature."""
     block = _standard(manifest.model_dump(mode="json"))
     titles = titles_of(data, manifest.columns)
     schema: dict[str, Any] = {"fields": [c.field() | {"name": titles[c.name]} for c in manifest.columns]}
@@ -143,7 +146,7 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
         resources.append(_resource(name, path, {"fields": sharing[0].side_fields()}) | described)
     page = directory / README
     beside = [(f"{side}{data.suffix}", _beside(sharing)) for side, sharing in sides(manifest.columns).items()]
-    page.write_text(readme(manifest, data.name, beside, titles), encoding="utf-8")
+    page.write_text(readme(manifest, data.name, beside, titles, sign is not None), encoding="utf-8")
     package = {
         "profile": "data-package",
         "name": "noren-release",
@@ -154,6 +157,8 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
     }
     path = directory / DESCRIPTOR
     path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    if sign is not None:
+        write_signature(path, sign)
 
 
 def _beside(sharing: Sequence[Statement]) -> str:
@@ -206,6 +211,7 @@ def read_package(directory: Path) -> tuple[Manifest, Store]:
         digest = manifest_digest(block)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
+    read_signature(descriptor)
     if stated != digest:
         raise _tampered(descriptor, "its manifest does not match its checksum")
     if name not in ("data.parquet", "data.csv"):

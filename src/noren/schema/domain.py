@@ -53,7 +53,7 @@ class Domain:
     """Numbers below are one value, the first: "below 18"."""
     measure: str | None = None
     """What the edges are places on, where they are those that published cells show; None for bins of numbers."""
-    whole: tuple[int, int] | None = None
+    integers: tuple[int, int] | None = None
     """All whole numbers from here to before there are values, whether or not somebody has them."""
     hidden: tuple[str, ...] = ()
     """Values that stand for others that are not named: what a published general value covers and no cell shows."""
@@ -114,7 +114,7 @@ class Domain:
     @property
     def names_all(self) -> bool:
         """Whether every value that the column may have is listed, or lies in a declared bin."""
-        return not self.hidden and self.measure is None and self.whole is None
+        return not self.hidden and self.measure is None and self.integers is None
 
     def find(self, values: Sequence[str], tree: Any = None) -> list[int]:
         """Where values of the original stand in a domain that may not name them; -1 for those that are nowhere.
@@ -309,7 +309,7 @@ def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, fo
     values = [*labels, *map(str, range(low, high)), *(label for _, label in end_labels(ends[0], None))]
     kind: Kind = "string" if bottom or top or not range(low, high) else "integer"
     return Domain(
-        (*values, *([MISSING] if missing else [])), kind, format=format, top=ends[0], bottom=ends[1], whole=(low, high)
+        (*values, *([MISSING] if missing else [])), kind, format=format, top=ends[0], bottom=ends[1], integers=(low, high)
     )
 
 

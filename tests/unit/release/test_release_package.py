@@ -109,7 +109,7 @@ MANIFEST_KEYS = {
     "methods", "randomness", "verdicts", "sha256",
 }  # fmt: skip
 MEANING_KEYS = {
-    "name", "role", "kind", "values", "domain_source", "edges", "measure", "whole", "hidden", "top", "bottom",
+    "name", "role", "kind", "values", "domain_source", "edges", "measure", "integers", "hidden", "top", "bottom",
     "hierarchy", "distance",
 }  # fmt: skip
 FORM_KEYS = {"job": {"design"}, "age": {"design"}, "town": set(), "pay": set()}
