@@ -23,6 +23,7 @@ from noren.models import MODELS
 from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
+from noren.pipeline.described import demand_described, demand_signed, other_nodes
 from noren.pipeline.draft import priors
 from noren.pipeline.prepare import prepare, read_policy
 from noren.policy.policy import Policy
@@ -34,6 +35,7 @@ from noren.release.release import Release, open_release
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.kinds import reader, sniff
 from noren.schema.roles import Role
+from noren.secret import PublicKey
 from noren.table import Engine, Reading, Records, Table, TermRecords
 from noren.table.engine import Counting
 
@@ -80,10 +82,14 @@ def verify(
     *,
     original: Any = None,
     show: int = 0,
+    signer: PublicKey | str | Path | None = None,
     engine: str | Engine | None = None,
     meter: Meter = silent,
 ) -> Verdicts[Verdict]:
     """Check a release against a policy, or against the requirements it claims itself.
+
+    The world is closed: a file, column, field or general value that the manifest does not describe is refused by name.
+    With `signer`, a public key or its file, the release must be signed by that key.
 
     Without the original, closeness is judged from the published design where that suffices, else from an estimate of
     the overall distribution; the verdict says which. With the original, its exact distribution is used, and every
@@ -102,6 +108,9 @@ def verify(
     <Verdict: frequency-l-diversity on job: asked 3, found 2, FAILS>
     """
     release = open_release(release)
+    if signer is not None:
+        demand_signed(release, signer)
+    demand_described(release)
     policy = None if policy is None else read_policy(policy)
     requirements = list(policy.require if policy is not None else claimed(release))
     truth = None if original is None else Truth(release, policy, original, engine)
@@ -119,6 +128,7 @@ def verify(
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
+        verdicts += other_nodes(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
             f"the data hold {seen} rows, the manifest says {release.rows}.",

@@ -143,7 +143,7 @@ class Domain:
     def _stand_in(self, value: str, tree: Any) -> int:
         """The value that stands for one that is not named: the lowest one above it, by a tree or by its characters."""
         above = [] if tree is None or value in (MISSING, OTHER) else tree.above(value)
-        masked = sorted((label for label in map(bare, self.hidden) if _masks(label, value)), key=_stars)
+        masked = sorted((label for label in map(bare, self.hidden) if masks(label, value)), key=_stars)
         for label in [*above, *masked]:
             for name in (label, OTHERS + label):
                 if name in self.hidden:
@@ -296,7 +296,7 @@ def _stars(label: str) -> int:
     return len(label) - len(label.rstrip("*")) if label not in ANYTHING else 1 << 30
 
 
-def _masks(label: str, value: str) -> bool:
+def masks(label: str, value: str) -> bool:
     """Whether a masked text leaves a value open: 130** leaves 13021, * leaves everything."""
     kept = label.rstrip("*")
     return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
