@@ -149,7 +149,9 @@ def run(
     policy = read_policy(policy)
     if to is not None:
         refuse_existing(Path(to))
-    return _Run(policy, secret, stage, _signing(sign, to)).publish(data, engine, None if to is None else Path(to), file_format)
+    return _Run(policy, secret, stage, _signing(sign, to)).publish(
+        data, engine, None if to is None else Path(to), file_format
+    )
 
 
 def _signing(sign: SigningKey | str | Path | None, to: str | Path | None) -> SigningKey | None:
@@ -193,9 +195,7 @@ def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: An
 class _Run:
     """One anonymisation, stage by stage."""
 
-    def __init__(
-        self, policy: Policy, secret: str | Path | None, stage: Stage, sign: SigningKey | None = None
-    ) -> None:
+    def __init__(self, policy: Policy, secret: str | Path | None, stage: Stage, sign: SigningKey | None = None) -> None:
         self.policy = policy
         self.sign = sign
         self.stage = stage

@@ -2,7 +2,8 @@
 
 Every quasi-identifier is taken as the texts that stand there, whatever notation another tool used: records look alike
 if their texts are equal, and missing cells equal each other. A sensitive column is read as values, or as nodes of the
-hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are not part of any class.
+hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are judged as a class of their own:
+what else they say is about people of the table. Only rows that say nothing at all are left out.
 """
 
 from __future__ import annotations
@@ -59,8 +60,12 @@ def read_foreign(
     values: Mapping[str, Sequence[str]] | None = None,
     knowledge: Mapping[str, Knowledge] | None = None,
     suppressed: str | None = SUPPRESSED,
+    judged: bool = False,
 ) -> Published:
-    """The columns that have a role, as far as the table has them. Identifiers and plain columns are not read."""
+    """The columns that have a role, as far as the table has them. Identifiers and plain columns are not read.
+
+    With `judged`, suppressed rows that say anything besides stay as a class of their own.
+    """
     names = [n for n in source.columns if n in roles and roles[n] not in (Role.IDENTIFIER, Role.PLAIN)]
     quasi = [name for name in names if roles[name] in QUASI]
     columns = _columns(source, names)
@@ -70,6 +75,10 @@ def read_foreign(
         hint = "Give a table with at least one record." if names else "Name quasi-identifiers and sensitive columns."
         raise DataError(f"{source.name}: nothing to check: {why}.", hint=hint)
     keep = _kept(columns, quasi, suppressed)
+    gone = int((~keep).sum())
+    if judged and gone:
+        others = [name for name in source.columns if name not in quasi]
+        keep |= _telling(_columns(source, others), rows, str(suppressed))
     if not keep.all():
         chosen = np.flatnonzero(keep)
         columns = {name: column.take(chosen) for name, column in columns.items()}
@@ -93,10 +102,10 @@ def read_foreign(
         statements.append(statement)
         cells[name] = found
     number = int(keep.sum())
-    return Published(statements, MemoryStore(cells), number, suppressed=rows - number, title=source.name)
+    return Published(statements, MemoryStore(cells), number, suppressed=gone, title=source.name)
 
 
-def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED) -> Published:
+def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED, judged: bool = False) -> Published:
     """A table that another tool made, read as a policy describes it."""
     return read_foreign(
         open_table(data, policy),
@@ -105,15 +114,16 @@ def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRES
         values={name: column.values for name, column in policy.attributes.items() if column.values is not None},
         knowledge=policy.knowledge,
         suppressed=suppressed,
+        judged=judged,
     )
 
 
 def verify_table(
     data: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED, show: int = 0
 ) -> tuple[Published, Verdicts[Verdict]]:
-    """Check a table that another tool made against the requirements of a policy."""
+    """Check a table that another tool made against the requirements of a policy. Suppressed rows are a class too."""
     policy = read_policy(policy)
-    foreign = foreign_table(data, policy, suppressed=suppressed)
+    foreign = foreign_table(data, policy, suppressed=suppressed, judged=True)
     for statement in foreign.statements:
         ordered = any("order" in model.needs and statement.name in model.on for model in policy.require)
         if ordered and statement.domain.source == "data" and has_no_order(statement.domain.values):
@@ -126,7 +136,7 @@ def verify_table(
 def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED) -> bool:
     """Whether a table or a release meets every requirement of a policy: true or false, and nothing else.
 
-    Rows of a table whose quasi-identifiers all say `suppressed` belong to no class and are not looked at.
+    Rows of a table whose quasi-identifiers all say `suppressed` are a class like others, unless they say nothing else.
     """
     rules = read_policy(policy)
     if not rules.require:
@@ -174,6 +184,16 @@ def _kept(columns: Mapping[str, Any], quasi: Sequence[str], suppressed: str | No
         stars = np.append(np.array([text == suppressed for text in texts.to_pylist()], bool), False)
         gone &= stars[positions]
     return ~gone
+
+
+def _telling(columns: Mapping[str, Any], rows: int, suppressed: str) -> np.ndarray:
+    """Which rows say anything in these columns: a cell that is neither missing nor suppressed."""
+    out = np.zeros(rows, bool)
+    for name, column in columns.items():
+        texts, positions = as_dictionary(column, name)
+        says = [text.strip() not in ("", suppressed) for text in texts.to_pylist()]
+        out |= np.append(np.array(says, bool), False)[positions]
+    return out
 
 
 def _key(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:

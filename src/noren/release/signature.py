@@ -56,4 +56,6 @@ def demand_signer(descriptor: Path, signer: PublicKey | str | os.PathLike[str]) 
 
 
 def _refused(path: Path, why: str) -> ReleaseError:
-    return ReleaseError(f"{path}: the signature does not hold: {why}.", hint="Do not use it; ask the holder for it again.")
+    return ReleaseError(
+        f"{path}: the signature does not hold: {why}.", hint="Do not use it; ask the holder for it again."
+    )

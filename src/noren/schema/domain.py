@@ -309,7 +309,12 @@ def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, fo
     values = [*labels, *map(str, range(low, high)), *(label for _, label in end_labels(ends[0], None))]
     kind: Kind = "string" if bottom or top or not range(low, high) else "integer"
     return Domain(
-        (*values, *([MISSING] if missing else [])), kind, format=format, top=ends[0], bottom=ends[1], integers=(low, high)
+        (*values, *([MISSING] if missing else [])),
+        kind,
+        format=format,
+        top=ends[0],
+        bottom=ends[1],
+        integers=(low, high),
     )
 
 

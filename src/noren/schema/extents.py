@@ -61,7 +61,9 @@ def _ends(label: str, kind: Kind) -> Ends:
     if label[:1] == "[" and label[-1:] in "])":
         low, high = label[1:-1].split(", ")
         last = _ends(high, kind)
-        found = Ends(_ends(low, kind).low, last.high if label[-1] == "]" else last.low, label[-1] == "]" and last.closed)
+        found = Ends(
+            _ends(low, kind).low, last.high if label[-1] == "]" else last.low, label[-1] == "]" and last.closed
+        )
         if not found.low <= found.high:
             raise ValueError("an interval rises")
         return found
@@ -84,7 +86,9 @@ def _point(text: str, kind: Kind) -> float:
 
 
 def _day(day: date, kind: Kind) -> float:
-    return float(day.toordinal()) if kind == "date" else (datetime(day.year, day.month, day.day) - EPOCH).total_seconds()
+    return (
+        float(day.toordinal()) if kind == "date" else (datetime(day.year, day.month, day.day) - EPOCH).total_seconds()
+    )
 
 
 EPOCH = datetime(1970, 1, 1)

@@ -146,7 +146,9 @@ class SigningKey(Sealed):
         path = Path(path)
         content = _content(path, "signing key", private=True)
         if b"PRIVATE KEY" not in content:
-            raise SecretError(f"{path} is not a signing key.", hint="Give the file that `noren key new` wrote, not .pub.")
+            raise SecretError(
+                f"{path} is not a signing key.", hint="Give the file that `noren key new` wrote, not .pub."
+            )
         word = None
         if is_locked(content):
             word = passphrase if passphrase is not None else os.environ.get(PASSPHRASE)
