@@ -150,16 +150,16 @@ def _named(column: Column, nodes: Nodes, used: NDArray[np.int64]) -> Found:
     for code in np.flatnonzero(covered & ~named).tolist():
         place[code] = stands[int(smallest[code])]
     first = {i: int(nodes.members(int(used[i]))[0]) for i in stands}
-    members = []
+    over: list[list[int]] = []
     for i, node in enumerate(used.tolist()):
         inside = set(place[nodes.members(node)].tolist())
         under = [j for j in stands if sizes[j] <= sizes[i] and nodes.covers(np.array([node]), np.array([first[j]]))[0]]
-        members.append(sorted(inside | {stands[j] for j in under if not names[i]}))
+        over.append(sorted(inside | {stands[j] for j in under if not names[i]}))
     texts = (*(values[code] for code in listed.tolist()), *labels)
     made = Domain(texts, "string" if labels else column.domain.kind, hidden=tuple(labels), format=column.domain.format)
     tree = _tree(column, nodes, used, listed, general, texts)
     every = [nodes.labels[node] for node in used.tolist()]
-    return column.met(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), every, members), place
+    return column.met(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), every, over), place
 
 
 def _names_all(nodes: Nodes, node: int, values: Sequence[str]) -> bool:

@@ -144,8 +144,10 @@ class PublishedMeaning(BaseModel):
     def _domain(self, values: tuple[str, ...]) -> Domain:
         if self.integers is not None:
             return whole_domain(*self.integers, self.bottom is not None, self.top is not None, MISSING in values)
-        source, ends = self.domain_source or "data", {"top": self.top, "bottom": self.bottom}
-        return Domain(values, self.kind, source, edges=self.edges, measure=self.measure, hidden=self.hidden, **ends)
+        return Domain(
+            values, self.kind, self.domain_source or "data", edges=self.edges, top=self.top, bottom=self.bottom,
+            measure=self.measure, hidden=self.hidden,
+        )  # fmt: skip
 
 
 def write_column(statement: Statement) -> dict[str, Any]:

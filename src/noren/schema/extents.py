@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from math import ceil, inf, isfinite, nextafter
 
 from noren.schema.kinds import CALENDAR, MOMENT, Kind, as_number, number_text
@@ -69,7 +70,7 @@ def _ends(label: str, kind: Kind) -> Ends:
         return found
     span = _span(label) if kind in CALENDAR else None
     if span is not None:
-        return Ends(*(_day(day, kind) for day in span))
+        return Ends(_day(span[0], kind), _day(span[1], kind))
     place = _point(label, kind)
     return Ends(place, place, closed=True)
 
@@ -167,7 +168,7 @@ def place_text(place: float, measure: str) -> str:
 def span_labels(edges: tuple[float, ...], measure: str) -> tuple[str, ...]:
     """What lies between neighbouring edges: one step is the value itself, more is an interval without its end."""
     out = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         if low == -inf:
             out.append("*" if high == inf else f"below {place_text(high, measure)}")
         elif high == inf:
