@@ -199,7 +199,7 @@ def test_another_page_for_people_is_refused(release: Path) -> None:
     page = release / "README.md"
     page.write_text(page.read_text() + "\nAnna Miller has the flu.\n")
     mended(release)
-    with pytest.raises(nr.errors.ReleaseError, match="README.md: changed or damaged: it says something else"):
+    with pytest.raises(nr.errors.ReleaseError, match=r"README.md: changed or damaged: it says something else"):
         nr.verify(release)
 
 
@@ -237,7 +237,7 @@ def in_clear(release: Path, name: str, nodes: Callable[[int], Any]) -> None:
 
 def test_numbers_in_clear_declared_as_general_are_refused(release: Path) -> None:
     in_clear(release, "age", lambda d: [[0, d]])
-    with pytest.raises(nr.errors.ReleaseError, match="column 'age': .* does not say what it is declared to cover"):
+    with pytest.raises(nr.errors.ReleaseError, match=r"column 'age': .* does not say what it is declared to cover"):
         nr.verify(release)
 
 

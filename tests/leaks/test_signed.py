@@ -86,16 +86,16 @@ def test_a_forged_manifest_with_recomputed_checksums_is_caught(home: Path, relea
     forged(release)
     assert nr.verify(release).hold, "without a signature nobody can tell"
     (release / "datapackage.sig").write_bytes(signature)
-    with pytest.raises(ReleaseError, match="datapackage.json is not what was signed"):
+    with pytest.raises(ReleaseError, match=r"datapackage.json is not what was signed"):
         nr.verify(release, signer=home / "holder.key.pub")
-    with pytest.raises(ReleaseError, match="datapackage.json is not what was signed"):
+    with pytest.raises(ReleaseError, match=r"datapackage.json is not what was signed"):
         nr.open_release(release)
 
 
 def test_a_forgery_under_another_key_is_caught(home: Path, release: Path, tmp_path: Path) -> None:
     nr.open_release(release).save(tmp_path / "again", sign=nr.SigningKey.load(home / "other.key"))
     assert nr.verify(tmp_path / "again").hold
-    with pytest.raises(ReleaseError, match="signed by [0-9a-f]{32}, and not by [0-9a-f]{32}, as was asked for"):
+    with pytest.raises(ReleaseError, match=r"signed by [0-9a-f]{32}, and not by [0-9a-f]{32}, as was asked for"):
         nr.verify(tmp_path / "again", signer=home / "holder.key.pub")
 
 

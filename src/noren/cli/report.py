@@ -40,8 +40,8 @@ def report(
     """Write a page about RELEASE for people: what was published, what holds, what is learned and lost.
 
     One file that opens without a network and can be printed. Without the original it is for anybody; with it, for the
-    holder only. Exit code 1: the report was written, and it says that a requirement does not hold; 3: that one cannot be
-    decided.
+    holder only. Exit code 1: the report was written, and it says that a requirement does not hold; 3: that one is
+    undecided.
     """
     from noren.report.page import make_report, refuse_target
 

@@ -113,8 +113,8 @@ def anonymize(
 
     `to` streams to a new directory, for tables larger than memory; without it the release is held in memory until
     `release.save(...)`. `secret` is a file made with `noren secret`: with a record key in the policy, the same person
-    then gets the same decoys in every release. `engine` says where the work runs; by default on this machine. `sign` is a
-    key made with `noren key new`, or its file, with which a release that is written is signed.
+    then gets the same decoys in every release. `engine` says where the work runs; by default on this machine.
+    `sign` is a key made with `noren key new`, or its file, with which a release that is written is signed.
 
     >>> import noren as nr
     >>> import polars as pl

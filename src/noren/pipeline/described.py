@@ -1,5 +1,5 @@
-"""What verification looks at besides the cells: that a release holds nothing its manifest does not describe, that general
-values say what they cover, and who signed it."""
+"""What verification looks at besides the cells: that a release holds nothing undescribed, that general values say what
+they cover, and who signed it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Every quasi-identifier is taken as the texts that stand there, whatever notation another tool used: records look alike
 if their texts are equal, and missing cells equal each other. A sensitive column is read as values, or as nodes of the
-hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are judged as a class of their own:
-what else they say is about people of the table. Only rows that say nothing at all are left out.
+hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are judged as a class of their
+own: what else they say is about people of the table. Only rows that say nothing at all are left out.
 """
 
 from __future__ import annotations

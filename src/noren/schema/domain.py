@@ -132,7 +132,8 @@ class Domain:
 
     def _slot(self, value: str) -> int:
         """Between which edges a number or date lies."""
-        assert self.edges is not None and self.measure is not None
+        assert self.edges is not None
+        assert self.measure is not None
         try:
             place = as_number(value, kind_of(self.measure))
         except ValueError:
@@ -302,7 +303,10 @@ def masks(label: str, value: str) -> bool:
     return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
 
 
-def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, format: Format = Format()) -> Domain:
+PLAIN = Format()
+
+
+def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, written: Format = PLAIN) -> Domain:
     """All whole numbers from low to before high, open ends beyond them, and a missing cell."""
     ends = float(high) if top else None, float(low) if bottom else None
     labels = [label for _, label in end_labels(None, ends[1])]
@@ -311,7 +315,7 @@ def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, fo
     return Domain(
         (*values, *([MISSING] if missing else [])),
         kind,
-        format=format,
+        format=written,
         top=ends[0],
         bottom=ends[1],
         integers=(low, high),

@@ -35,7 +35,7 @@ def misnamed(domain: Domain, nodes: Nodes) -> list[str]:
 def unlike(nodes: Nodes, hierarchy: Hierarchy) -> list[str]:
     """The names of nodes that are none of a hierarchy over the same values, or cover something else there."""
     known = tree_of(hierarchy).nodes
-    expected = {label: runs for label, runs in zip(known.labels, known.runs, strict=True)}
+    expected = dict(zip(known.labels, known.runs, strict=True))
     return [label for label, runs in zip(nodes.labels, nodes.runs, strict=True) if expected.get(label) != runs]
 
 
