@@ -17,9 +17,11 @@ _HOMES = {
     "Comparison": "noren.pipeline.comparison",
     "Collector": "noren.pipeline.collect",
     "Secret": "noren.secret",
+    "SigningKey": "noren.secret",
     "risk": "noren.pipeline.risk",
     # the auditor
     "verify": "noren.pipeline.verify",
+    "PublicKey": "noren.secret",
     "Verdicts": "noren.models.verdict",
     "check": "noren.pipeline.foreign",
     "measure": "noren.pipeline.measure",

@@ -36,6 +36,8 @@ from noren.schema.column import sensitive as sensitive
 from noren.schema.column import sensitive_quasi_identifier as sensitive_quasi_identifier
 from noren.schema.hierarchy import Hierarchy as Hierarchy
 from noren.schema.knowledge import Knowledge as Knowledge
+from noren.secret import PublicKey as PublicKey
 from noren.secret import Secret as Secret
+from noren.secret import SigningKey as SigningKey
 
 __version__: str

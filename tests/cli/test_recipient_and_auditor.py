@@ -22,7 +22,7 @@ def test_verify_checks_what_the_release_claims(release, run):
     assert "800 records, checksums match" in result.output
     assert "Every requirement holds." in result.output
     answer = strict(run("verify", release, "--json").output)
-    assert answer.keys() == {"release", "holds", "records", "suppressed", "verdicts"}
+    assert answer.keys() == {"release", "holds", "records", "suppressed", "signer", "verdicts"}
     assert answer["holds"] is True
     assert all(verdict.keys() == VERDICT for verdict in answer["verdicts"])
     assert [verdict["column"] for verdict in answer["verdicts"]] == ["age", "job", "disease"]
@@ -59,10 +59,10 @@ def test_verify_does_not_call_held_what_cannot_be_decided(verdicts, told, releas
         for holds in verdicts
     ]
     monkeypatch.setattr("noren.pipeline.verify.verify", lambda *args, **options: made)
-    result = run("verify", release)
+    result = run("verify", release, code=3)
     assert told in result.output
     assert "Every requirement holds" not in result.output
-    assert strict(run("verify", release, "--json").output)["holds"] is None
+    assert strict(run("verify", release, "--json", code=3).output)["holds"] is None
 
 
 def test_verify_refuses_a_policy_about_another_table(release, tmp_path, run):

@@ -147,6 +147,8 @@ def _segments(
     index, offsets = ranges(first, last)
     rows = Likelihood(offsets[run_bounds], index, np.ones(len(index)))
     size = np.diff(edges).astype(np.float64)
+    if axis.statement.domain.widths is not None:
+        size = np.add.reduceat(axis.statement.domain.widths, edges[:-1])
     mass = size
     if axis.weights is not None:
         mass = np.add.reduceat(np.asarray(axis.weights, np.float64), edges[:-1])

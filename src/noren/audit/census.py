@@ -59,6 +59,10 @@ def published_codes(domain: Domain, texts: list[Any]) -> NDArray[np.int64]:
     """Texts as codes of a published domain, -1 for those it lacks; the last entry is the code of a missing cell."""
     index = domain.index
     missing, other = index.get(MISSING, -1), index.get(OTHER, -1)
+    if domain.edges is None and (domain.hidden or domain.has_ends):
+        return np.array([*(other if code < 0 else code for code in domain.find([*map(str, texts)])), missing], np.int64)
+    if domain.measure is not None:
+        return np.array([*domain.find([*map(str, texts)]), missing], np.int64)
     if domain.edges is None:
         return np.array([*(index.get(str(text), other) for text in texts), missing], np.int64)
     edges = np.asarray(domain.edges)

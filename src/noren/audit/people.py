@@ -74,8 +74,8 @@ class People:
                 f"the policy does not publish {statement.name!r} with a list of its values, as the release does.",
                 hint="Give the policy that the release was made with.",
             )
-        values, index = self.table.columns[statement.name].domain.values, statement.domain.index
-        place = np.array([index.get(value, -1) for value in values], np.int64)
+        column = self.table.columns[statement.name]
+        place = np.array(statement.domain.find(column.domain.values, column.tree), np.int64)
         return np.asarray(place[self.codes[statement.name]])
 
     def truth(self, statement: Statement, who: NDArray[np.int64] | None = None) -> NDArray[np.int64]:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from noren.cells.set_cells import code_dtype
 from noren.errors import DataError
 from noren.schema.domain import MISSING, OTHER, Domain
-from noren.schema.kinds import Format, number_text, reader
+from noren.schema.extents import kind_of
+from noren.schema.kinds import Format, as_number, number_text, reader
 
 
 def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
@@ -106,7 +107,9 @@ def encode_bins(column: Any, name: str, domain: Domain) -> tuple[NDArray, int, i
     texts, positions = as_dictionary(column, name)
     table = np.full(len(texts) + 1, -1, np.int64)
     written = domain.format
-    if written != Format():
+    if domain.measure is not None:
+        texts = pa.array(_on_measure(texts.to_pylist(), domain), pa.string())
+    elif written != Format():
         texts = pa.array([reader("number", written)(text) or text for text in texts.to_pylist()], pa.string())
     numbers = to_numbers(pc.replace_with_mask(texts, pc.equal(texts, ""), "nan"))
     if numbers is None:
@@ -123,6 +126,21 @@ def encode_bins(column: Any, name: str, domain: Domain) -> tuple[NDArray, int, i
     missing = int((positions < 0).sum())
     table[-1] = domain.index.get(MISSING, 0)
     return np.maximum(table, 0).astype(code_dtype(len(domain)))[positions], missing, outside
+
+
+def _on_measure(texts: list[str], domain: Domain) -> list[str]:
+    """Texts of the table as places on the line of the published edges; what is none stays as it is."""
+    assert domain.measure is not None
+    kind = kind_of(domain.measure)
+    read = reader(kind, domain.format)
+    out = []
+    for text in texts:
+        value = read(text) if text else None
+        try:
+            out.append(text if value is None else repr(as_number(value, kind)))
+        except ValueError:
+            out.append(text)
+    return out
 
 
 def to_numbers(texts: Any) -> NDArray[np.float64] | None:

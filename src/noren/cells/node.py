@@ -16,6 +16,8 @@ from noren.cells.exact import codes_of
 from noren.cells.statement import Judge, Likelihood, ReadDesign, Statement
 from noren.cells.texts import labels_in
 from noren.schema.column import Column
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.labels import misnamed, unlike
 from noren.schema.nodes import Nodes, tree_of
 
 Code = Annotated[int, Field(ge=-(2**31), le=2**31)]
@@ -90,6 +92,13 @@ class NodeStatement(Statement):
     def label(self, code: Any) -> str:
         return self.catalogue.labels[code]
 
+    def misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
+        if hierarchy is not None:
+            return unlike(self.catalogue, hierarchy)
+        if self.listed is None:  # a hierarchy names its nodes by itself
+            return []
+        return misnamed(self.domain, self.listed)
+
     def to_arrow(self, cells: Any) -> Any:
         import pyarrow as pa
 
@@ -114,7 +123,7 @@ class NodeStatement(Statement):
 
     @classmethod
     def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
-        if ("nodes" in fields) == (column.tree is not None):
+        if ("nodes" in fields) == (column.tree is not None) and not ("nodes" in fields and column.domain.hidden):
             raise ValueError("a generalised column takes its nodes from a hierarchy or from a list")
         cls.demand(fields, *(["nodes"] if "nodes" in fields else []))
         listed = None

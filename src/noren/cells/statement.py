@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from noren.cells.design import Design
     from noren.cells.group import GroupTable
     from noren.schema.domain import Domain
+    from noren.schema.hierarchy import Hierarchy
     from noren.schema.nodes import Nodes
 
 ReadDesign = Callable[[Any], "Design"]
@@ -265,6 +266,10 @@ class Statement(ABC):
 
     def disagrees(self, what: str) -> ModelDoesNotApply:
         return ModelDoesNotApply(f"column {self.name!r} {what}")
+
+    def misnamed(self, hierarchy: Hierarchy | None = None) -> list[str]:
+        """General values whose names do not say what they cover, by themselves or by an auditor's hierarchy."""
+        return []
 
     # ------------------------------------------------------------------ how it is written
 

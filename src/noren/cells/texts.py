@@ -142,6 +142,14 @@ def _single(name: str, column: Any) -> tuple[Any, NDArray]:
         raise ReleaseError(f"column {name!r} does not hold single values.", hint=AGAIN) from None
 
 
+def _strays(texts: Any, table: NDArray) -> bool:
+    """Whether a dictionary holds a text that its column may not name, even if no cell does."""
+    import pyarrow.compute as pc
+
+    blank = pc.equal(texts, "").fill_null(True).to_numpy(zero_copy_only=False)
+    return bool((~blank & (table[:-1] < 0)).any())
+
+
 def _placed(name: str, texts: Any, positions: NDArray, labels: Sequence[str], missing: int) -> NDArray:
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -151,6 +159,6 @@ def _placed(name: str, texts: Any, positions: NDArray, labels: Sequence[str], mi
         pc.index_in(texts, value_set=pa.array(labels, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
     )
     table[-1] = missing
-    if (table < 0).any() and (table[positions] < 0).any():
+    if (table < 0).any() and ((table[positions] < 0).any() or _strays(texts, table)):
         raise ReleaseError(f"column {name!r} holds a value that its published domain does not name.", hint=AGAIN)
     return np.maximum(table, 0).astype(code_dtype(len(labels)))[positions]

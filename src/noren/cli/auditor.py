@@ -13,8 +13,11 @@ from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, ver
 
 if TYPE_CHECKING:
     from noren.models.verdict import Verdict
+    from noren.secret import PublicKey
 
 SHOWN = 5
+UNDECIDED = 3
+"""Exit code where nothing fails and something cannot be decided."""
 MARK = "What stands in all quasi-identifiers of a record that another tool dropped."
 
 
@@ -31,6 +34,7 @@ MARK = "What stands in all quasi-identifiers of a record that another tool dropp
     metavar="[N]",
     help=f"Name the classes that fall short, N per requirement ({SHOWN} if no number is given).",
 )
+@click.option("--signer", type=click.Path(path_type=Path), help="Public key: the release must be signed by its owner.")
 @click.option("--suppressed", default="*", show_default=True, help=MARK)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.pass_context
@@ -40,38 +44,43 @@ def verify(
     policy: Path | None,
     original: str | None,
     show: int,
+    signer: Path | None,
     suppressed: str,
     as_json: bool,
 ) -> None:
-    """Recompute every requirement on the cells of RELEASE. Exit code 1 if one does not hold.
+    """Recompute every requirement on the cells of RELEASE. Exit code 1 if one does not hold, 3 if one is undecided.
+
+    Anything in the directory that the manifest does not describe is refused by name, with exit code 2.
 
     RELEASE is a release directory, or with --policy any CSV, Parquet or Arrow table that another tool made.
     """
-    left_out = 0
+    left_out, signed = 0, None
     if release.is_dir() or not release.exists():
         from noren.pipeline.verify import verify as check
         from noren.release.release import open_release
 
         opened = open_release(release)
         with stages(as_json)("Verifying", opened.rows) as meter:
-            verdicts = check(opened, policy, original=original, meter=meter, show=show)
-        records, words = opened.records, "checksums match"
+            verdicts = check(opened, policy, original=original, signer=signer, meter=meter, show=show)
+        signed = opened.signer
+        records, words = opened.records, f"checksums match, {signature_words(signed, signer)}"
     else:
         from noren.pipeline.foreign import verify_table
 
         if policy is None:
             raise click.UsageError("A table that is no release is checked against --policy.")
-        if original is not None:
-            raise click.UsageError("--original is for releases.")
+        if original is not None or signer is not None:
+            raise click.UsageError("--original and --signer are for releases.")
         with stages(as_json)("Verifying", None):
             foreign, verdicts = verify_table(release, policy, suppressed=suppressed, show=show)
         records, left_out = foreign.records, foreign.suppressed
-        words = f"{_many(left_out, 'suppressed row')} left out" if left_out else "no suppressed rows"
+        words = f"{_many(left_out, 'suppressed row')} judged as a class" if left_out else "no suppressed rows"
     failed = [verdict for verdict in verdicts if verdict.holds is False]
     undecided = [verdict for verdict in verdicts if verdict.holds is None]
     if as_json:
         holds = False if failed else None if undecided else True
         told: dict[str, Any] = {"release": str(release), "holds": holds, "records": records, "suppressed": left_out}
+        told["signer"] = None if signed is None else signed.fingerprint
         echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
         say(f"{release}: {records:,} records, {words}")
@@ -84,7 +93,15 @@ def verify(
         fine = "Every requirement holds." if verdicts else "Nothing is required."
         say(f"Requirements: {', '.join(parts)}." if parts else fine)
         _show_classes(failed)
-    ctx.exit(1 if failed else 0)
+    ctx.exit(1 if failed else UNDECIDED if undecided else 0)
+
+
+def signature_words(found: PublicKey | None, asked: Path | None) -> str:
+    """Whose release it is, as far as that is known."""
+    if found is None:
+        return "not signed"
+    how = "as asked for" if asked is not None else "compare it with the holder's key, or give --signer"
+    return f"signed by {found.fingerprint} ({how})"
 
 
 def shortfall_line(verdict: Verdict) -> str:

@@ -58,6 +58,8 @@ def init(
 @click.option(
     "--engine", type=OneOf("noren.engines:ENGINES"), default="local", show_default=True, help="Where the work runs."
 )
+@click.option("--sign", type=click.Path(path_type=Path), help="Sign the release with this key (`noren key new`).")
+@click.option("--passphrase-file", type=click.Path(path_type=Path), help="Holds the passphrase of the signing key.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a holder-only HTML report to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 def anonymize(
@@ -67,12 +69,16 @@ def anonymize(
     file_format: str,
     secret: Path | None,
     engine: str,
+    sign: Path | None,
+    passphrase_file: Path | None,
     report: Path | None,
     as_json: bool,
 ) -> None:
     """Make a verified release of DATA under POLICY. If a requirement is not met, nothing is published."""
+    from noren.cli.key import load_key
     from noren.pipeline.anonymize import run
 
+    key = None if sign is None else load_key(sign, passphrase_file)
     if report is not None:
         from noren.files import refuse_target
 
@@ -84,6 +90,7 @@ def anonymize(
         file_format=file_format,  # type: ignore[arg-type]
         secret=secret,
         engine=engine,
+        sign=key,
         stage=stages(as_json),
     )
     facts = outcome.facts
@@ -98,6 +105,7 @@ def anonymize(
                 "records": facts.records,
                 "dropped": facts.dropped,
                 "suppressed": facts.suppressed,
+                "signer": None if key is None else key.public.fingerprint,
                 "losses": dict(facts.losses),
                 "randomness": "memoised" if facts.memoised else "fresh",
                 "designs": {

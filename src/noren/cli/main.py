@@ -122,6 +122,7 @@ COMMANDS = {
     "risk": ("risk", "What the table gives away before anything is released."),
     "anonymize": ("holder", "Make a verified release from a table and a policy."),
     "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
+    "key": ("key", "Make a key that signs releases."),
     "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),
     "measure": ("auditor", "What a table achieves in every privacy model."),
     "audit": ("audit", "Attack a release: what an adversary learns about people."),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from noren.cli.auditor import UNDECIDED
 from noren.cli.options import PLACE, NamedOption
 from noren.cli.render import echo_json, say, stages
 from noren.errors import DataError
@@ -39,7 +40,8 @@ def report(
     """Write a page about RELEASE for people: what was published, what holds, what is learned and lost.
 
     One file that opens without a network and can be printed. Without the original it is for anybody; with it, for the
-    holder only. Exit code 1: the report was written, and it says that a requirement does not hold.
+    holder only. Exit code 1: the report was written, and it says that a requirement does not hold; 3: that one is
+    undecided.
     """
     from noren.files import refuse_target
     from noren.report.page import make_report
@@ -63,4 +65,5 @@ def report(
         say(f"Report ({whom}): {to}")
         if failed:
             say(f"{len(failed)} of {len(page.content['verdicts'])} checks fail; the report says which.", err=True)
-    ctx.exit(1 if failed else 0)
+    undecided = any(verdict["holds"] is None for verdict in page.content["verdicts"])
+    ctx.exit(1 if failed else UNDECIDED if undecided else 0)

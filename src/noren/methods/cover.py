@@ -120,11 +120,11 @@ def automatic_hierarchy(facts: Column, codes: NDArray) -> Hierarchy:
     if domain.kind in CALENDAR and domain.is_ranked:
         return Hierarchy.from_calendar(values, ("month", "quarter", "year", "decade"))
     if not is_automatic(facts):
-        return Hierarchy((values,))
+        return Hierarchy((values,), "values")
     occurs = np.bincount(codes, minlength=len(values)) > 0 if domain.source == "data" else np.ones(len(values), bool)
     numbers = np.array([float(v) for v, there in zip(values, occurs, strict=True) if there and v not in SPECIAL])
     if len(numbers) <= FIRST_INTERVALS or not np.isfinite(numbers).all():
-        return Hierarchy((values,))
+        return Hierarchy((values,), "values")
     spread = float(numbers.max() - numbers.min())
     scale = 10.0 ** np.floor(np.log10(spread / FIRST_INTERVALS))
     width = next(scale * step for step in (1, 2, 5, 10) if spread / (scale * step) <= FIRST_INTERVALS)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Design, Statement, batch_length, concat
 from noren.cells.batch import PERSON
-from noren.errors import NorenError, PolicyError
+from noren.errors import NorenError, PolicyError, ReleaseError
 from noren.methods.parts import together
 from noren.models import KAnonymity
 from noren.models.base import Model
@@ -53,7 +53,8 @@ from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
-from noren.secret import Keystream
+from noren.secret import Keystream, SigningKey
+from noren.secret.signing import signing_key
 from noren.table import Engine, Plan, Table, TermSearch
 
 GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
@@ -116,13 +117,15 @@ def anonymize(
     file_format: FileFormat = "parquet",
     secret: str | Path | None = None,
     engine: str | Engine | None = None,
+    sign: SigningKey | str | Path | None = None,
 ) -> Release:
     """Make a release that meets the policy, or raise and publish nothing.
 
     `to` streams to a new directory, for tables larger than memory; without it the release is held in memory until
     `release.save(...)`. `secret` is a file made with `noren secret`: with a record key in the policy, the same person
     then gets the same decoys in every release, and what could be intersected with an earlier one is refused. `engine`
-    says where the work runs; by default on this machine.
+    says where the work runs; by default on this machine. `sign` is a key made with `noren key new`, or its file, with
+    which a release that is written is signed.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -139,7 +142,7 @@ def anonymize(
     >>> nr.anonymize(people, policy.with_method(nr.methods.Anatomy()))
     <Release of 40 records: town, job; groups of values: job>
     """
-    return run(data, policy, to=to, file_format=file_format, secret=secret, engine=engine).release
+    return run(data, policy, to=to, file_format=file_format, secret=secret, engine=engine, sign=sign).release
 
 
 def run(
@@ -150,13 +153,24 @@ def run(
     file_format: FileFormat = "parquet",
     secret: str | Path | None = None,
     engine: str | Engine | None = None,
+    sign: SigningKey | str | Path | None = None,
     stage: Stage = quiet,
 ) -> Outcome:
     """`anonymize`, with the holder's facts and progress."""
     policy = read_policy(policy)
     if to is not None:
         refuse_existing(Path(to))
-    return _Run(policy, secret, stage).publish(data, engine, None if to is None else Path(to), file_format)
+    return _Run(policy, secret, stage, _signing(sign, to)).publish(
+        data, engine, None if to is None else Path(to), file_format
+    )
+
+
+def _signing(sign: SigningKey | str | Path | None, to: str | Path | None) -> SigningKey | None:
+    """The key of a release that is written; read before any work is done."""
+    if sign is not None and to is None:
+        message = "a release in memory has no descriptor to sign."
+        raise ReleaseError(message, hint="Give to=..., or sign when it is saved: release.save(..., sign=...).")
+    return None if sign is None else signing_key(sign)
 
 
 def decide(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
@@ -192,8 +206,9 @@ def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: An
 class _Run:
     """One anonymisation, stage by stage."""
 
-    def __init__(self, policy: Policy, secret: str | Path | None, stage: Stage) -> None:
+    def __init__(self, policy: Policy, secret: str | Path | None, stage: Stage, sign: SigningKey | None = None) -> None:
         self.policy = policy
+        self.sign = sign
         self.stage = stage
         self.seconds: dict[str, float] = {}
         self.people: list[NDArray[np.int64]] = []
@@ -282,7 +297,7 @@ class _Run:
             verdicts = self._verified(draft, store, statements)
             published = draft.published(store)
             manifest = self._manifest(draft, published, verdicts)
-            write_descriptor(work, data, manifest)
+            write_descriptor(work, data, manifest, self.sign)
             self._record()
         return Release(manifest, store_for(target / data.name), target), verdicts
 

@@ -165,8 +165,7 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
         order = rng.permutation(order)
     truth = {}
     for name in listed:
-        statement, whole = draft.by_name[name], table.columns[name].domain.values
-        place = np.array([statement.domain.index.get(value, -1) for value in whole], np.int64)
+        place = draft.published_codes(name, table.columns[name].domain.values)
         truth[name] = place[np.concatenate(codes[name])][order]
     good = {name: found for name, found in truth.items() if (found >= 0).all()}
     return good, {name: cells.take(order) for name, cells in concat(parts).items()}

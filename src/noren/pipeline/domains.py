@@ -46,14 +46,11 @@ def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoi
 
 
 def forgotten(part: Outgoing, keep: NDArray[np.bool_]) -> Outgoing:
-    """The column without the values that only records have that were left out."""
+    """The column without the values that no published record has."""
     domain = part.column.domain
-    if domain.source != "data" or keep.all():
+    if domain.source != "data":
         return part
     occurs = np.bincount(part.codes[keep], minlength=len(domain)) > 0
-    if domain.is_range:
-        first, last = np.flatnonzero(occurs)[[0, -1]]
-        occurs[first : last + 1] = True
     if occurs.all():
         return part
     column, place = subdomain(part.column, occurs)

@@ -41,6 +41,7 @@ from noren.models.base import Overall
 from noren.models.people_groups import PeopleValues
 from noren.models.verdict import Verdict
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
+from noren.pipeline.shown import declares_leaves, shown
 from noren.policy.policy import Policy
 from noren.progress import Meter, silent
 from noren.release.manifest import Manifest, UsedMethod, VerdictEntry
@@ -89,6 +90,8 @@ class Draft:
         self._places: dict[str, NDArray] = {}
         self._grouped: dict[str, NDArray] = {}
         """The true codes of columns that are published as groups."""
+        self._found: dict[str, Mapping[str, int]] = {}
+        """Where values stand in the published domain, for columns that do not name them all."""
         self._passed = self._passing() if self.suppressed else {}
         numbers = _knowledge_numbers(table.columns.values())
         self._groups = 0
@@ -152,6 +155,8 @@ class Draft:
         secret = column.role.needs_requirement
         if secret:
             part = declared(_without_distance(self.table.columns[name]), self.table.counts[name], part)
+        if isinstance(part.change, Recode) and not declares_leaves(part.column):
+            return self._shown(part.column, part.change)
         if not (secret and isinstance(part.change, Recode)):
             part = forgotten(part, self.keep)
         column, change = part.column, part.change
@@ -171,6 +176,22 @@ class Draft:
             return GroupStatement(column, change.table.groups, self._groups, change.table, fakes)
         self._cells[name] = CodeCells(column.d, part.codes)
         return ExactStatement(column)
+
+    def _shown(self, column: Column, change: Recode) -> Statement:
+        """General values over values that nobody declared: published as far as cells show them."""
+        name, found = column.name, shown(column, change, self.keep)
+        self._cells[name] = _coded(len(found.nodes), found.data)
+        self._found[name] = dict(zip(column.domain.values, found.place.tolist(), strict=True))
+        if found.column.tree is not None and not found.column.domain.hidden:  # every cell is one value
+            whole = tree_of(found.column.tree).nodes
+            self._cells[name] = _coded(len(whole), found.nodes.starts[found.data])
+            return NodeStatement(found.column)
+        return NodeStatement(found.column, found.nodes)
+
+    def published_codes(self, name: str, values: Sequence[str]) -> NDArray[np.int64]:
+        """Where values of the original stand in the published domain; -1 for those that are nowhere."""
+        known = self._found.get(name, self.by_name[name].domain.index)
+        return np.array([known.get(value, -1) for value in values], np.int64)
 
     def _amounts(self, name: str) -> NDArray[np.float64]:
         """What every record has of a column of numbers, NaN where it is missing."""
@@ -329,9 +350,7 @@ class Draft:
             return bool(statement.covers(cells, truth).all())
         if isinstance(statement, MeanStatement):
             return statement.holds_truth(cells, self._amounts(name)[kept])
-        labels, own = records.columns[name].domain.values, statement.domain.index
-        place = np.array([own.get(label, -1) for label in labels], np.int64)
-        codes = place[records.codes[name][kept]]
+        codes = self.published_codes(name, records.columns[name].domain.values)[records.codes[name][kept]]
         if (codes < 0).any() or not statement.covers(cells, codes).all():
             return False
         return not isinstance(statement, GroupStatement) or statement.holds_truth(cells, codes)

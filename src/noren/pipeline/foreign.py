@@ -2,7 +2,8 @@
 
 Every quasi-identifier is taken as the texts that stand there, whatever notation another tool used: records look alike
 if their texts are equal, and missing cells equal each other. A sensitive column is read as values, or as nodes of the
-hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are not part of any class.
+hierarchy that the policy gives it. Rows whose quasi-identifiers all say "suppressed" are judged as a class of their
+own: what else they say is about people of the table. Only rows that say nothing at all are left out.
 """
 
 from __future__ import annotations
@@ -60,10 +61,12 @@ def read_foreign(
     knowledge: Mapping[str, Knowledge] | None = None,
     people: Sequence[str] = (),
     suppressed: str | None = SUPPRESSED,
+    judged: bool = False,
 ) -> Published:
     """The columns that have a role, as far as the table has them. Identifiers and plain columns are not read.
 
     Where the table has all columns of the key `people`, its store says whose row each is.
+    With `judged`, suppressed rows that say anything besides stay as a class of their own.
     """
     names = [n for n in source.columns if n in roles and roles[n] not in (Role.IDENTIFIER, Role.PLAIN)]
     quasi = [name for name in names if roles[name] in QUASI]
@@ -74,6 +77,10 @@ def read_foreign(
         hint = "Give a table with at least one record." if names else "Name quasi-identifiers and sensitive columns."
         raise DataError(f"{source.name}: nothing to check: {why}.", hint=hint)
     keep = _kept(columns, quasi, suppressed)
+    gone = int((~keep).sum())
+    if judged and gone:
+        others = [name for name in source.columns if name not in quasi]
+        keep |= _telling(_columns(source, others), rows, str(suppressed))
     if not keep.all():
         chosen = np.flatnonzero(keep)
         columns = {name: column.take(chosen) for name, column in columns.items()}
@@ -100,7 +107,7 @@ def read_foreign(
     store: Store = MemoryStore(cells)
     if people and set(people) <= set(source.columns):
         store = PeopleStore(store, _people(source, people)[keep])
-    return Published(statements, store, number, suppressed=rows - number, title=source.name)
+    return Published(statements, store, number, suppressed=gone, title=source.name)
 
 
 def _people(source: Source, key: Sequence[str]) -> np.ndarray:
@@ -115,7 +122,7 @@ def _people(source: Source, key: Sequence[str]) -> np.ndarray:
     return found
 
 
-def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED) -> Published:
+def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRESSED, judged: bool = False) -> Published:
     """A table that another tool made, read as a policy describes it."""
     return read_foreign(
         open_table(data, policy),
@@ -125,15 +132,16 @@ def foreign_table(data: Any, policy: Policy, *, suppressed: str | None = SUPPRES
         knowledge=policy.knowledge,
         people=policy.people.key,
         suppressed=suppressed,
+        judged=judged,
     )
 
 
 def verify_table(
     data: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED, show: int = 0
 ) -> tuple[Published, Verdicts[Verdict]]:
-    """Check a table that another tool made against the requirements of a policy."""
+    """Check a table that another tool made against the requirements of a policy. Suppressed rows are a class too."""
     policy = read_policy(policy)
-    foreign = foreign_table(data, policy, suppressed=suppressed)
+    foreign = foreign_table(data, policy, suppressed=suppressed, judged=True)
     for statement in foreign.statements:
         ordered = any("order" in model.needs and statement.name in model.on for model in policy.require)
         if ordered and statement.domain.source == "data" and has_no_order(statement.domain.values):
@@ -148,7 +156,7 @@ def verify_table(
 def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = SUPPRESSED) -> bool:
     """Whether a table or a release meets every requirement of a policy: true or false, and nothing else.
 
-    Rows of a table whose quasi-identifiers all say `suppressed` belong to no class and are not looked at.
+    Rows of a table whose quasi-identifiers all say `suppressed` are a class like others, unless they say nothing else.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -207,6 +215,16 @@ def _kept(columns: Mapping[str, Any], quasi: Sequence[str], suppressed: str | No
         stars = np.append(np.array([text == suppressed for text in texts.to_pylist()], bool), False)
         gone &= stars[positions]
     return ~gone
+
+
+def _telling(columns: Mapping[str, Any], rows: int, suppressed: str) -> np.ndarray:
+    """Which rows say anything in these columns: a cell that is neither missing nor suppressed."""
+    out = np.zeros(rows, bool)
+    for name, column in columns.items():
+        texts, positions = as_dictionary(column, name)
+        says = [text.strip() not in ("", suppressed) for text in texts.to_pylist()]
+        out |= np.append(np.array(says, bool), False)[positions]
+    return out
 
 
 def _key(name: str, role: Role, column: Any) -> tuple[Statement, Cells]:

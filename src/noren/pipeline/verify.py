@@ -23,6 +23,7 @@ from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.absence import missing_verdict
+from noren.pipeline.described import demand_described, demand_signed, other_nodes
 from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
 from noren.pipeline.tuples import as_published, with_members
@@ -33,7 +34,9 @@ from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.release.release import Release, open_release
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.kinds import reader, sniff
 from noren.schema.roles import Role
+from noren.secret import PublicKey
 from noren.table import Engine, Reading, Records, Table, TermRecords
 from noren.table.engine import Counting
 from noren.table.priors import priors
@@ -81,10 +84,14 @@ def verify(
     *,
     original: Any = None,
     show: int = 0,
+    signer: PublicKey | str | Path | None = None,
     engine: str | Engine | None = None,
     meter: Meter = silent,
 ) -> Verdicts[Verdict]:
     """Check a release against a policy, or against the requirements it claims itself.
+
+    The world is closed: a file, column, field or general value that the manifest does not describe is refused by name.
+    With `signer`, a public key or its file, the release must be signed by that key.
 
     Without the original, closeness is judged from the published design where that suffices, else from an estimate of
     the overall distribution; the verdict says which. With the original, its exact distribution is used, and every
@@ -103,6 +110,9 @@ def verify(
     <Verdict: frequency-l-diversity on job: asked 3, found 2, FAILS>
     """
     release = open_release(release)
+    if signer is not None:
+        demand_signed(release, signer)
+    demand_described(release)
     policy = None if policy is None else read_policy(policy)
     requirements = list(policy.require if policy is not None else claimed(release))
     truth = None if original is None else Truth(release, policy, original, engine)
@@ -123,6 +133,7 @@ def verify(
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
+        verdicts += other_nodes(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
             f"the data hold {seen} rows, the manifest says {release.rows}.",
@@ -250,6 +261,7 @@ class Truth:
         self.release = release
         self.policy = policy
         self.source = as_published(original, release) if policy is None else open_table(original, policy)
+        self.given = original
         self.engine = engine_for(self.source, engine)
         self.drop = [] if policy is None else dropping(policy, self.source.columns)
         self._terms: dict[str, TermRecords] | None = None
@@ -261,15 +273,41 @@ class Truth:
         were left out.
         """
         domains = {name: self.release.column(name).domain for name in names}
+        self._demand(names)
+        coarse = {name: domain for name, domain in domains.items() if not domain.names_all}
+        domains = {name: domain for name, domain in domains.items() if domain.names_all}
+        found = {name: self._in(domain, name, strangers) for name, domain in coarse.items()}
         if strangers:
             domains = {name: _with_rest(domain) for name, domain in domains.items()}
-        self._demand(names)
         try:
-            return self._counted(domains)
+            return found | (self._counted(domains) if domains or not found else {})
         except DataError:
             if self.policy is None:
                 raise
-            return self._counted({name: self._as_written(domain, name) for name, domain in domains.items()})
+            return found | self._counted({name: self._as_written(domain, name) for name, domain in domains.items()})
+
+    def _in(self, domain: Domain, name: str, strangers: bool) -> NDArray[np.int64]:
+        """The counts over a domain that does not name all values: the original's values find their places in it."""
+        if self.policy is not None and name in self._table.columns and not self._table.columns[name].is_open:
+            column, counts = self._table.columns[name], self._table.counts[name]
+            values, tree = column.domain.values, column.tree
+        else:
+            profile = self.engine.profile(self.source, Counting([name], drop=self.drop))
+            profile.demand(self.source.name)
+            texts, lost = profile.columns[name].counts, profile.columns[name].missing
+            written = sniff(texts)
+            read = reader(written.kind, written.format)
+            values, tree = (*(read(text) or text for text in texts), MISSING), None
+            counts = np.array([*texts.values(), lost], np.int64)
+        place = np.array(domain.find(values, tree), np.int64)
+        strange = int(counts[place < 0].sum())
+        if strange and not strangers:
+            raise DataError(
+                f"{self.source.name}: {strange} cells of {name!r} lie under nothing that the release publishes.",
+                hint="Give the table that the release was made from, and its policy.",
+            )
+        out = np.bincount(place[place >= 0], counts[place >= 0], minlength=len(domain)).astype(np.int64)
+        return np.append(out, strange) if strangers else out
 
     def _counted(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
         counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
@@ -287,7 +325,7 @@ class Truth:
     def _table(self) -> Table:
         """The original as it met its policy: that pass found out how numbers and dates are written."""
         assert self.policy is not None
-        return prepare(self.source, self.policy, self.engine, sample=False)
+        return prepare(self.given, self.policy, self.engine, sample=False)
 
     @property
     def records(self) -> Records:

@@ -27,13 +27,17 @@ from noren.designs import read_design
 from noren.errors import NorenError
 from noren.models.verdict import verdict_line
 from noren.schema.column import Column, DistanceTable
-from noren.schema.domain import Domain, DomainSource, bin_labels, fits_kind
+from noren.schema.domain import MISSING, Domain, DomainSource, bin_labels, fits_kind, whole_domain
+from noren.schema.edges import rises
+from noren.schema.extents import MEASURE
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.schema.tuples import Member, TupleDomain, tuple_parts
 
-FORMAT = 2
+FORMAT = 3
+MOST_WHOLE = 100_000
+"""Whole numbers between the ends of a published column at most."""
 MOST_RECORDS = 2**53
 MOST_COUNTERFEITS = 10
 """Entries that are nobody's, as a multiple of the records."""
@@ -57,6 +61,15 @@ class PublishedMeaning(BaseModel):
     edges: tuple[Annotated[float, PlainSerializer(_finite_or_text)], ...] | None = None
     top: float | None = Field(default=None, allow_inf_nan=False, description="Numbers from here up are one value.")
     bottom: float | None = Field(default=None, allow_inf_nan=False, description="Numbers below are one value.")
+    measure: str | None = Field(
+        default=None, pattern=MEASURE, description="What the edges are places on: those that published cells show."
+    )
+    integers: tuple[int, int] | None = Field(
+        default=None, description="All whole numbers from here to before there are values, whoever has them."
+    )
+    hidden: tuple[str, ...] = Field(
+        default=(), description="Values that stand for others, which no cell shows and nobody declared."
+    )
     hierarchy: tuple[tuple[str, ...], ...] | None = None
     distance: Literal["ordinal", "numeric", "tree"] | DistanceTable | None = Field(
         default=None, description="How far apart two values are, where a requirement depends on it."
@@ -102,11 +115,33 @@ class PublishedMeaning(BaseModel):
                 raise ValueError("the hierarchy is not a tree") from None
         if not fits_kind(values, self.kind):
             raise ValueError("the values are not of the kind")
-        if self.edges is not None and values[: len(self.edges) - 1] != bin_labels(self.edges):
-            raise ValueError("the edges are not those of the values")
+        self._fits_edges(values)
+        if not set(self.hidden) <= set(values):
+            raise ValueError("what stands for others is a value")
         if self.edges is not None and (self.top is not None or self.bottom is not None):
             raise ValueError("a column has edges or open ends")
         return self
+
+    def _fits_edges(self, values: tuple[str, ...]) -> None:
+        if self.integers is not None:
+            low, high = self.integers
+            if not 0 <= high - low <= MOST_WHOLE or max(abs(low), abs(high)) > MOST_RECORDS:
+                raise ValueError("the whole numbers do not rise, or are too many")
+            ends = (None if self.bottom is None else low, None if self.top is None else high)
+            if ends != (self.bottom, self.top) or set(values) - {MISSING} or self.edges is not None:
+                raise ValueError("the ends are not those of the whole numbers")
+        if self.measure is not None and self.edges is None:
+            raise ValueError("a measure is of edges")
+        if self.edges is None:
+            return
+        if not rises(self.edges) or (self.measure is not None and set(values[len(self.edges) - 1 :]) - {MISSING}):
+            raise ValueError("the edges do not rise")
+        try:
+            labels = bin_labels(self.edges, self.measure)
+        except (ValueError, OverflowError):
+            raise ValueError("the edges are none of their measure") from None
+        if values[: len(self.edges) - 1] != labels:
+            raise ValueError("the edges are not those of the values")
 
     @classmethod
     def of(cls, column: Column) -> PublishedMeaning:
@@ -120,11 +155,14 @@ class PublishedMeaning(BaseModel):
             name=column.name,
             role=column.role,
             kind=domain.kind,
-            values=domain.values,
+            values=domain.values if domain.integers is None else ((MISSING,) if domain.has_missing else ()),
             domain_source=domain.source,
             edges=domain.edges,
             top=domain.top,
             bottom=domain.bottom,
+            measure=domain.measure,
+            integers=domain.integers,
+            hidden=domain.hidden,
             hierarchy=None if column.tree is None else column.tree.levels,
             distance=None if named == "equal" else named,
         )
@@ -133,11 +171,11 @@ class PublishedMeaning(BaseModel):
         """The column that is meant, as far as it is published."""
         domain = None
         if self.values is not None:
-            source = self.domain_source or "data"
-            domain = Domain(self.values, self.kind, source, edges=self.edges, top=self.top, bottom=self.bottom)
+            domain = self._domain(self.values)
         if self.members is not None and self.values is not None:
             made = [member.column() for member in self.members]
             members = tuple(Member(one.name, one.domain, one.tree) for one in made)
+            source = self.domain_source or "data"
             domain = TupleDomain(self.values, self.kind, source, members=members, differ=self.differ or ())
         tree = None if self.hierarchy is None else Hierarchy(self.hierarchy)
         found = Column.model_construct(
@@ -145,6 +183,14 @@ class PublishedMeaning(BaseModel):
             rare="refuse", missing="category", knowledge=None, separator=None, columns=None, unknown="reject",
         )  # fmt: skip
         return found.met(self.name, domain)
+
+    def _domain(self, values: tuple[str, ...]) -> Domain:
+        if self.integers is not None:
+            return whole_domain(*self.integers, self.bottom is not None, self.top is not None, MISSING in values)
+        return Domain(
+            values, self.kind, self.domain_source or "data", edges=self.edges, top=self.top, bottom=self.bottom,
+            measure=self.measure, hidden=self.hidden,
+        )  # fmt: skip
 
 
 def _member(column: Column, member: Member) -> Column:
@@ -155,6 +201,8 @@ def _member(column: Column, member: Member) -> Column:
 def write_column(statement: Statement) -> dict[str, Any]:
     """A published column as the manifest has it: form, meaning, and the fields of the form."""
     meaning = PublishedMeaning.of(statement.column).model_dump(mode="json", exclude_none=True)
+    if not meaning["hidden"]:
+        del meaning["hidden"]
     return {"form": statement.form, **meaning, **statement.published()}
 
 
@@ -224,7 +272,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, ser_json_inf_nan="constants")
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     noren: str = Field(description="Version of the software that made the release.")
     title: str = ""
     records: int = Field(ge=0, le=MOST_RECORDS, description="Number of records.")

@@ -1,8 +1,8 @@
 """The directory of a release: a Frictionless Data Package, written aside and renamed into place.
 
 `datapackage.json` describes the data for any tool that knows the standard; its `noren` block is the manifest. The
-checksums find accidents and careless edits. They are no signature: whoever can rewrite the data can rewrite them too,
-so a holder who fears that publishes the checksum of datapackage.json through another channel.
+checksums find accidents and careless edits. Whoever can rewrite the data can rewrite them too: a holder who fears that
+signs the release (`signature.py`), or publishes the checksum of datapackage.json through another channel.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
@@ -20,16 +20,20 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from noren import __version__
 from noren.cells import CellBatch, Statement
 from noren.cells.texts import ESCAPE, FORMULA
 from noren.errors import DataError, ReleaseError
 from noren.files import DESCRIPTOR
 from noren.io.csv import contains_byte
 from noren.release.bounds import check_size
-from noren.release.manifest import Manifest
+from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_pages
+from noren.release.manifest import FORMAT, Manifest
 from noren.release.readme import README, code, readme
+from noren.release.signature import SIGNATURE, read_signature, write_signature
 from noren.release.store import Store, read_side, store_for, titles_of, write_data, write_side
 from noren.release.upgrades import known_format, upgraded
+from noren.secret.signing import SigningKey
 
 MOST_BYTES = 1 << 28
 """Size of the largest descriptor that is read: 256 MB."""
@@ -126,10 +130,31 @@ def with_sides(directory: Path, columns: Sequence[Statement], suffix: str, escap
     return [column if column.side is None else column.with_side(found[column.side]) for column in columns]
 
 
-def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
-    """Write datapackage.json and the page for people, for the data file and the side tables in the directory."""
+def write_descriptor(directory: Path, data: Path, manifest: Manifest, sign: SigningKey | None = None) -> None:
+    """Write datapackage.json and the page for people, for the data file and the side tables in the directory, and where
+    a key is given the signature."""
+    page = directory / README
+    page.write_text(page_of(manifest, data, sign is not None), encoding="utf-8")
+    package = described(directory, data, manifest)
+    path = directory / DESCRIPTOR
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    if sign is not None:
+        write_signature(path, sign)
+
+
+def page_of(manifest: Manifest, data: Path, signed: bool) -> str:
+    """The page for people."""
+    beside = [(f"{side}{data.suffix}", _beside(sharing)) for side, sharing in sides(manifest.columns).items()]
+    return readme(manifest, data.name, beside, titles_of(data, manifest.columns), signed)
+
+
+def described(
+    directory: Path, data: Path, manifest: Manifest, titles: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """The descriptor of a release whose other files are in the directory; titles of columns as early versions wrote
+    them, if they are given."""
     block = _standard(manifest.model_dump(mode="json"))
-    titles = titles_of(data, manifest.columns)
+    titles = titles_of(data, manifest.columns) if titles is None else titles
     schema: dict[str, Any] = {"fields": [c.field() | {"name": titles[c.name]} for c in manifest.columns]}
     keys = [
         {"fields": [titles[column.name]], "reference": {"resource": column.side, "fields": [column.side_key]}}
@@ -142,18 +167,46 @@ def write_descriptor(directory: Path, data: Path, manifest: Manifest) -> None:
         described = {"title": sharing[0].side_title([column.name for column in sharing])}
         resources.append(_resource(name, path, {"fields": sharing[0].side_fields()}) | described)
     page = directory / README
-    beside = [(f"{side}{data.suffix}", _beside(sharing)) for side, sharing in sides(manifest.columns).items()]
-    page.write_text(readme(manifest, data.name, beside, titles), encoding="utf-8")
-    package = {
+    told = {"path": README, "bytes": page.stat().st_size, "hash": f"sha256:{checksum(page)}"} if page.exists() else None
+    return {
         "profile": "data-package",
         "name": "noren-release",
         "title": manifest.title or "Release",
         "resources": resources,
-        "readme": {"path": README, "bytes": page.stat().st_size, "hash": f"sha256:{checksum(page)}"},
+        "readme": told,
         "noren": {**block, "sha256": manifest_digest(block)},
     }
-    path = directory / DESCRIPTOR
-    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def demand_closed(directory: Path) -> None:
+    """Refuse a release that holds anything its manifest does not describe: a file, a column, a field, a word."""
+    package = _parsed(directory / DESCRIPTOR)
+    manifest, _ = read_package(directory)
+    data = directory / package["resources"][0]["path"]
+    same = package["noren"].get("format") == FORMAT
+    titles = titles_of(data, manifest.columns)
+    if not same:  # early versions titled groups as values
+        titles = {name: title if title in columns_of(data) else name for name, title in titles.items()}
+    tables = {data: [titles[column.name] for column in manifest.columns]}
+    tables |= {
+        directory / f"{stem}{data.suffix}": [field["name"] for field in sharing[0].side_fields()]
+        for stem, sharing in sides(manifest.columns).items()
+    }
+    page = [README] if "readme" in package else []
+    demand_files(directory, [DESCRIPTOR, SIGNATURE, *page, *(path.name for path in tables)])
+    for path, names in tables.items():
+        demand_columns(path, names)
+    expected = described(directory, data, manifest, titles)
+    if not same:  # the manifest was brought forward; its own fields were checked when it was read
+        expected["noren"] = package["noren"]
+    demand_descriptor(directory / DESCRIPTOR, package, expected, same)
+    if same and manifest.noren == __version__:
+        signed = (directory / SIGNATURE).exists()
+        text = (directory / README).read_text(encoding="utf-8")
+        if text not in {page_of(manifest, data, False), page_of(manifest, data, signed)}:
+            raise _tampered(directory / README, "it says something else than the manifest")
+    for path in tables:
+        demand_pages(path)
 
 
 def _beside(sharing: Sequence[Statement]) -> str:
@@ -206,6 +259,7 @@ def read_package(directory: Path) -> tuple[Manifest, Store]:
         digest = manifest_digest(block)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
+    read_signature(descriptor)
     if stated != digest:
         raise _tampered(descriptor, "its manifest does not match its checksum")
     if name not in ("data.parquet", "data.csv"):

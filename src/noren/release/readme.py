@@ -39,6 +39,7 @@ A table about people, published so that nobody's secrets can be read off it. It 
 {verdicts}
 
 Anybody can check this again: `noren verify .`
+{signed}
 
 ## Reading it
 
@@ -59,6 +60,9 @@ R: `{r}`
 SQL, for example in DuckDB: `{sql}`
 """
 
+SIGNED = "It is signed: with the holder's public key, `noren verify . --signer KEY.pub` tells whether it is theirs."
+UNSIGNED = "It is not signed: its checksums tell damage, and nothing about its maker."
+
 
 def code(text: str) -> str:
     """A name as a code span that no name can leave."""
@@ -67,10 +71,13 @@ def code(text: str) -> str:
     return f"`{shown}`" if shown.strip() else "`(blank)`"
 
 
-def readme(manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titles: dict[str, str]) -> str:
+def readme(
+    manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titles: dict[str, str], signed: bool = False
+) -> str:
     """The page of a release whose cells are in a file, with its side tables and what stands in them."""
     files = [("datapackage.json", "the description for programs: columns, values, requirements, checksums")]
     files += [(data, "the records"), *sides]
+    files += [("datapackage.sig", "the holder's signature over datapackage.json")] if signed else []
     return PAGE.format(
         title=code(manifest.title) if manifest.title else "A release",
         version=re.sub(r"[^\w.+-]", "", manifest.noren)[:40],
@@ -88,6 +95,7 @@ def readme(manifest: Manifest, data: str, sides: Sequence[tuple[str, str]], titl
         )
         or "| none | | | |",
         first=json.dumps(manifest.columns[0].name) if manifest.columns else "",
+        signed=SIGNED if signed else UNSIGNED,
         **_commands(data),
     )
 

@@ -13,9 +13,19 @@ from noren.errors import QueryError, ReleaseError
 from noren.models.verdict import Verdicts
 from noren.release.answers import answer
 from noren.release.manifest import Manifest, VerdictEntry
-from noren.release.package import FileFormat, aside, read_package, write_cells, write_descriptor, write_sides
+from noren.release.package import (
+    DESCRIPTOR,
+    FileFormat,
+    aside,
+    read_package,
+    write_cells,
+    write_descriptor,
+    write_sides,
+)
 from noren.release.published import Published
+from noren.release.signature import read_signature
 from noren.release.store import Store
+from noren.secret.signing import PublicKey, SigningKey, signing_key
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,6 +58,11 @@ class Release(Published):
     def verdicts(self) -> Verdicts[VerdictEntry]:
         """Every requirement on every column: asked, achieved, holds, and on which ground."""
         return Verdicts(self.manifest.verdicts)
+
+    @property
+    def signer(self) -> PublicKey | None:
+        """Who signed the directory it was read from; None if nobody did. Compare it with the holder's key."""
+        return None if self.path is None else read_signature(self.path / DESCRIPTOR)
 
     def frame(self) -> pl.DataFrame:
         """The published table; a decoy cell and a set of terms are lists in domain order."""
@@ -98,15 +113,20 @@ class Release(Published):
 
     # ------------------------------------------------------------------ saving
 
-    def save(self, path: str | Path, file_format: FileFormat = "parquet") -> Path:
-        """Write a release directory. It must not exist; nothing half-written is ever left under its name."""
-        target = Path(path)
+    def save(
+        self, path: str | Path, file_format: FileFormat = "parquet", *, sign: SigningKey | str | Path | None = None
+    ) -> Path:
+        """Write a release directory. It must not exist; nothing half-written is ever left under its name.
+
+        `sign` is a signing key or its file (`noren key new`); without it the release is not signed.
+        """
+        target, key = Path(path), None if sign is None else signing_key(sign)
         with aside(target) as work:
             data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
             if rows != self.rows:
                 raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
             write_sides(work, self.manifest.columns, data.suffix)
-            write_descriptor(work, data, self.manifest)
+            write_descriptor(work, data, self.manifest, key)
         return target
 
     # ------------------------------------------------------------------ asking

@@ -51,4 +51,12 @@ def _from_1(block: Block) -> Block:
     return out | {"format": 2, "columns": made, "methods": [{"name": method["name"]}]}
 
 
-UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1}
+def _from_2(block: Block) -> Block:
+    """Format 2 listed every value under general values; the present one may list edges instead."""
+    later = {"measure", "integers", "hidden"}
+    if any(later & set(column) for column in block["columns"]):
+        raise ValueError("a column has a field of a later format")
+    return {**block, "format": 3}
+
+
+UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, 2: _from_2}

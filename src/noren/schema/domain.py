@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from noren.schema.extents import ANYTHING, kind_of, span_labels
 from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, as_number, is_code, number_text, parse, reader, sniff
 
 MISSING = "(missing)"
@@ -52,6 +53,12 @@ class Domain:
     """Numbers from here up are one value, the last: "90 and above"."""
     bottom: float | None = None
     """Numbers below are one value, the first: "below 18"."""
+    measure: str | None = None
+    """What the edges are places on, where they are those that published cells show; None for bins of numbers."""
+    integers: tuple[int, int] | None = None
+    """All whole numbers from here to before there are values, whether or not somebody has them."""
+    hidden: tuple[str, ...] = ()
+    """Values that stand for others that are not named: what a published general value covers and no cell shows."""
 
     def __post_init__(self) -> None:
         if self.has_ends and self.edges is not None:
@@ -99,6 +106,9 @@ class Domain:
 
     def canonical(self, texts: Sequence[str]) -> list[str]:
         """Texts of the table as the domain writes them; a text that is not of the kind stays as it is."""
+        if self.hidden:
+            found = self.find(texts)
+            return [text if code < 0 else self.values[code] for text, code in zip(texts, found, strict=True)]
         if self.has_ends:
             return self.coded(texts)
         if not self.rewrites:
@@ -121,7 +131,9 @@ class Domain:
     @property
     def rewrites(self) -> bool:
         """Whether the table may write a value in several ways."""
-        return self.has_ends or (self.edges is None and self.text_kind not in ("string", "boolean"))
+        if self.has_ends or self.hidden:
+            return True
+        return self.edges is None and self.text_kind not in ("string", "boolean")
 
     @property
     def has_ends(self) -> bool:
@@ -135,6 +147,56 @@ class Domain:
         return [text if text in known else with_ends(read(text) or text, self.top, self.bottom) for text in texts]
 
     @property
+    def names_all(self) -> bool:
+        """Whether every value that the column may have is listed, or lies in a declared bin."""
+        return not self.hidden and self.measure is None and self.integers is None
+
+    def find(self, values: Sequence[str], tree: Any = None) -> list[int]:
+        """Where values of the original stand in a domain that may not name them; -1 for those that are nowhere.
+
+        `tree` is the hierarchy of the original, for texts that are known by what is above them.
+        """
+        known = self.index
+        if self.edges is not None and self.measure is not None:
+            return [known[value] if value in known else self._slot(value) for value in values]
+        if self.has_ends:
+            return [known.get(with_ends(value, self.top, self.bottom), -1) for value in values]
+        if not self.hidden:
+            return [known.get(value, -1) for value in values]
+        return [known[value] if value in known else self._stand_in(value, tree) for value in values]
+
+    def _slot(self, value: str) -> int:
+        """Between which edges a number or date lies."""
+        assert self.edges is not None
+        assert self.measure is not None
+        try:
+            place = as_number(value, kind_of(self.measure))
+        except ValueError:
+            return -1
+        slot = int(np.searchsorted(self.edges, place, side="right")) - 1
+        return slot if 0 <= slot < len(self.edges) - 1 else -1
+
+    def _stand_in(self, value: str, tree: Any) -> int:
+        """The value that stands for one that is not named: the lowest one above it, by a tree or by its characters."""
+        above = [] if tree is None or value in (MISSING, OTHER) else tree.above(value)
+        masked = sorted((label for label in map(bare, self.hidden) if masks(label, value)), key=_stars)
+        for label in [*above, *masked]:
+            for name in (label, OTHERS + label):
+                if name in self.hidden:
+                    return self.index[name]
+        return -1
+
+    @cached_property
+    def widths(self) -> np.ndarray | None:
+        """How wide the values are, where they are intervals between published edges; an open end is as wide as most."""
+        if self.edges is None or self.measure is None:
+            return None
+        found = np.diff(np.asarray(self.edges))
+        closed = found[np.isfinite(found)]
+        found = np.where(np.isfinite(found), found, np.median(closed) if len(closed) else 1.0)
+        return np.append(found, np.full(len(self) - len(found), found.mean()))
+
+    @property
     def is_range(self) -> bool:
         """Whether the values are all whole numbers from the first to the last, whichever of them occur."""
         if self.kind != "integer" or self.values[-1:] in ((MISSING,), (OTHER,)):
@@ -146,7 +208,8 @@ class Domain:
         """The values as numbers (bins by their middle), or None where one is not a number."""
         if self.edges is not None:
             edges = np.asarray(self.edges)
-            middles = (edges[:-1] + edges[1:]) / 2
+            with np.errstate(invalid="ignore"):
+                middles = (edges[:-1] + edges[1:]) / 2
             return middles if len(middles) == len(self) else None
         ends = {label: end for end, label in end_labels(self.top, self.bottom)}
         kind: Kind = "number" if ends else self.kind
@@ -256,8 +319,48 @@ def sort_labels(labels: Sequence[str], kind: Kind) -> list[str]:
     return sorted(plain) + special
 
 
-def bin_labels(edges: Sequence[float]) -> tuple[str, ...]:
+OTHERS = "other "
+"""Before the name of a general value: what lies under it besides the values and general values that are shown."""
+
+
+def bare(label: str) -> str:
+    """The general value that a stand-in is named after."""
+    return label.removeprefix(OTHERS)
+
+
+def _stars(label: str) -> int:
+    return len(label) - len(label.rstrip("*")) if label not in ANYTHING else 1 << 30
+
+
+def masks(label: str, value: str) -> bool:
+    """Whether a masked text leaves a value open: 130** leaves 13021, * leaves everything."""
+    kept = label.rstrip("*")
+    return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
+
+
+PLAIN = Format()
+
+
+def whole_domain(low: int, high: int, bottom: bool, top: bool, missing: bool, written: Format = PLAIN) -> Domain:
+    """All whole numbers from low to before high, open ends beyond them, and a missing cell."""
+    ends = float(high) if top else None, float(low) if bottom else None
+    labels = [label for _, label in end_labels(None, ends[1])]
+    values = [*labels, *map(str, range(low, high)), *(label for _, label in end_labels(ends[0], None))]
+    kind: Kind = "string" if bottom or top or not range(low, high) else "integer"
+    return Domain(
+        (*values, *([MISSING] if missing else [])),
+        kind,
+        format=written,
+        top=ends[0],
+        bottom=ends[1],
+        integers=(low, high),
+    )
+
+
+def bin_labels(edges: Sequence[float], measure: str | None = None) -> tuple[str, ...]:
     """Half-open intervals, the last one closed: [0, 18), [18, 30), ... [75, 120]. Ends may be open: "90 and above"."""
+    if measure is not None:
+        return span_labels(tuple(edges), measure)
     texts = [number_text(edge) for edge in edges]
     out = []
     for i, (low, high) in enumerate(itertools.pairwise(texts)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +43,8 @@ class Hierarchy:
     """`levels[h][i]` is the label of leaf i at height h; `levels[0]` are the leaves."""
 
     levels: tuple[tuple[str, ...], ...]
+    grown: str = field(default="", compare=False)
+    """"values" if a rule made it from the values of a table, "counts" if from how often they occur; else declared."""
 
     def __post_init__(self) -> None:
         leaves = self.levels[0]
@@ -91,7 +93,15 @@ class Hierarchy:
             else [v] * self.height + [self.levels[-1][0]]
             for v in values
         ]
-        return Hierarchy(tuple(zip(*rows, strict=True)))
+        return Hierarchy(tuple(zip(*rows, strict=True)), self.grown)
+
+    def above(self, value: str) -> list[str]:
+        """The labels above a value, the nearest first; none for a value that is no leaf."""
+        place = self._position.get(value)
+        if place is None:
+            return []
+        found = [(level[place], height) for height, level in enumerate(self.levels) if height]
+        return [name for label, height in found for name in (label, f"{label} (level {height})")]
 
     def groups(self, level: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """Labels at a level in leaf order, and for every leaf the position of its label."""
@@ -172,7 +182,7 @@ class Hierarchy:
             [v, *(v if v in (MISSING, OTHER) else v[:n] + ROOT * max(0, len(v) - n) for n in lengths), ROOT]
             for v in values
         ]
-        return cls.from_rows(rows)
+        return replace(cls.from_rows(rows), grown="values")
 
     @classmethod
     def from_edges(cls, values: Sequence[str], levels: Sequence[Sequence[float]]) -> Hierarchy:
@@ -183,7 +193,7 @@ class Hierarchy:
             for edges in levels:
                 row.append(value if value in (MISSING, OTHER) else _interval(_number(value), edges))
             rows.append([*row, ROOT])
-        return cls.from_rows(rows)
+        return replace(cls.from_rows(rows), grown="values")
 
     @classmethod
     def from_widths(cls, values: Sequence[str], widths: Sequence[float], start: float = 0) -> Hierarchy:
@@ -199,7 +209,7 @@ class Hierarchy:
         for value in values:
             special = value in (MISSING, OTHER)
             rows.append([value, *(value if special else span(_number(value), step, start)[1] for step in steps), ROOT])
-        return cls.from_rows(rows)
+        return replace(cls.from_rows(rows), grown="values")
 
     @classmethod
     def from_calendar(cls, values: Sequence[str], spans: Sequence[str]) -> Hierarchy:
@@ -213,7 +223,7 @@ class Hierarchy:
         for value in values:
             special = value in (MISSING, OTHER)
             rows.append([value, *(value if special else _span_label(_day(value), span) for span in spans), ROOT])
-        return cls.from_rows(rows)
+        return replace(cls.from_rows(rows), grown="values")
 
     @classmethod
     def from_quantiles(cls, values: Sequence[str], counts: NDArray[np.int64], parts: Sequence[int]) -> Hierarchy:
@@ -226,7 +236,8 @@ class Hierarchy:
         there = np.asarray(counts)[plain]
         if not there.any():
             raise HierarchyError("there is no number to make intervals of.", hint="Give widths or intervals.")
-        return cls.from_edges(values, quantile_edges(numbers[there > 0], there[there > 0], parts))
+        edges = quantile_edges(numbers[there > 0], there[there > 0], parts)
+        return replace(cls.from_edges(values, edges), grown="counts")
 
     @classmethod
     def from_frequency(cls, values: Sequence[str], counts: NDArray[np.int64], least: Sequence[int]) -> Hierarchy:
@@ -237,7 +248,7 @@ class Hierarchy:
         for value, count in zip(values, np.asarray(counts).tolist(), strict=True):
             kept = value in (MISSING, OTHER)
             rows.append([value, *(value if kept or count >= few else f"fewer than {few} records" for few in least)])
-        return cls.from_rows([[*row, ROOT] for row in rows])
+        return replace(cls.from_rows([[*row, ROOT] for row in rows]), grown="counts")
 
     def csv_text(self) -> str:
         """The hierarchy as a file in ARX's layout."""

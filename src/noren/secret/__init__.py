@@ -2,7 +2,8 @@
 
 `key.py` holds the 256-bit secret and its file, `streams.py` the two sources of random words drawn from it, `people.py`
 how record keys are evened out. `register.py` keeps what was released under a secret file so far, `publication.py` is
-what one release adds to it, `signatures.py` the values that classes left possible, `checks.py` what is refused.
+what one release adds to it, `signatures.py` the values that classes left possible, `checks.py` what is refused, and
+`signing.py` the keys that sign releases.
 """
 
 from noren.secret.key import Secret
@@ -10,6 +11,7 @@ from noren.secret.people import KeyRule
 from noren.secret.publication import DrawnColumn, Publication, PublishedClasses
 from noren.secret.register import Register
 from noren.secret.signatures import ClassSets
+from noren.secret.signing import PublicKey, SigningKey
 from noren.secret.streams import Keystream, KeystreamLane, RecordLane, RecordStream
 
 __all__ = [
@@ -18,10 +20,12 @@ __all__ = [
     "KeyRule",
     "Keystream",
     "KeystreamLane",
+    "PublicKey",
     "Publication",
     "PublishedClasses",
     "RecordLane",
     "RecordStream",
     "Register",
     "Secret",
+    "SigningKey",
 ]

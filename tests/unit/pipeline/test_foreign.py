@@ -70,11 +70,12 @@ def test_each_shortfall_names_its_class(arx: Path) -> None:
     foreign, (size, mixed) = verify_table(
         arx, policy(nr.models.KAnonymity(k=3), nr.models.DistinctLDiversity(on="illness", l=2)), show=5
     )
-    assert (foreign.records, foreign.suppressed) == (7, 2)
-    assert (size.holds, size.achieved, size.required, size.short, size.breaches) == (False, 2, 3, 2, 4)
+    assert (foreign.records, foreign.suppressed) == (9, 2)
+    assert (size.holds, size.achieved, size.required, size.short, size.breaches) == (False, 2, 3, 3, 6)
     assert {tuple(one.keys.items()) for one in size.shortfalls} == {
         (("sex", "*"), ("age", "40-59"), ("zip", "1485*")),
         (("sex", "*"), ("age", "[60, 80["), ("zip", "1485*")),
+        (("sex", "*"), ("age", "*"), ("zip", "*")),
     }
     assert (mixed.holds, mixed.achieved, mixed.short, mixed.breaches) == (False, 1, 1, 2)
     assert [(one.keys["age"], one.records, one.achieved) for one in mixed.shortfalls] == [("40-59", 2, 1)]
@@ -82,9 +83,9 @@ def test_each_shortfall_names_its_class(arx: Path) -> None:
 
 def test_shortfalls_are_counted_even_if_none_is_shown(arx: Path) -> None:
     _, (size,) = verify_table(arx, policy(nr.models.KAnonymity(k=3)))
-    assert (size.short, size.shortfalls) == (2, [])
+    assert (size.short, size.shortfalls) == (3, [])
     _, (size,) = verify_table(arx, policy(nr.models.KAnonymity(k=3)), show=1)
-    assert (size.short, len(size.shortfalls)) == (2, 1)
+    assert (size.short, len(size.shortfalls)) == (3, 1)
 
 
 def test_a_table_that_holds(arx: Path) -> None:
@@ -92,11 +93,24 @@ def test_a_table_that_holds(arx: Path) -> None:
     assert [(one.holds, one.short, one.breaches) for one in verdicts] == [(True, 0, 0)]
 
 
-def test_dropped_rows_do_not_count_in_the_whole(arx: Path) -> None:
-    """Of seven records four have flu, two a cold and one an ulcer."""
+def test_dropped_rows_are_a_class_and_part_of_the_whole(arx: Path) -> None:
+    """Of nine records five have flu, two a cold and two an ulcer."""
     _, (verdict,) = verify_table(arx, policy(nr.models.TCloseness(on="illness", t=0.2)))
-    assert verdict.achieved == pytest.approx(4 / 7)  # one cold, one ulcer: 1/2 - 2/7 + 1/2 - 1/7
-    assert verdict.short == 2
+    assert verdict.achieved == pytest.approx(5 / 9)  # one cold, one ulcer: 1/2 - 2/9 twice
+    assert verdict.short == 4
+
+
+def test_a_dropped_row_that_tells_a_secret_is_judged(arx: Path) -> None:
+    arx.write_text(ARX.replace("*;*;*;flu\n", ""), encoding="utf-8")
+    _, (verdict,) = verify_table(arx, policy(nr.models.KAnonymity(k=2)), show=1)
+    assert (verdict.holds, verdict.achieved) == (False, 1)
+    assert set(verdict.shortfalls[0].keys.values()) == {"*"}
+
+
+def test_a_dropped_row_that_tells_nothing_is_left_out(arx: Path) -> None:
+    arx.write_text(ARX.replace("*;*;*;flu\n", "*;*;*;*\n").replace("*;*;*;ulcer\n", ""), encoding="utf-8")
+    foreign, (verdict,) = verify_table(arx, policy(nr.models.KAnonymity(k=2)))
+    assert (verdict.holds, foreign.records, foreign.suppressed) == (True, 7, 1)
 
 
 def test_values_of_a_hierarchy_file(arx: Path) -> None:
@@ -136,9 +150,9 @@ def test_missing_secrets(arx: Path, cell: str) -> None:
             arx, policy(nr.models.TCloseness(on="illness", t=0.9, distance="equal"), illness=options)
         )
         assert foreign.statements[-1].domain.values == ("cold", "flu", "ulcer", "(missing)")
-        assert verdict.achieved == pytest.approx(5 / 7)
+        assert verdict.achieved == pytest.approx(2 / 3)
     _, (verdict,) = verify_table(arx, policy(nr.models.TCloseness(on="illness", t=0.9, distance="tree"), illness=tree))
-    assert 0 < verdict.achieved <= 5 / 7
+    assert 0 < verdict.achieved <= 2 / 3 + 1e-9
     arx.write_text(ARX.replace("1485*;cold", f"1485*;{cell}").replace("*;40-59;1485*;flu", "*;40-59;1485*;lungs"))
     with pytest.raises(nr.errors.PolicyError, match="no place for missing cells"):
         verify_table(arx, policy(illness=tree))
@@ -168,8 +182,8 @@ def test_columns_that_the_policy_does_not_want(arx: Path) -> None:
     rules = nr.Policy(attributes={**some.attributes, **extra}, require=some.require, method=some.methods)
     verdicts = verify_table(frame, rules)[1]
     assert [(v.model, v.column, v.holds, v.breaches) for v in verdicts[1:]] == [
-        ("published-columns", "name", False, 7),
-        ("published-columns", "note", False, 7),
+        ("published-columns", "name", False, 9),
+        ("published-columns", "note", False, 9),
     ]
 
 

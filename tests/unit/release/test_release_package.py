@@ -108,8 +108,10 @@ MANIFEST_KEYS = {
     "format", "noren", "title", "records", "suppressed", "rows_are_people", "sample", "columns", "requirements",
     "methods", "randomness", "verdicts", "sha256",
 }  # fmt: skip
-MEANING_KEYS = {"name", "role", "kind", "values", "domain_source", "edges", "top", "bottom", "hierarchy", "distance"}
-MEANING_KEYS |= {"members", "differ"}
+MEANING_KEYS = {
+    "name", "role", "kind", "values", "domain_source", "edges", "measure", "integers", "hidden", "top", "bottom",
+    "hierarchy", "distance", "members", "differ",
+}  # fmt: skip
 FORM_KEYS = {"job": {"design"}, "age": {"design"}, "town": set(), "pay": set()}
 VERDICT_KEYS = {"model", "column", "required", "achieved", "holds", "basis"}
 
@@ -210,8 +212,8 @@ def test_a_descriptor_cannot_point_outside(release: Path, name: object) -> None:
 
 
 def test_another_format_version_is_refused_by_number(release: Path) -> None:
-    claim(release, lambda block: block.update(format=3))
-    with pytest.raises(ReleaseError, match="written in format 3, which this version cannot read"):
+    claim(release, lambda block: block.update(format=4))
+    with pytest.raises(ReleaseError, match="written in format 4, which this version cannot read"):
         open_release(release)
 
 

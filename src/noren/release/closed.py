@@ -1,0 +1,155 @@
+"""A release is a closed world: a file, column, field or byte that its manifest does not describe is refused by name.
+
+Everything in a release follows from its manifest: which files there are, which columns they have, every word of the
+descriptor. So what a release should be is written down again and compared with what is there.
+"""
+
+from __future__ import annotations
+
+import csv
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from noren.errors import ReleaseError
+
+LAST_BYTES = 8
+WRITER = "parquet-cpp-arrow version "
+PROSE = ("description", "title")
+"""Fields of the descriptor whose wording another version may have written otherwise."""
+SHOWN = 3
+
+
+def demand_files(directory: Path, known: Sequence[str]) -> None:
+    """Refuse a directory that holds anything but the files of the release."""
+    strange = sorted(path.name for path in directory.iterdir() if path.name not in known)
+    if strange:
+        raise _refused(directory, f"it holds {_listed(strange)}, which its manifest does not describe")
+
+
+def demand_columns(path: Path, titles: Sequence[str]) -> None:
+    """Refuse a file whose columns are not those of the manifest, in its order."""
+    found = columns_of(path)
+    strange = [name for name in found if name not in titles]
+    if strange:
+        raise _refused(path, f"it has the column {_listed(strange)}, which its manifest does not describe")
+    if found != list(titles):
+        raise _refused(path, "its columns are not those of the manifest, each once and in its order")
+
+
+def columns_of(path: Path) -> list[str]:
+    """The columns of a file, whose metadata say nothing else."""
+    import pyarrow as pa
+
+    if path.suffix == ".csv":
+        try:
+            with path.open(newline="", encoding="utf-8") as file:
+                return next(csv.reader(file), [])
+        except (UnicodeDecodeError, csv.Error):
+            raise _refused(path, "its header is no text") from None
+    import pyarrow.parquet as pq
+
+    try:
+        metadata, schema = pq.read_metadata(path), pq.read_schema(path)
+    except (pa.ArrowException, OSError, UnicodeError):
+        raise ReleaseError(
+            f"{path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
+        ) from None
+    remarks = {*(metadata.metadata or {}), *(schema.metadata or {})}
+    if remarks:
+        names = sorted(key.decode("utf-8", errors="replace") for key in remarks)
+        raise _refused(path, f"its metadata hold {_listed(names)}, which its manifest does not describe")
+    if not (metadata.created_by or "").startswith(WRITER) or len(metadata.created_by) > len(WRITER) + 30:
+        raise _refused(path, "its metadata name a writer that no release has")
+    return list(schema.names)
+
+
+def demand_descriptor(descriptor: Path, found: Mapping[str, Any], expected: Mapping[str, Any], same: bool) -> None:
+    """Refuse a descriptor that says anything but what its manifest says; `same` if the present version wrote it."""
+    for place in _differences(found, expected, "", same):
+        raise _refused(descriptor, f"{place} is not what its manifest describes")
+
+
+def _differences(found: Any, expected: Any, place: str, same: bool) -> list[str]:
+    """Where two descriptors differ. Another version may have worded prose otherwise, and left out what came later."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        out = []
+        for name in [*found, *(name for name in expected if name not in found)]:
+            where = f"{place}.{name}" if place else str(name)
+            if name not in expected:
+                out.append(where)
+            elif name not in found:
+                out += [where] if same else []
+            elif same or name not in PROSE:
+                out += _differences(found[name], expected[name], where, same)
+            elif not isinstance(found[name], str) or len(found[name]) > 2 * len(str(expected[name])) + 200:
+                out.append(where)
+        return out
+    if isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected):
+        pairs = enumerate(zip(found, expected, strict=True))
+        return [one for i, (a, b) in pairs for one in _differences(a, b, f"{place}[{i}]", same)]
+    return [] if found == expected and type(found) is type(expected) else [place or "it"]
+
+
+# ---------------------------------------------------------------------- bytes of Parquet files
+
+
+def demand_pages(path: Path) -> None:
+    """Refuse a Parquet file with bytes between its pages, or statistics that its cells do not have.
+
+    Only after the cells were read: that is where PyArrow turns faults of such a file into errors.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.suffix != ".parquet":
+        return
+    with path.open("rb") as file:
+        file.seek(-LAST_BYTES, 2)
+        end = file.tell() - struct.unpack("<I4s", file.read())[0]
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        reach = 4
+        for number in range(file.num_row_groups):
+            try:
+                table = file.read_row_group(number)
+            except (pa.ArrowException, OSError, UnicodeError):
+                raise _refused(path, "it cannot be read whole") from None
+            group = file.metadata.row_group(number)
+            for chunk in sorted((group.column(i) for i in range(group.num_columns)), key=_begin):
+                if _begin(chunk) != reach:
+                    raise _refused(path, "it holds bytes that belong to no column")
+                reach += chunk.total_compressed_size
+            _demand_statistics(path, group, table)
+        if reach != end and file.num_row_groups:
+            raise _refused(path, "it holds bytes that belong to no column")
+
+
+def _begin(chunk: Any) -> int:
+    first = chunk.dictionary_page_offset
+    return int(chunk.data_page_offset if first is None else min(first, chunk.data_page_offset))
+
+
+def _demand_statistics(path: Path, group: Any, table: Any) -> None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for at, column in enumerate(table.columns):
+        cells = column.combine_chunks()
+        while pa.types.is_list(cells.type):
+            cells = cells.flatten()
+        told = group.column(at).statistics
+        if told is None or not told.has_min_max or not len(cells):
+            continue
+        ends = pc.min_max(cells.cast(cells.type.value_type) if pa.types.is_dictionary(cells.type) else cells)
+        if (ends["min"].as_py(), ends["max"].as_py()) != (told.min, told.max):
+            raise _refused(path, "its statistics name values that its cells do not have")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:60]) for name in names[:SHOWN])
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
+
+
+def _refused(path: Path, why: str) -> ReleaseError:
+    return ReleaseError(f"{path}: not as published: {why}.", hint="Do not use it; ask the holder for it again.")

@@ -1,0 +1,61 @@
+"""The signature of a release: a small file beside the descriptor, over its bytes.
+
+The descriptor holds the checksums of all other files, so a signature over it covers the release. It names its signer;
+whether that is the holder is only known to who compares it with a key that came through another channel.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from noren.errors import ReleaseError
+from noren.secret.signing import PublicKey, Signature, SigningKey
+
+SIGNATURE = "datapackage.sig"
+MOST_BYTES = 1024
+
+
+def write_signature(descriptor: Path, key: SigningKey) -> None:
+    """Sign a descriptor."""
+    text = key.sign(descriptor.read_bytes()).text()
+    descriptor.with_name(SIGNATURE).write_text(text, encoding="ascii", newline="")
+
+
+def read_signature(descriptor: Path) -> PublicKey | None:
+    """Who signed the release; None if nobody did. A signature that does not fit is refused."""
+    path = descriptor.with_name(SIGNATURE)
+    if not path.exists() and not path.is_symlink():
+        return None
+    if path.is_symlink() or not path.is_file():
+        raise _refused(path, "it is no file")
+    with path.open("rb") as file:
+        found = Signature.parse(file.read(MOST_BYTES))
+    if found is None:
+        raise _refused(path, "it is not a signature, or not a whole one")
+    if not found.covers(descriptor.read_bytes()):
+        raise _refused(path, f"{descriptor.name} is not what was signed")
+    return found.signer
+
+
+def demand_signer(descriptor: Path, signer: PublicKey | str | os.PathLike[str]) -> PublicKey:
+    """Refuse a release that this signer did not sign."""
+    wanted = signer if isinstance(signer, PublicKey) else PublicKey.load(signer)
+    found = read_signature(descriptor)
+    if found is None:
+        raise ReleaseError(
+            f"{descriptor.parent}: it is not signed ({SIGNATURE} is missing), and a signer was asked for.",
+            hint="Do not use it; ask the holder for the signed release.",
+        )
+    if found != wanted:
+        raise ReleaseError(
+            f"{descriptor.parent}: signed by {found.fingerprint}, and not by {wanted.fingerprint}, as was asked for.",
+            hint="Do not use it; ask the holder which key is theirs.",
+        )
+    return found
+
+
+def _refused(path: Path, why: str) -> ReleaseError:
+    return ReleaseError(
+        f"{path}: the signature does not hold: {why}.", hint="Do not use it; ask the holder for it again."
+    )
