@@ -78,7 +78,9 @@ def test_the_program_lists_its_commands_and_exit_codes(run):
     text = run("--help").output
     for name in COMMANDS | ELSEWHERE:
         assert f"  {name} " in text
-    assert "Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong." in " ".join(text.split())
+    assert "Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong, 3 undecided." in " ".join(
+        text.split()
+    )
     assert run("--version").output == f"noren, version {nr.__version__}\n"
 
 
