@@ -159,6 +159,8 @@ def _placed(name: str, texts: Any, positions: NDArray, labels: Sequence[str], mi
         pc.index_in(texts, value_set=pa.array(labels, pa.string())).fill_null(-1).to_numpy(zero_copy_only=False)
     )
     table[-1] = missing
+    if len(positions) and int(positions.max()) >= len(texts):
+        raise ReleaseError(f"column {name!r} cannot be read: its dictionary lacks entries.", hint=AGAIN)
     if (table < 0).any() and ((table[positions] < 0).any() or _strays(texts, table)):
         raise ReleaseError(f"column {name!r} holds a value that its published domain does not name.", hint=AGAIN)
     return np.maximum(table, 0).astype(code_dtype(len(labels)))[positions]

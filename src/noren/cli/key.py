@@ -15,7 +15,7 @@ DEFAULT = "noren-signing.key"
 PASSPHRASE_FILE = "A file whose first line is the passphrase."
 
 
-@click.group()
+@click.group(epilog=f"Example: noren key new {DEFAULT} (with --json, the outcome as JSON)")
 def key() -> None:
     """Keys that sign releases."""
 
