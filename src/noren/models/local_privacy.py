@@ -38,6 +38,10 @@ class LocalPrivacy(Model):
     )
 
     @property
+    def holds_of_parts(self) -> bool:
+        return True
+
+    @property
     def identity(self) -> str:
         """A budget over several columns and one over some of them may stand side by side."""
         return self.model if len(self.on) == 1 else f"{self.model}/{', '.join(sorted(self.on))}"
