@@ -69,7 +69,9 @@ def judged(world: World, target: Path, data: Any, policy: nr.Policy) -> list[str
         if release.frame().height != len(read.rows):
             found.append("the release opens with another number of rows")
         verdicts = nr.verify(release, policy, original=data)
-        found += [f"verification: {v.model} on {v.column} {v.statement}" for v in verdicts if v.holds is not True]
+        # what the missing had of terms, sets and general values cannot be subtracted: that may stay undecided
+        short = [v for v in verdicts if v.holds is False or (v.holds is None and v.model != "left-out")]
+        found += [f"verification: {v.model} on {v.column} {v.statement}" for v in short]
         first = next((name for name, e in read.entries.items() if e["form"] not in ("open", "terms")), None)
         if first is not None and world.seed % 4 == 0:
             release.estimate(first)
