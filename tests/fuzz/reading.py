@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import dataclass
+from datetime import date, datetime
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,21 @@ import pyarrow.parquet as pq
 from tests.fuzz.worlds import text
 
 MISSING = "(missing)"
-NOTHING = dict.fromkeys(("values", "edges", "hierarchy", "distance", "nodes", "design", "groups", "knowledge"))
+NOTHING = dict.fromkeys(
+    (
+        "values",
+        "edges",
+        "measure",
+        "integers",
+        "hidden",
+        "hierarchy",
+        "distance",
+        "nodes",
+        "design",
+        "groups",
+        "knowledge",
+    )
+)
 """What a manifest leaves out where a column does not have it."""
 
 
@@ -43,7 +58,7 @@ def read_release(directory: Path) -> Read:
     """Everything of a release, by plain means."""
     package = json.loads((directory / "datapackage.json").read_text(encoding="utf-8"))
     manifest = package["noren"]
-    entries = {entry["name"]: NOTHING | entry for entry in manifest["columns"]}
+    entries = {entry["name"]: _spelled_out(NOTHING | entry) for entry in manifest["columns"]}
     tables = {item["name"]: _table(directory, item) for item in package["resources"]}
     rows = [
         {name: _cell(row[name] if name in row else row[f"{name} (group)"], entry) for name, entry in entries.items()}
@@ -98,6 +113,55 @@ def _text(value: Any, entry: dict[str, Any]) -> str:
 def is_missing(value: Any) -> bool:
     """NaN and the empty text are missing, as they are in CSV."""
     return value is None or value == "" or (isinstance(value, float) and isnan(value))
+
+
+def _spelled_out(entry: dict[str, Any]) -> dict[str, Any]:
+    """A column of whole numbers between two ends with all of them as values."""
+    if entry["integers"] is None:
+        return entry
+    low, high = entry["integers"]
+    first = [] if entry.get("bottom") is None else [f"below {low}"]
+    last = [] if entry.get("top") is None else [f"{high} and above"]
+    return entry | {"values": [*first, *map(str, range(low, high)), *last, *entry["values"]]}
+
+
+def base(entry: dict[str, Any], truth: str) -> str:
+    """The published base value that a true one is, where not all of them are named; else the true one itself."""
+    values = entry["values"] or []
+    if truth in values or truth == MISSING:
+        return truth
+    if entry["measure"] is not None or entry["integers"] is not None:
+        place = _place(truth, str(entry["measure"]))
+        if place is None:
+            return truth
+        if entry["integers"] is not None:
+            low, high = entry["integers"]
+            return f"below {low}" if place < low else f"{high} and above" if place >= high else truth
+        edges = [float(edge) for edge in entry["edges"]]
+        inside = [i for i in range(len(edges) - 1) if edges[i] <= place < edges[i + 1]]
+        return values[inside[0]] if inside else truth
+    names = [(label.removeprefix("other "), label) for label in entry["hidden"] or ()]
+    stars = {name: len(name) - len(name.rstrip("*")) for name, _ in names}
+    masked = [
+        (stars[name], label)
+        for name, label in names
+        if stars[name] and len(name) == len(truth) and truth.startswith(name.rstrip("*"))
+    ]
+    opaque = [
+        (1000 + (name in ("*", "(suppressed)")), label) for name, label in names if not stars[name] or name == "*"
+    ]
+    return min([*masked, *opaque], default=(0, truth))[1]
+
+
+def _place(truth: str, measure: str) -> float | None:
+    try:
+        if measure == "date":
+            return date.fromisoformat(truth).toordinal()
+        if measure == "datetime":
+            return (datetime.fromisoformat(truth) - datetime(1970, 1, 1)).total_seconds()
+        return float(truth)
+    except ValueError:
+        return None
 
 
 def covered(entry: dict[str, Any]) -> dict[str, frozenset[str]]:

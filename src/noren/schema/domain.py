@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from noren.schema.extents import ANYTHING, kind_of, span_labels
+from noren.schema.extents import ANYTHING, kind_of, span_labels, unnumbered
 from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, as_number, is_code, number_text, parse, reader, sniff
 
 MISSING = "(missing)"
@@ -329,11 +329,13 @@ def bare(label: str) -> str:
 
 
 def _stars(label: str) -> int:
+    label = unnumbered(label)
     return len(label) - len(label.rstrip("*")) if label not in ANYTHING else 1 << 30
 
 
 def masks(label: str, value: str) -> bool:
     """Whether a masked text leaves a value open: 130** leaves 13021, * leaves everything."""
+    label = unnumbered(label)
     kept = label.rstrip("*")
     return label in ANYTHING or (kept != label and len(label) == len(value) and value.startswith(kept))
 

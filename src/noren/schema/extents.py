@@ -170,7 +170,7 @@ def span_labels(edges: tuple[float, ...], measure: str) -> tuple[str, ...]:
     out = []
     for low, high in pairwise(edges):
         if low == -inf:
-            out.append("*" if high == inf else f"below {place_text(high, measure)}")
+            out.append("any" if high == inf else f"below {place_text(high, measure)}")
         elif high == inf:
             out.append(f"{place_text(low, measure)} and above")
         elif high == after(low, measure):
