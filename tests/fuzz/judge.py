@@ -141,6 +141,31 @@ def _class_holds(held: Histogram, whole: Histogram, asked: dict[str, Any], entry
     raise AssertionError(f"no definition of {model}")
 
 
+CLASSWISE = (
+    "distinct-l-diversity", "frequency-l-diversity", "entropy-l-diversity", "recursive-cl-diversity",
+    "alpha-k-anonymity", "p-sensitive-k-anonymity", "tau-l-diversity", "beta-likeness", "delta-disclosure", "le-diversity", "t-closeness",
+)  # fmt: skip
+
+
+def judge_left_out(
+    n: int, held: dict[str, Histogram], requirements: list[dict[str, Any]], overall: dict[str, Histogram], read: Read
+) -> list[str]:
+    """Those who are left out, n of them with these secrets, as one class: absence shows, and must not tell."""
+    out = []
+    for asked in requirements if n else ():
+        model = asked["model"]
+        if model == "k-anonymity" and n < asked["k"]:
+            out.append(f"{n} people are left out, asked {asked['k']}")
+        names = [asked["on"]] if isinstance(asked.get("on"), str) else list(asked.get("on") or [])
+        out += [
+            f"those who are left out break {model} on {name}"
+            for name in names
+            if model in CLASSWISE and name in held
+            if not _class_holds(held[name], overall[name], asked, read.entries[name])
+        ]
+    return out
+
+
 def _subtree_top(held: Histogram, e: int, entry: dict[str, Any]) -> float:
     tree = entry["hierarchy"]
     level = dict(zip(tree[0], tree[len(tree) - 1 - e], strict=True))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tests.fuzz.judge import true_set
+from tests.fuzz.judge import judge_left_out, true_set
 from tests.fuzz.reading import MISSING, Read, base, covered, is_missing
 from tests.fuzz.worlds import World, text
 
@@ -65,6 +65,10 @@ def against_original(world: World, read: Read, directory: Path) -> list[str]:
     out = _shape(world, read, kept)
     if "row" in read.entries:
         out += _record_by_record(world, read, told)
+        gone = sorted({*kept} - {int(row["row"]) for row in read.rows})
+        secrets = [name for name in told if world.attributes[name]["role"].startswith("sensitive")]
+        held = {name: dict(Counter(told[name][i] for i in gone)) for name in secrets}
+        out += judge_left_out(len(gone), held, world.require, overall(world, read), read)
     else:
         out += _as_often(read, told, kept)
     return out + _secrets(world, read, directory)
