@@ -143,7 +143,8 @@ def _class_holds(held: Histogram, whole: Histogram, asked: dict[str, Any], entry
 
 CLASSWISE = (
     "distinct-l-diversity", "frequency-l-diversity", "entropy-l-diversity", "recursive-cl-diversity",
-    "alpha-k-anonymity", "p-sensitive-k-anonymity", "tau-l-diversity", "beta-likeness", "delta-disclosure", "le-diversity", "t-closeness",
+    "alpha-k-anonymity", "p-sensitive-k-anonymity", "tau-l-diversity", "beta-likeness", "delta-disclosure",
+    "le-diversity", "t-closeness",
 )  # fmt: skip
 
 
