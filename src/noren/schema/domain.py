@@ -194,6 +194,7 @@ class Domain:
         found = np.diff(np.asarray(self.edges))
         closed = found[np.isfinite(found)]
         found = np.where(np.isfinite(found), found, np.median(closed) if len(closed) else 1.0)
+        found = np.maximum(found / found.max(), 1e-9)
         return np.append(found, np.full(len(self) - len(found), found.mean()))
 
     @property

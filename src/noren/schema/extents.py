@@ -19,7 +19,7 @@ from math import ceil, inf, isfinite, nextafter
 
 from noren.schema.kinds import CALENDAR, MOMENT, Kind, as_number, number_text
 
-MEASURE = r"^(integer|date|datetime|decimal-([0-9]|1[0-9])|code-([1-9]|1[0-5]))$"
+MEASURE = r"^(integer|date|datetime|decimal-[0-9]{1,3}|code-([1-9]|1[0-5]))$"
 ANYTHING = ("*", "any", "any number", "(suppressed)")
 """Labels that leave everything open."""
 _NUMBERED = re.compile(r" \((?:level )?\d+\)$")
@@ -27,7 +27,7 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)")
 _QUARTER = re.compile(r"(\d{4})-Q([1-4])")
 _WEEK = re.compile(r"(\d{4})-W(\d\d)")
 _YEAR = re.compile(r"(\d{4})(s?)")
-MOST_DECIMALS = 19
+MOST_DECIMALS = 330
 
 
 @dataclass(frozen=True)

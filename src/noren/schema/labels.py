@@ -26,7 +26,8 @@ def misnamed(domain: Domain, nodes: Nodes) -> list[str]:
     seen: set[tuple[tuple[int, int], ...]] = set()
     for node, (label, runs) in enumerate(zip(nodes.labels, nodes.runs, strict=True)):
         key = tuple(runs)
-        if key in seen or not _names(domain, label, set(nodes.members(node).tolist())):
+        twice = key in seen and unnumbered(label) not in ANYTHING  # where there is one value, it is everything
+        if twice or not _names(domain, label, set(nodes.members(node).tolist())):
             out.append(label)
         seen.add(key)
     return out
