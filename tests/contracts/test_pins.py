@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-RUNS = re.compile(r"import (pickle|marshal|shelve|joblib)|allow_pickle|yaml\.load\(|(?<![.\w])(eval|exec)\(")
+RUNS = re.compile(r"import (pickle|marshal|shelve|joblib)|allow_pickle=True|yaml\.load\(|(?<![.\w])(eval|exec)\(")
 
 
 def pins(text: str) -> list[str]:

@@ -81,7 +81,9 @@ class Records:
         """Some of the records, in this order."""
         codes = {name: found[rows] for name, found in self.codes.items()}
         terms = {name: replace(found, cells=found.cells.take(rows)) for name, found in self.terms.items()}
-        return replace(self, n=len(rows), codes=codes, terms=terms)
+        people = None if self.people is None else np.unique(self.people[rows], return_inverse=True)[1].reshape(-1)
+        earlier = {name: sets.of(rows) for name, sets in self.earlier.items()}
+        return replace(self, n=len(rows), codes=codes, terms=terms, people=people, earlier=earlier)
 
     def over(self, columns: Mapping[str, Column]) -> Records:
         """The same records with other meanings of some columns."""
