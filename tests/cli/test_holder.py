@@ -103,8 +103,9 @@ def test_anonymize_as_json(hospital, tmp_path, run):
     answer = strict(run(*command).output)
     assert answer.keys() == {
         "release", "records", "dropped", "suppressed", "losses", "randomness", "designs",
-        "verdicts", "notes", "seconds",
+        "verdicts", "notes", "seconds", "signer",
     }  # fmt: skip
+    assert answer["signer"] is None
     assert answer["release"] == str(tmp_path / "release")
     assert (answer["records"], answer["dropped"], answer["randomness"]) == (800, 0, "fresh")
     assert answer["designs"]["disease"] == {

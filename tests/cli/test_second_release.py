@@ -68,7 +68,10 @@ def test_m_invariance_makes_the_second_year_and_the_audit_finds_nobody(folder, r
     (found,) = strict(run("audit", folder / "first", *options, *more, "--json").output)["results"]
     assert found["attack"] == "intersection"
     assert (found["facts"]["people"], found["facts"]["m"], found["facts"]["exposed"]) == (50, 3, 0)
-    assert "0 of 50 people are left fewer than 3 values" in run("audit", folder / "first", *options, *more).output
+    assert (
+        "0 of 50 people are left fewer than 3 values"
+        in run("audit", folder / "first", *options, *more, "--details").output
+    )
     run("verify", folder / "second")
     run("audit", folder / "first", *more, code=2)
 

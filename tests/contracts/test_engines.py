@@ -79,6 +79,7 @@ BY_METHOD: Mapping[str, nr.Policy] = {
     "rating": policy("rating"),
     "local-suppression": policy("local-suppression", FREQUENCY, {"model": "k-anonymity", "k": 4}),
     "microaggregation": policy("microaggregation", FREQUENCY, {"model": "k-anonymity", "k": 4}),
+    "m-invariance": policy("m-invariance", {"model": "m-invariance", "on": "shade", "m": 3}),
     "pram": policy("pram", {"model": "t-closeness", "on": "shade", "t": 0.4}),
     "suppress": linked({"name": "suppress", "k": 3, "nodes": 200}),
     "auto": policy({"name": "auto", "among": ["mondrian", "incognito"]}),

@@ -231,7 +231,9 @@ def test_suppression_drops_no_more_than_it_may_and_tells(method, tmp_path):
     opened = nr.open_release(tmp_path / "release")
     assert opened.records + opened.manifest.suppressed == N
     assert opened.manifest.suppressed == outcome.facts.suppressed
-    assert all(verdict.holds is True for verdict in nr.verify(opened, rules, original=table()))
+    again = nr.verify(opened, rules, original=table())
+    assert all(verdict.holds is True for verdict in again if verdict.model != "left-out")
+    assert all(verdict.holds is not False for verdict in again), "who is missing cannot always be told from outside"
 
 
 @pytest.mark.parametrize("method", ["local-suppression", "microaggregation", "m-invariance"])

@@ -23,7 +23,7 @@ from tests.contracts.paints import PAINTS
 N = 300
 RICH = 6
 GENERAL = [name for name, kind in METHODS.items() if issubclass(kind, ClassMethod)]
-KEEP_ALL = ("local-suppression", "microaggregation")
+KEEP_ALL = ("local-suppression", "microaggregation", "m-invariance")
 
 
 def table(rich: bool = True) -> pl.DataFrame:

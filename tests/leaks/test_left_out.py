@@ -24,7 +24,7 @@ from tests.contracts.paints import PAINTS
 N = 400
 STATUS = ("Married", "Single", "Divorced", "Widowed", "Apart")
 GENERAL = [name for name, kind in METHODS.items() if issubclass(kind, ClassMethod)]
-KEEP_ALL = ("local-suppression", "microaggregation")
+KEEP_ALL = ("local-suppression", "microaggregation", "m-invariance")
 """Methods that leave out nobody, and say so."""
 EVEN = (0.32, 0.28, 0.2, 0.12, 0.08)
 SKEWED = (0.44, 0.26, 0.15, 0.1, 0.05)

@@ -59,7 +59,7 @@ def test_every_method_says_what_its_rule_tells() -> None:
 
 CLASSES = sorted(name for name, kind in METHODS.items() if kind.forms_classes and name not in ("suppress",))
 """Methods of classes that serve one secret; `suppress` is about terms."""
-SILENT = ("anatomy", "rating", "auto")
+SILENT = ("anatomy", "rating", "m-invariance", "auto")
 
 
 def asked(name: str) -> list[object]:
@@ -88,6 +88,17 @@ def test_groups_drawn_at_random_tell_nothing_more(name: str) -> None:
     release = nr.anonymize(dominated(300), policy(name))
     with pytest.raises(nr.errors.QueryError, match="drawn at random"):
         nr.attack(release, "minimality")
+
+
+def test_what_cannot_be_replayed_is_not_promised() -> None:
+    """m-invariance: secrets take part in who is grouped with whom, so a bound on it is refused, not granted."""
+    table = dominated(300)
+    column = next(name for name, one in policy("anatomy").attributes.items() if one.role.needs_requirement)
+    asked = [nr.models.MInvariance(on=column, m=2), nr.models.Mechanism(on=column, most=0.9)]
+    attributes = policy("anatomy").attributes
+    rules = nr.Policy(attributes=attributes, require=asked, method="m-invariance", dependence={"most": 1.0})
+    with pytest.raises(nr.NorenError, match="cannot be computed"):
+        nr.anonymize(table, rules)
 
 
 def test_auto_names_what_it_chose() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from noren.ragged import offsets_of, owners
 from noren.schema.roles import Role
 from noren.secret import ClassSets
 from noren.table import Group, Plan, RandomOrder, Records
+
+if TYPE_CHECKING:
+    from noren.methods.mechanism.rule import Rule
 
 GROUPED = ("frequency", "distinct")
 """Rules that groups of different values meet; their first number is how many."""
@@ -51,6 +54,14 @@ class MInvariant(ClassMethod):
         le=10,
         description="Largest number of counterfeits, entries that are nobody's, as a share of the records.",
     )
+
+    def mechanism(self) -> Rule:
+        from noren.methods.mechanism.rule import NotReplayed
+
+        return NotReplayed(
+            "groups are filled along a curve with the next records of other values, and what the skipped ones tell is "
+            "not replayed"
+        )
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = []

@@ -58,6 +58,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "qs-diversity": {"c": 1.0, "l": 2},
     "qs-closeness": {"t": 0.4},
     "mechanism": {"most": 0.5},
+    "m-invariance": {"m": 2},
 }
 
 

@@ -263,7 +263,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "delta-disclosure": {"delta": 1.5}, "semantic-diversity": {"l": 7, "d": 0.35}, "le-diversity": {"l": 7, "e": 2},
     "mechanism": {"most": 0.35},
     "qs-diversity": {"c": 3.0, "l": 7}, "qs-closeness": {"t": 0.35}, "local-privacy": {"epsilon": 1.5},
-    "belief": {"most": 0.35},
+    "belief": {"most": 0.35}, "m-invariance": {"m": 7},
 }  # fmt: skip
 
 
@@ -280,6 +280,7 @@ OTHER = {
     "p": 5,
     "d": 0.6,
     "epsilon": 3.0,
+    "m": 9,
 }
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.errors import ModelDoesNotApply
 from noren.methods.mechanism.sight import Sight
 
 CERTAIN = 1 - 1e-6
@@ -96,6 +97,17 @@ class Silent(Rule):
 
     def beliefs(self, sight: Sight) -> Beliefs:
         return unchanged(sight)
+
+
+@dataclass(frozen=True)
+class NotReplayed(Silent):
+    """A rule in which secrets take part and that nobody has put into code yet: nothing can be promised about it."""
+
+    def beliefs(self, sight: Sight) -> Beliefs:
+        raise ModelDoesNotApply(
+            f"what the method tells cannot be computed: {self.says}.",
+            hint="Leave the requirement 'mechanism' out, or use a method whose rule is known.",
+        )
 
 
 def unchanged(sight: Sight, notes: Sequence[str] = (), **facts: Any) -> Beliefs:
