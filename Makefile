@@ -95,4 +95,4 @@ advisories:  ## known weaknesses of the pinned packages, where a database of the
 	.advisories/bin/pip-audit --disable-pip --requirement hashes.txt || echo 'pip-audit found something, or reached no database; see above.'
 
 clean:
-	rm -rf $(VENV) .advisories .peers .numba .coverage noren-demo site dist build
+	rm -rf $(VENV) .advisories .peers .coverage noren-demo site dist build
