@@ -100,3 +100,13 @@ def test_the_judge_finds_identifiers_and_records_too_many(tmp_path):
     assert "a file that no release has" in found
     read.rows.append(read.rows[0])
     assert "rows, the manifest says" in " ".join(against_original(world, read, path))
+
+
+def test_the_judge_finds_an_exact_value_beside_the_cells(tmp_path):
+    world, target, read = released("mondrian", tmp_path)
+    assert not against_original(world, read, target)
+    name = next(name for name, entry in read.entries.items() if entry["form"] == "node")
+    world.columns[name][0] = "Qz-exact-value"
+    page = target / "README.md"
+    page.write_text(page.read_text(encoding="utf-8") + "\nQz-exact-value\n", encoding="utf-8")
+    assert any("stand beside the cells" in words for words in against_original(world, read, target))

@@ -186,6 +186,26 @@ def _as_often(read: Read, told: dict[str, dict[int, str]], kept: list[int]) -> l
     return out
 
 
+LONG = 6
+"""Characters from which on a text is not found by chance."""
+
+
+def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
+    """Values of generalised columns that stand in the manifest or the page, but in no cell and nothing declared."""
+    beside = "\0".join((directory / name).read_text(encoding="utf-8") for name in ("datapackage.json", "README.md"))
+    declared = repr(world.attributes) + "\0".join(world.files.values()) + repr(world.data)
+    out = []
+    for name, entry in read.entries.items():
+        if entry["form"] != "node":
+            continue
+        cells = "\0".join({str(row[name]) for row in read.rows})
+        exact = {text(value) for value in world.columns[name] if not is_missing(value)}
+        told = [one for one in exact if len(one) >= LONG and one in beside and one not in cells and one not in declared]
+        if told:
+            out.append(f"{name}: {len(told)} exact values stand beside the cells")
+    return out
+
+
 def _secrets(world: World, read: Read, directory: Path) -> list[str]:
     """Identifiers and their names stand nowhere; neither do names of the holder's files."""
     parts = []
@@ -204,6 +224,7 @@ def _secrets(world: World, read: Read, directory: Path) -> list[str]:
             out.append("an identifier is published")
     names = ("holder-table", "secret.key", *world.files)
     out += [f"the name {name} is published" for name in names if name in everything]
+    out += _told_beside(world, read, directory)
     files = {path.name for path in directory.iterdir()}
     known = {"README.md", "datapackage.json", "data.csv", "data.parquet"}
     if any(f not in known and not f.startswith(("groups-", "knowledge-")) for f in files):
