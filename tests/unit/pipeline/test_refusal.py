@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import noren as nr
 from noren.pipeline.refusal import LINES, Told, cover, refused
@@ -51,7 +51,7 @@ def test_every_pair_of_columns_is_hidden_in_its_own_group() -> None:
 
 
 def test_without_the_columns_that_are_named_no_pair_is_left() -> None:
-    found = [pair(a, b, 0.3) for a, b in zip(NAMES, NAMES[1:], strict=False)]
+    found = [pair(a, b, 0.3) for a, b in pairwise(NAMES)]
     named = cover(found, NAMES.index)
     assert all(one.by in named or one.protected in named for one in found)
     assert len(named) <= len(NAMES) // 2
