@@ -12,19 +12,22 @@ from dataclasses import replace
 from typing import Any
 
 from noren.errors import NorenError
+from noren.io.arrow import FrameSource
+from noren.io.sample import sampled
 from noren.io.source import Source
 from noren.pipeline.anonymize import settled
 from noren.pipeline.dependence import told
 from noren.pipeline.prepare import prepare
 from noren.pipeline.refusal import Told
 from noren.policy.findings import Findings
-from noren.policy.policy import Policy, SampleOptions
+from noren.policy.policy import Policy
 from noren.policy.proposal import Proposal, Study, propose, study, worth, written
 from noren.schema.roles import Role
 from noren.schema.tuples import tuple_name
 
-ROUNDS = 8
-RECORDS = 50_000
+ROUNDS = 6
+"""Tries of a draft."""
+RECORDS = 20_000
 """Records on which a draft is tried."""
 WIDEST = 60
 """Published columns beyond which a draft is not tried: pairs are too many for a first look."""
@@ -41,34 +44,55 @@ PLAIN_SECRET = 1
 def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
     """The text of a policy for this table, tried on its records. `data`: how the input is written, if it was said."""
     studied = study(source)
-    made = propose(studied)
-    for _ in range(ROUNDS):
-        found = _tried(studied, written(studied, made, data))
-        if not found:
-            break
-        better = _corrected(made, studied, found)
-        made = propose(studied, better)
-        if better.undecided:
-            break
+    some = _some(source, studied.profile.records)
+    made, runs = _improved(studied, some, data, join=True)
+    if not runs and made.found.pairs:
+        other, runs = _improved(studied, some, data, join=False)
+        made = other if runs else made
     return written(studied, made, data)
 
 
-def _tried(studied: Study, text: str) -> list[Told]:
-    """What columns of this draft tell each other; nothing where the draft stops for another reason."""
-    records = studied.profile.records
-    try:
-        policy = Policy.parse(text)
-        if not 2 <= len(policy.published) <= WIDEST:
-            return []
-        if records > RECORDS:
-            policy = policy.model_copy(update={"sample": SampleOptions(share=RECORDS / records)})
-        found = told(settled(prepare(studied.source, policy), policy))
-    except NorenError:  # `anonymize` will say it
+def _some(source: Source, records: int) -> Source:
+    """The table, or of a large one some records by chance, in memory: a draft is tried several times."""
+    import pyarrow as pa
+
+    if records <= RECORDS:
+        return source
+    picked = list(sampled(source, RECORDS / records).batches(source.columns))
+    some = FrameSource(pa.Table.from_batches(picked))
+    some.name = source.name
+    return some
+
+
+def _improved(studied: Study, some: Source, data: Mapping[str, Any] | None, *, join: bool) -> tuple[Proposal, bool]:
+    """A proposal, tried until it runs or a person must decide, and whether it runs; `join` puts secrets together."""
+    made = propose(studied)
+    for _ in range(ROUNDS):
+        try:
+            found = _tried(some, written(studied, made, data))
+        except NorenError:  # `anonymize` will say it, unless the draft's own groups are at fault
+            if made.found.whole or not any(group.by_member for group in made.together):
+                return made, False
+            made = propose(studied, replace(made.found, whole=True))
+            continue
+        if not found:
+            return made, True
+        made = propose(studied, _corrected(made, studied, found, join=join))
+        if made.found.undecided:
+            break
+    return made, False
+
+
+def _tried(some: Source, text: str) -> list[Told]:
+    """What columns of this draft tell each other, in some of the records."""
+    policy = Policy.parse(text)
+    if len(policy.published) > WIDEST:
         return []
+    found = told(settled(prepare(some, policy), policy))
     return [one for one in found if one.surely > MARGIN * policy.dependence.most]
 
 
-def _corrected(made: Proposal, studied: Study, found: Sequence[Told]) -> Findings:
+def _corrected(made: Proposal, studied: Study, found: Sequence[Told], *, join: bool) -> Findings:
     """The findings with what follows from another try."""
     before = made.found
     members = {tuple_name(group.names): group.names for group in made.together}
@@ -79,7 +103,7 @@ def _corrected(made: Proposal, studied: Study, found: Sequence[Told]) -> Finding
     tuples = {*members, *made.names(Role.SENSITIVE)} - set(studied.amounts)
     pairs = [_first(one, members) for one in found if one.both <= tuples]
     new = [pair for pair in dict.fromkeys(pairs) if not {pair, pair[::-1]} & set(before.pairs)]
-    if new:
+    if new and join:
         return replace(before, pairs=(*before.pairs, *new))
     return _without(made, found, members)
 
@@ -117,7 +141,7 @@ def _without(made: Proposal, found: Sequence[Told], members: Mapping[str, Sequen
 
 
 def _share(one: Told) -> str:
-    return f"{one.share:.0%} of the people would be known by their {one.protected}"
+    return f"the {one.protected} of {one.share:.0%} of the people would be certain"
 
 
 def _undecided(made: Proposal, found: Sequence[Told]) -> Findings:

@@ -12,6 +12,8 @@ class Findings:
 
     pairs: tuple[tuple[str, str], ...] = ()
     """Secrets that tell each other, the worst first."""
+    whole: bool = False
+    """Whether requirements ask for different tuples, because sets that differ in every member cannot be made."""
     closer: frozenset[str] = frozenset()
     """Secrets of two values that other columns tell."""
     left_out: Mapping[str, str] = field(default_factory=dict)

@@ -32,6 +32,8 @@ class Group:
     apart: int
     """Groups of them that share no value."""
     rare: bool
+    whole: bool = False
+    """Whether only tuples are asked for, not members."""
 
     @property
     def size(self) -> int:
@@ -40,7 +42,7 @@ class Group:
 
     @property
     def by_member(self) -> bool:
-        return self.apart >= LEAST_TUPLES
+        return self.apart >= LEAST_TUPLES and not self.whole
 
     @property
     def asked(self) -> tuple[str, ...]:

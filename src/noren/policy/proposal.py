@@ -135,7 +135,11 @@ def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
     for name, kept in _told(guesses, apart).items():
         why_not = f"it and {kept} say the same, and two statements about one thing give it away; {kept} is kept"
         guesses[name] = guesses[name].dropped(why_not)
-    found = [group for group in found if all(guesses[name].role is Role.SENSITIVE for name in group.names)]
+    found = [
+        replace(group, whole=findings.whole)
+        for group in found
+        if all(guesses[name].role is Role.SENSITIVE for name in group.names)
+    ]
     for group in found:
         for name in group.names:
             others = ", ".join(other for other in group.names if other != name)
