@@ -22,6 +22,7 @@ from noren.pipeline.refusal import Told
 from noren.policy.findings import Findings
 from noren.policy.policy import Policy
 from noren.policy.proposal import Proposal, Study, propose, study, worth, written
+from noren.policy.toml import key
 from noren.schema.roles import Role
 from noren.schema.tuples import tuple_name
 
@@ -47,8 +48,7 @@ def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
     some = _some(source, studied.profile.records)
     made, runs = _improved(studied, some, data, join=True)
     if not runs and made.found.pairs:
-        other, runs = _improved(studied, some, data, join=False)
-        made = other if runs else made
+        made, _ = _improved(studied, some, data, join=False)
     return written(studied, made, data)
 
 
@@ -123,16 +123,18 @@ def _without(made: Proposal, found: Sequence[Told], members: Mapping[str, Sequen
     order = list(made.guesses)
     kept: list[str] = []
     out: dict[str, str] = dict(made.found.left_out)
-    for name in sorted(
-        rivals, key=lambda n: (of[n], n not in members, len(rivals[n]), order.index(members.get(n, (n,))[0]))
-    ):
+
+    def rank(name: str) -> tuple[int, bool, int, int]:
+        return of[name], name not in members, len(rivals[name]), order.index(members.get(name, (name,))[0])
+
+    for name in sorted(rivals, key=rank):
         other = next((other for other in rivals[name] if other in kept), None)
         if other is None:
             kept.append(name)
         elif max(of[name], of[other]) <= PLAIN_SECRET:
             return _undecided(made, found)
         else:
-            why = f"with {other} published too, {_share(rivals[name][other])}; {other} is kept"
+            why = f"with {key(other)} published too, {_share(rivals[name][other])}; {key(other)} is kept"
             out |= dict.fromkeys(members.get(name, (name,)), why)
     shown = [name for name, one in made.guesses.items() if one.role is not Role.IDENTIFIER or name in out]
     if len(out) > MOST_LEFT_OUT * len(shown):
@@ -141,10 +143,10 @@ def _without(made: Proposal, found: Sequence[Told], members: Mapping[str, Sequen
 
 
 def _share(one: Told) -> str:
-    return f"the {one.protected} of {one.share:.0%} of the people would be certain"
+    return f"the {key(one.protected)} of {one.share:.0%} of the people would be certain"
 
 
 def _undecided(made: Proposal, found: Sequence[Told]) -> Findings:
     pairs = len({one.both for one in found})
     more = f" and {pairs - 1} more pairs" if pairs > 1 else ""
-    return replace(made.found, undecided=f"{found[0].by} and {found[0].protected}{more}")
+    return replace(made.found, undecided=f"{key(found[0].by)} and {key(found[0].protected)}{more}")

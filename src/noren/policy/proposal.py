@@ -133,7 +133,9 @@ def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
     inside = {frozenset(pair) for group in found for pair in product(group.names, repeat=2)}
     apart = {pair: True for pair in pairs if frozenset(pair) not in inside}
     for name, kept in _told(guesses, apart).items():
-        why_not = f"it and {kept} say the same, and two statements about one thing give it away; {kept} is kept"
+        why_not = (
+            f"it and {key(kept)} say the same, and two statements about one thing give it away; {key(kept)} is kept"
+        )
         guesses[name] = guesses[name].dropped(why_not)
     found = [
         replace(group, whole=findings.whole)
@@ -142,7 +144,7 @@ def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
     ]
     for group in found:
         for name in group.names:
-            others = ", ".join(other for other in group.names if other != name)
+            others = ", ".join(key(other) for other in group.names if other != name)
             why_so = f"{guesses[name].why}; hidden together with {others}"
             guesses[name] = replace(guesses[name], why=why_so, size=group.size)
     people, why = _people(guesses, codes)
