@@ -29,7 +29,7 @@ def init(
 ) -> None:
     """Draft a commented policy for DATA: kinds, distinct values, roles with reasons, what stays unprotected."""
     from noren.io.source import open_source
-    from noren.policy.proposal import draft
+    from noren.pipeline.advice import draft
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     options = {"separator": separator, "encoding": encoding, "missing_values": list(missing) or None}

@@ -12,7 +12,6 @@ of the table, and only the sampled records are coded and drawn; nothing is skipp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +19,10 @@ from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Cells, Statement, concat
 from noren.cells.batch import PERSON
-from noren.errors import PolicyError, Problem
 from noren.pipeline.draft import Draft
 from noren.pipeline.picked import PickedSource
+from noren.pipeline.refusal import Told, refused
 from noren.policy.policy import Policy
-from noren.policy.toml import value
 
 KNOWN = 200_000
 """Records from which the adversary learns how columns go together."""
@@ -40,33 +38,6 @@ SUPPORT = 2
 """Other people who must show the same before somebody is certain."""
 RIGHT = 0.95
 """How often certainty must prove right, among people with about as many others who show the same, to be believed."""
-DEVIATIONS = 2.0
-"""Standard deviations by which a share must exceed the limit: the people asked are a sample, and may be few."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """What one published column tells about another."""
-
-    protected: str
-    by: str
-    share: float
-    """People whose true value is believed with certainty."""
-    alone: float
-    """The same from the person's own cell alone."""
-
-    asked: int
-    """People whose secrets were asked for."""
-
-    @property
-    def more(self) -> float:
-        return self.share - self.alone
-
-    @property
-    def surely(self) -> float:
-        """The least that the other column tells, as far as so few people show it."""
-        more = min(1.0, max(0.0, self.more))
-        return more - DEVIATIONS * float(np.sqrt(more * (1 - more) / max(1, self.asked)))
 
 
 def told(draft: Draft) -> list[Told]:
@@ -105,37 +76,7 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
     found = [one for one in told(draft) if one.surely > most]
     if not found:
         return []
-    hidden = {s.name for s in draft.statements if s.hides}
-    groups = _groups(found, list(draft.by_name))
-    problems = [
-        Problem(
-            f"attributes.{one.by}",
-            f"{one.by!r} tells {one.protected!r}: {one.share:.0%} of the people are certain from both, {one.alone:.0%} "
-            f"from {one.protected!r} alone.",
-            f"Leave {one.by!r} out (role 'identifier'); "
-            + (f"protect {one.by!r} too; " if one.by not in hidden else "")
-            + f"or hide them together, by the line {_line(groups[one.by], policy)} above [attributes]. "
-            f"[dependence] most = {min(1.0, one.more + 0.01):.2f} accepts it.",
-        )
-        for one in found
-    ]
-    raise PolicyError(problems, source=policy.source)
-
-
-def _groups(found: Sequence[Told], order: Sequence[str]) -> dict[str, list[str]]:
-    """For every column that tells another all columns that hang together with it, in the table's order."""
-    group = {name: {name} for one in found for name in (one.by, one.protected)}
-    for one in found:
-        both = group[one.by] | group[one.protected]
-        for name in both:
-            group[name] = both
-    return {name: sorted(names, key=order.index) for name, names in group.items()}
-
-
-def _line(names: Sequence[str], policy: Policy) -> str:
-    """The line of a policy that hides columns together; what is a composite already gives its members."""
-    members = [member for name in names for member in policy.composites.get(name, (name,))]
-    return f"together = {value(members)}"
+    raise refused(found, {s.name for s in draft.statements if s.hides}, list(draft.by_name), policy)
 
 
 def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:

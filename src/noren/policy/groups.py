@@ -16,6 +16,8 @@ from noren.schema.tuples import linked, tuple_name
 MOST_TUPLES = 1_000
 """Tuples beyond which columns are not drafted together."""
 LEAST_TUPLES = 4
+MOST_MEMBERS = 4
+"""Columns that are put together because drafts showed it; more would leave little of each."""
 MOST_RARE = 0.1
 """Share of the records that may have a rare tuple."""
 
@@ -30,6 +32,8 @@ class Group:
     apart: int
     """Groups of them that share no value."""
     rare: bool
+    whole: bool = False
+    """Whether only tuples are asked for, not members."""
 
     @property
     def size(self) -> int:
@@ -38,7 +42,7 @@ class Group:
 
     @property
     def by_member(self) -> bool:
-        return self.apart >= LEAST_TUPLES
+        return self.apart >= LEAST_TUPLES and not self.whole
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -58,6 +62,28 @@ def groups(
     different = {tuple(name for name in guesses if name in names) for names in group.values()}
     found = [_judged(names, codes) for names in sorted(different)]
     return [one for one in found if one is not None]
+
+
+def joined(
+    found: Sequence[Group],
+    pairs: Sequence[tuple[str, str]],
+    guesses: Mapping[str, Guess],
+    codes: Codes,
+    amounts: Sequence[str],
+) -> list[Group]:
+    """The groups with further pairs put together, as far as each group stays small and its tuples common."""
+    out = list(found)
+    for pair in pairs:
+        if any(guesses[name].role is not Role.SENSITIVE or name in amounts for name in pair):
+            continue
+        old = [one for one in out if set(one.names) & set(pair)]
+        both = set(pair).union(*(one.names for one in old))
+        if len(both) > MOST_MEMBERS or any(both <= set(one.names) for one in old):
+            continue
+        new = _judged(tuple(name for name in guesses if name in both), codes)
+        if new is not None:
+            out = [one for one in out if one not in old] + [new]
+    return sorted(out, key=lambda one: one.names)
 
 
 def _judged(names: tuple[str, ...], codes: Codes) -> Group | None:

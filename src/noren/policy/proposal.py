@@ -13,7 +13,8 @@ from typing import Any
 
 from noren.engines import engine_for
 from noren.io.source import Source
-from noren.policy.groups import Group, group_lines, groups
+from noren.policy.findings import NOTHING, Findings
+from noren.policy.groups import Group, group_lines, groups, joined
 from noren.policy.guessing import CLASSIC, EVENTS, HOUSEHOLDS, PERSONS, SECRET, Guess, Seen, describe, guess, says, seen
 from noren.policy.relations import Codes, read_codes, telling
 from noren.policy.toml import key, value
@@ -25,6 +26,8 @@ K = 5
 LS = {5: 10, 3: 4, 2: 3}
 """Values that must stay possible, and from how many values on that is asked."""
 T = 0.3
+CLOSER = 0.1
+CLOSER_WHY = "# Other columns say much about these: they are hidden more firmly.\n"
 KEY_SHARE = 0.05
 """A column with fewer different values than this share of the records names no people."""
 LIST = Guess(Role.IDENTIFIER, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
@@ -40,6 +43,21 @@ TITLE = """\
 
 
 @dataclass(frozen=True)
+class Study:
+    """What a table shows, read once for any number of drafts."""
+
+    source: Source
+    profile: Profile
+    columns: Mapping[str, Seen]
+    lists: Sequence[str]
+    codes: Codes
+
+    @property
+    def amounts(self) -> list[str]:
+        return [name for name in self.codes.columns if self.columns[name].is_amount]
+
+
+@dataclass(frozen=True)
 class Proposal:
     """Everything that is drafted, before it is written."""
 
@@ -48,6 +66,7 @@ class Proposal:
     why_people: str
     codes: Codes
     together: Sequence[Group] = ()
+    found: Findings = NOTHING
 
     def names(self, role: Role) -> list[str]:
         return [name for name, one in self.guesses.items() if one.role is role]
@@ -64,13 +83,26 @@ def list_columns(source: Source) -> list[str]:
     return [name for name in source.columns if any(check(first.column(name).type) for check in checks)]
 
 
-def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
-    """The text of a policy for this table. `data`: how the input is written, as far as it was said."""
+def study(source: Source) -> Study:
+    """The table as a draft sees it: every column's values, and how the columns of the first records go together."""
     lists = list_columns(source)
     profile = engine_for(source).profile(source, Counting(source.columns, terms=lists))
     profile.demand(source.name, lists)
     columns = {name: seen(profile.columns[name]) for name in source.columns}
-    made = propose(source, profile, columns, lists)
+    flat = [name for name in source.columns if name not in lists]
+    codes = read_codes(source, flat, [name for name in flat if columns[name].is_amount])
+    return Study(source, profile, columns, lists, codes)
+
+
+def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
+    """The text of a policy for this table. `data`: how the input is written, as far as it was said."""
+    studied = study(source)
+    return written(studied, propose(studied), data)
+
+
+def written(studied: Study, made: Proposal, data: Mapping[str, Any] | None = None) -> str:
+    """A proposal as the text of a policy."""
+    source, profile, columns = studied.source, studied.profile, studied.columns
     above, behind = group_lines(made.together)
     parts = [
         TITLE.format(name=source.name.rsplit("/", 1)[-1], records=profile.records, columns=len(source.columns)),
@@ -86,30 +118,45 @@ def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
-def propose(source: Source, profile: Profile, columns: Mapping[str, Seen], lists: Sequence[str]) -> Proposal:
-    """A guess for every column, corrected by how the columns stand to each other."""
+def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
+    """A guess for every column, corrected by how the columns stand to each other and by what drafts before showed."""
+    source, codes, amounts = studied.source, studied.codes, studied.amounts
     guesses = {
-        name: LIST if name in lists else guess(column, profile.records, source.columns)
-        for name, column in columns.items()
+        name: LIST if name in studied.lists else guess(column, studied.profile.records, source.columns)
+        for name, column in studied.columns.items()
     }
-    flat = [name for name in source.columns if name not in lists]
-    codes = read_codes(source, flat, [name for name in flat if columns[name].is_amount and name not in lists])
-    compared = [name for name in flat if guesses[name].role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER)]
+    for name, why in findings.left_out.items():
+        guesses[name] = guesses[name].dropped(why)
+    compared = [name for name in codes.columns if guesses[name].role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER)]
     pairs = telling(codes, compared)
-    found = groups(guesses, pairs, codes, [name for name in flat if columns[name].is_amount])
+    found = joined(groups(guesses, pairs, codes, amounts), findings.pairs, guesses, codes, amounts)
     inside = {frozenset(pair) for group in found for pair in product(group.names, repeat=2)}
     apart = {pair: True for pair in pairs if frozenset(pair) not in inside}
     for name, kept in _told(guesses, apart).items():
-        why_not = f"it and {kept} say the same, and two statements about one thing give it away; {kept} is kept"
+        why_not = (
+            f"it and {key(kept)} say the same, and two statements about one thing give it away; {key(kept)} is kept"
+        )
         guesses[name] = guesses[name].dropped(why_not)
-    found = [group for group in found if all(guesses[name].role is Role.SENSITIVE for name in group.names)]
+    found = [
+        replace(group, whole=findings.whole)
+        for group in found
+        if all(guesses[name].role is Role.SENSITIVE for name in group.names)
+    ]
     for group in found:
         for name in group.names:
-            others = ", ".join(other for other in group.names if other != name)
+            others = ", ".join(key(other) for other in group.names if other != name)
             why_so = f"{guesses[name].why}; hidden together with {others}"
             guesses[name] = replace(guesses[name], why=why_so, size=group.size)
     people, why = _people(guesses, codes)
-    return Proposal(guesses, people, why, codes, found)
+    return Proposal(guesses, people, why, codes, found, findings)
+
+
+def worth(name: str, one: Guess) -> int:
+    """Which columns are kept first, where not all can be: 0 those by which people are usually found, 1 what sounds like
+    a secret, 2 other columns by which people are found, 3 the rest."""
+    finds = one.role is Role.QUASI_IDENTIFIER
+    order = [finds and says(name, CLASSIC), one.role is Role.SENSITIVE and says(name, SECRET), finds, True]
+    return order.index(True)
 
 
 def _told(guesses: Mapping[str, Guess], pairs: Mapping[tuple[str, str], bool]) -> dict[str, str]:
@@ -121,9 +168,7 @@ def _told(guesses: Mapping[str, Guess], pairs: Mapping[tuple[str, str], bool]) -
     """
 
     def rank(name: str) -> tuple[int, int]:
-        one, finds = guesses[name], guesses[name].role is Role.QUASI_IDENTIFIER
-        order = [finds and says(name, CLASSIC), one.role is Role.SENSITIVE and says(name, SECRET), finds, True]
-        return order.index(True), -sum(first == name for first, _ in pairs)
+        return worth(name, guesses[name]), -sum(first == name for first, _ in pairs)
 
     kept: list[str] = []
     out: dict[str, str] = {}
@@ -208,10 +253,12 @@ def _requirements(made: Proposal) -> list[str]:
                 remark = ""
     small = [name for name in secrets if name not in several]
     if small:
-        out.append(
-            "# Two values cannot hide behind each other in sets; closeness protects them by chance instead.\n"
-            f'[[require]]\nmodel = "t-closeness"\non = {value(small)}\nt = {T}'
-        )
+        remark = "# Two values cannot hide behind each other in sets; closeness protects them by chance instead.\n"
+        closer = [name for name in small if name in made.found.closer]
+        for asked, t, why in ((small, T, remark), (closer, CLOSER, CLOSER_WHY)):
+            on = [name for name in asked if t == CLOSER or name not in closer]
+            if on:
+                out.append(f'{why}[[require]]\nmodel = "t-closeness"\non = {value(on)}\nt = {t}')
     return out
 
 
@@ -249,6 +296,8 @@ def _closing(made: Proposal, profile: Profile) -> list[str]:
     if plain:
         out.append(f"- {_listed(plain)}: published as it is; whoever knows it can use it to find people.")
     out.append("- what is common: a value that most people have is a good guess for anybody.")
+    if made.found.undecided:
+        out.append(f"- columns that tell each other: {made.found.undecided}. `noren anonymize` stops there: decide.")
     if not made.people:
         out.append("- people with several rows, if there are any: name their column under [people] key.")
     if quasi:
