@@ -30,6 +30,8 @@ ROUNDS = 6
 """Tries of a draft."""
 RECORDS = 20_000
 """Records on which a draft is tried."""
+ASKED = 4_000
+"""People whose secrets are asked for in a try."""
 WIDEST = 60
 """Published columns beyond which a draft is not tried: pairs are too many for a first look."""
 MARGIN = 0.8
@@ -88,7 +90,7 @@ def _tried(some: Source, text: str) -> list[Told]:
     policy = Policy.parse(text)
     if len(policy.published) > WIDEST:
         return []
-    found = told(settled(prepare(some, policy), policy))
+    found = told(settled(prepare(some, policy), policy), ASKED)
     return [one for one in found if one.surely > MARGIN * policy.dependence.most]
 
 

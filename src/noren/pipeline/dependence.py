@@ -40,8 +40,8 @@ RIGHT = 0.95
 """How often certainty must prove right, among people with about as many others who show the same, to be believed."""
 
 
-def told(draft: Draft) -> list[Told]:
-    """Every ordered pair of a protected and another published column, the most telling first."""
+def told(draft: Draft, most_asked: int | None = None) -> list[Told]:
+    """Every ordered pair of a protected and another published column, the most telling first; of so many people."""
     hidden = [s for s in draft.statements if s.role.needs_requirement and s.hides and s.rows_per_record == 1]
     if not hidden or len(draft.statements) < 2:
         return []
@@ -50,7 +50,7 @@ def told(draft: Draft) -> list[Told]:
     if n < 2 * SUPPORT:
         return []
     shown = [s for s in draft.statements if s.name in truth and s.d]
-    rows = {s.name: _Possible.of(s, cells[s.name].take(slice(0, ASKED))) for s in shown}
+    rows = {s.name: _Possible.of(s, cells[s.name].take(slice(0, most_asked or ASKED))) for s in shown}
     out = []
     for own in hidden:
         if own.name not in rows:

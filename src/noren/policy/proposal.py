@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -55,6 +56,20 @@ class Study:
     @property
     def amounts(self) -> list[str]:
         return [name for name in self.codes.columns if self.columns[name].is_amount]
+
+    @cached_property
+    def guesses(self) -> dict[str, Guess]:
+        """What every column is, taken alone."""
+        return {
+            name: LIST if name in self.lists else guess(column, self.profile.records, self.source.columns)
+            for name, column in self.columns.items()
+        }
+
+    @cached_property
+    def telling(self) -> dict[tuple[str, str], bool]:
+        """Which columns that may be published tell which."""
+        roles = (Role.SENSITIVE, Role.QUASI_IDENTIFIER)
+        return telling(self.codes, [name for name in self.codes.columns if self.guesses[name].role in roles])
 
 
 @dataclass(frozen=True)
@@ -120,15 +135,10 @@ def written(studied: Study, made: Proposal, data: Mapping[str, Any] | None = Non
 
 def propose(studied: Study, findings: Findings = NOTHING) -> Proposal:
     """A guess for every column, corrected by how the columns stand to each other and by what drafts before showed."""
-    source, codes, amounts = studied.source, studied.codes, studied.amounts
-    guesses = {
-        name: LIST if name in studied.lists else guess(column, studied.profile.records, source.columns)
-        for name, column in studied.columns.items()
-    }
+    codes, amounts, guesses = studied.codes, studied.amounts, dict(studied.guesses)
     for name, why in findings.left_out.items():
         guesses[name] = guesses[name].dropped(why)
-    compared = [name for name in codes.columns if guesses[name].role in (Role.SENSITIVE, Role.QUASI_IDENTIFIER)]
-    pairs = telling(codes, compared)
+    pairs = {pair: True for pair in studied.telling if not set(pair) & set(findings.left_out)}
     found = joined(groups(guesses, pairs, codes, amounts), findings.pairs, guesses, codes, amounts)
     inside = {frozenset(pair) for group in found for pair in product(group.names, repeat=2)}
     apart = {pair: True for pair in pairs if frozenset(pair) not in inside}
