@@ -143,11 +143,9 @@ def _cell_wrong(
     if form == "member":
         return "" if truth in {row[name] or MISSING for row in rows} else "members without the truth"
     if form == "node":
-        return (
-            ""
-            if base(entry, truth) in under.get(cell or MISSING, ())
-            else "a general value that does not cover the truth"
-        )
+        leaves = under.get(cell or MISSING, frozenset())
+        covers = base(entry, truth) in leaves or any(_same_number(leaf, truth) for leaf in leaves)
+        return "" if covers else "a general value that does not cover the truth"
     return "" if truth in read.groups[name][int(cell)] else "a group without the truth"
 
 
@@ -186,24 +184,34 @@ def _as_often(read: Read, told: dict[str, dict[int, str]], kept: list[int]) -> l
     return out
 
 
-LONG = 6
-"""Characters from which on a text is not found by chance."""
-
-
 def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
-    """Values of generalised columns that stand in the manifest or the page, but in no cell and nothing declared."""
-    beside = "\0".join((directory / name).read_text(encoding="utf-8") for name in ("datapackage.json", "README.md"))
+    """Values of generalised columns that the manifest lists or the page names, but no cell shows or policy declares."""
+    page = (directory / "README.md").read_text(encoding="utf-8")
     declared = repr(world.attributes) + "\0".join(world.files.values()) + repr(world.data)
     out = []
     for name, entry in read.entries.items():
         if entry["form"] != "node":
             continue
+        listed = set(_texts(entry))
         cells = "\0".join({str(row[name]) for row in read.rows})
-        exact = {text(value) for value in world.columns[name] if not is_missing(value)}
-        told = [one for one in exact if len(one) >= LONG and one in beside and one not in cells and one not in declared]
-        if told:
-            out.append(f"{name}: {len(told)} exact values stand beside the cells")
+        exact = {text(value) for value in world.columns[name] if not is_missing(value)} - {MISSING, OTHER}
+        told = [one for one in exact if one in listed or (len(one) >= LONG and one in page)]
+        if any(one not in cells and one not in declared for one in told):
+            out.append(f"{name}: exact values stand beside the cells")
     return out
+
+
+LONG = 12
+"""Characters from which on a text is not found by chance."""
+
+
+def _texts(part: Any) -> list[str]:
+    """Every text somewhere in a piece of JSON."""
+    if isinstance(part, dict):
+        return [found for item in part.values() for found in _texts(item)]
+    if isinstance(part, list):
+        return [found for item in part for found in _texts(item)]
+    return [part] if isinstance(part, str) else []
 
 
 def _secrets(world: World, read: Read, directory: Path) -> list[str]:

@@ -279,7 +279,7 @@ def _distance(
     asked = [model for model in policy.require if profile.name in model.on]
     needed = any("distance" in model.needs for model in asked)
     if needed and domain.has_missing and attribute.distance in ("ordinal", "numeric"):
-        return _beside_missing(attribute.distance, domain), []
+        return _beside_missing(DISTANCES[attribute.distance](_without_missing(domain), None), domain), []
     if needed and _has_rest(domain) and attribute.distance in ("ordinal", "numeric"):
         message = f"{profile.name!r} has merged values, and {OTHER!r} has no place in this distance."
         return "equal", [Problem(where, message, 'Use bins or rare = "refuse", or give a tree or matrix.')]
@@ -307,9 +307,8 @@ def _distance(
     return "equal", []
 
 
-def _beside_missing(distance: str, domain: Domain) -> DistanceTable:
+def _beside_missing(inner: NDArray[np.float64], domain: Domain) -> DistanceTable:
     """A distance between the values, in which a missing cell is as far from all of them as any two are."""
-    inner = DISTANCES[distance](_without_missing(domain), None)
     place = [i for i, value in enumerate(domain.values) if value != MISSING]
     out = np.full((len(domain), len(domain)), float(inner.max(initial=1.0)))
     out[np.ix_(place, place)] = inner
@@ -358,14 +357,16 @@ def declared_column(policy: Policy, published: Column) -> Column:
     distance: Any = _distance_table(policy, attribute, domain) or attribute.distance
     declared = attribute.values if attribute.edges is None else bin_labels(attribute.edges)
     if distance in ("ordinal", "numeric") and declared is not None:
-        strange = [value for value in domain.values if value not in declared]
+        strange = [value for value in domain.values if value != MISSING and value not in declared]
         if strange:
             what = "values" if attribute.bins is None else "bins"
             message = f"the release names {len(strange)} values that the policy does not declare."
             raise PolicyError([Problem(f"attributes.{name}.{what}", message)], source=policy.source)
     if distance == "ordinal" and declared is not None:
-        ranks = np.array([declared.index(value) for value in domain.values], float)
-        distance = _rows(np.abs(ranks[:, None] - ranks[None, :]))
+        ranks = np.array([declared.index(value) for value in _without_missing(domain).values], float)
+        distance = _beside_missing(np.abs(ranks[:, None] - ranks[None, :]), domain)
+    elif distance == "numeric" and domain.has_missing:
+        distance = _beside_missing(DISTANCES["numeric"](_without_missing(domain), None), domain)
     if distance == "tree" and tree is None:
         distance = "equal"
     return published.met(name, domain, role=attribute.role, hierarchy=tree, distance=distance)
