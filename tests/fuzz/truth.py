@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -187,12 +188,15 @@ def _as_often(read: Read, told: dict[str, dict[int, str]], kept: list[int]) -> l
 def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
     """Values of generalised columns that the manifest lists or the page names, but no cell shows or policy declares."""
     page = (directory / "README.md").read_text(encoding="utf-8")
-    declared = repr(world.attributes) + "\0".join(world.files.values()) + repr(world.data)
     out = []
     for name, entry in read.entries.items():
         if entry["form"] != "node":
             continue
+        declared = "\0".join([*_texts(world.attributes[name]), *world.files.values()])
         listed = set(_texts(entry))
+        whole = {int(one) for one in listed if WHOLE.fullmatch(one)}
+        if whole and len(whole) == max(whole) - min(whole) + 1:  # all of a range, whoever has which
+            listed -= set(map(str, whole))
         cells = "\0".join({str(row[name]) for row in read.rows})
         exact = {text(value) for value in world.columns[name] if not is_missing(value)} - {MISSING, OTHER}
         told = [one for one in exact if one in listed or (len(one) >= LONG and one in page)]
@@ -201,6 +205,7 @@ def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
     return out
 
 
+WHOLE = re.compile(r"0|-?[1-9]\d*")
 LONG = 12
 """Characters from which on a text is not found by chance."""
 
