@@ -1,20 +1,23 @@
 """How kernels are compiled and kept: one decorator, and a cache that any number of processes and clones can share.
 
-A compiled kernel lies in one file, named by the digest of what it was made from: the text of *all* kernels, its own
-types, the processor, the versions of Python and Numba. So an edit is noticed by callers in other files, two processes
-that compile at once write the same thing, and nothing has to be numbered. Where no place can be written, kernels are
-compiled in memory, which costs time and nothing else.
+A compiled kernel lies in one file, named by the digest of what it was made from: the text of its own file and of every
+kernel file that it imports, its types, the processor, the versions of Python and Numba. So an edit is noticed by
+callers in other files and by nobody else, two processes that compile at once write the same thing, and nothing has to
+be numbered. Where no place can be written, kernels are compiled in memory, which costs time and nothing else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import pickle
+import re
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,8 +31,9 @@ from noren.kernels import compiling
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-KEPT = 4
-"""Generations of compiled kernels that are kept; older ones go when a new one begins."""
+UNUSED = 60 * 86_400
+"""Seconds after which a compiled kernel that nothing loaded is removed."""
+IMPORTED = re.compile(r"^\s*(?:from|import)\s+noren\.kernels\.([\w.]+)", re.MULTILINE)
 
 
 def kernel(**options: Any) -> Callable[[F], F]:
@@ -91,21 +95,26 @@ class KernelCache(NumbaCache):
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             os.replace(aside, place / self._file(key))
+            _forget_unused(place)
         except OSError:
-            return  # a full disk, or a generation that another process removed: it stays in memory
+            return  # a full disk, say: it stays in memory
 
     def _load(self, key: str) -> Any:
         place = folder() if self.enabled else None
         if place is None:
             return None
+        file = place / self._file(key)
         try:
-            found, kept = pickle.loads((place / self._file(key)).read_bytes())
+            found, kept = pickle.loads(file.read_bytes())
         except (OSError, EOFError, pickle.UnpicklingError, ValueError):
             return None
+        with contextlib.suppress(OSError):
+            os.utime(file)
         return kept if found == key else None
 
     def _key(self, sig: Any, codegen: Any) -> str:
-        return repr((self._name, self.function.__code__.co_firstlineno, str(sig), codegen.magic_tuple()))
+        made_from = made_from_files(self.function.__module__)
+        return repr((self._name, self.function.__code__.co_firstlineno, str(sig), codegen.magic_tuple(), made_from))
 
     @property
     def _name(self) -> str:
@@ -117,21 +126,18 @@ class KernelCache(NumbaCache):
 
 @functools.cache
 def folder() -> Path | None:
-    """Where this generation of kernels is kept, or None: then they are compiled in every process.
+    """Where compiled kernels are kept, or None: then they are compiled in every process.
 
     `NOREN_CACHE_DIR` or `NUMBA_CACHE_DIR` name it, else it is the user's cache.
     """
     for above in _candidates():
-        place = above / f"kernels-{generation()}"
+        place = above / "kernels"
         try:
-            fresh = not place.exists()
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
             if not _own(place):
                 continue
             with tempfile.TemporaryFile(dir=place):
                 pass
-            if fresh:
-                _forget_old(above)
         except OSError:
             continue
         return place
@@ -139,12 +145,21 @@ def folder() -> Path | None:
 
 
 @functools.cache
-def generation() -> str:
-    """A digest of the text of all kernels and of what compiles them."""
+def made_from_files(module: str) -> str:
+    """A digest of the text of a module of kernels, of the kernels it imports, and of what compiles them."""
     here = Path(__file__).parent
     digest = hashlib.sha256(f"{sys.version} {numba.__version__}".encode())
-    for file in sorted(here.rglob("*.py")):
-        digest.update(str(file.relative_to(here)).encode() + b"\0" + file.read_bytes())
+    waiting, seen = [module.removeprefix("noren.kernels.")], set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        file = here.joinpath(*name.split(".")).with_suffix(".py")
+        waiting += IMPORTED.findall(file.read_text(encoding="utf-8")) if file.exists() else []
+    for name in sorted(seen):
+        file = here.joinpath(*name.split(".")).with_suffix(".py")
+        digest.update(name.encode() + b"\0" + (file.read_bytes() if file.exists() else b""))
     return digest.hexdigest()[:16]
 
 
@@ -167,10 +182,11 @@ def _own(place: Path) -> bool:
     return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
-def _forget_old(above: Path) -> None:
-    """Remove all but the newest generations."""
-    import shutil
-
-    every = sorted(above.glob("kernels-*"), key=lambda one: one.stat().st_mtime, reverse=True)
-    for old in every[KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+@functools.cache
+def _forget_unused(place: Path) -> None:
+    """Remove what no process has loaded for long; once in a process that compiles."""
+    before = time.time() - UNUSED
+    for file in place.iterdir():
+        with contextlib.suppress(OSError):
+            if file.stat().st_mtime < before:
+                file.unlink()

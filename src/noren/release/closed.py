@@ -52,17 +52,18 @@ def columns_of(path: Path) -> list[str]:
 
     try:
         metadata, schema = pq.read_metadata(path), pq.read_schema(path)
+        writer, names = metadata.created_by or "", list(schema.names)
     except (pa.ArrowException, OSError, UnicodeError):
         raise ReleaseError(
             f"{path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
         ) from None
     remarks = {*(metadata.metadata or {}), *(schema.metadata or {})}
     if remarks:
-        names = sorted(key.decode("utf-8", errors="replace") for key in remarks)
-        raise _refused(path, f"its metadata hold {_listed(names)}, which its manifest does not describe")
-    if not (metadata.created_by or "").startswith(WRITER) or len(metadata.created_by) > len(WRITER) + 30:
+        keys = sorted(key.decode("utf-8", errors="replace") for key in remarks)
+        raise _refused(path, f"its metadata hold {_listed(keys)}, which its manifest does not describe")
+    if not writer.startswith(WRITER) or len(writer) > len(WRITER) + 30:
         raise _refused(path, "its metadata name a writer that no release has")
-    return list(schema.names)
+    return names
 
 
 def demand_descriptor(descriptor: Path, found: Mapping[str, Any], expected: Mapping[str, Any], same: bool) -> None:

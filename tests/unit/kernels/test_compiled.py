@@ -103,13 +103,18 @@ def test_code_is_not_loaded_from_where_others_write(tmp_path: Path, monkeypatch:
     compiled.folder.cache_clear()
 
 
-def test_old_generations_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOREN_CACHE_DIR", str(tmp_path))
-    for number in range(6):
-        (tmp_path / f"kernels-{number}").mkdir()
-        os.utime(tmp_path / f"kernels-{number}", (number, number))
-    compiled.folder.cache_clear()
-    place = compiled.folder()
-    compiled.folder.cache_clear()
-    assert place is not None
-    assert {one.name for one in tmp_path.iterdir()} == {"kernels-3", "kernels-4", "kernels-5", place.name}
+def test_an_edit_elsewhere_compiles_nothing_and_what_nobody_uses_goes(copy: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert run(copy, str(cache)) == "20 2"
+    (copy / "kernels" / "draw.py").write_text("")
+    assert run(copy, str(cache)) == "20 0"
+    old = cache / "kernels" / "long-ago.nbc"
+    old.write_bytes(b"")
+    os.utime(old, (1, 1))
+    used = next((cache / "kernels").glob("caller*"))
+    os.utime(used, (1, 1))
+    assert run(copy, str(cache)) == "20 0"
+    assert used.stat().st_mtime > 1
+    assert run(copy, str(cache), RUN + "outer(1.5)").startswith("20 0")
+    assert used.exists()
+    assert not old.exists()

@@ -127,6 +127,17 @@ def test_no_damage_to_a_data_file_ends_in_a_traceback(releases, tmp_path):
     assert refused > 150
 
 
+def test_a_writer_that_is_no_text_is_refused(releases, tmp_path):
+    release = Path(shutil.copytree(releases["decoys", "parquet"], tmp_path / "release"))
+    path = release / "data.parquet"
+    content = path.read_bytes()
+    at = content.rindex(b"parquet-cpp-arrow version ") + len(b"parquet-cpp-arrow version ")
+    path.write_bytes(content[:at] + b"\xda" + content[at + 1 :])
+    rewrite(release)
+    with pytest.raises(ReleaseError):
+        use(release)
+
+
 def text_of(release: Path) -> str:
     return (release / "datapackage.json").read_text(encoding="utf-8")
 
