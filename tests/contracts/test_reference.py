@@ -12,7 +12,7 @@ import noren
 from noren.methods import METHODS
 from noren.models import MODELS
 from noren.policy import reference
-from noren.policy.policy import DataOptions, RandomnessOptions
+from noren.policy.options import DataOptions, RandomnessOptions
 from noren.policy.together import Together
 from noren.schema.column import Column
 

@@ -16,7 +16,8 @@ from noren.cells import Design, Statement
 from noren.models.base import QUASI
 from noren.models.classes import key_columns
 from noren.pipeline.draft import Draft
-from noren.policy.policy import Policy, RandomnessOptions
+from noren.policy.options import RandomnessOptions
+from noren.policy.policy import Policy
 from noren.ragged import chosen, offsets_of, owners
 from noren.schema.column import Column
 from noren.secret import ClassSets, DrawnColumn, KeyRule, Publication, PublishedClasses, RecordStream, Register

@@ -21,7 +21,8 @@ from noren.models.base import Overall
 from noren.models.judgement import Judgement
 from noren.pipeline.anonymize import run
 from noren.pipeline.verify import verify
-from noren.policy.policy import DependenceOptions, Policy
+from noren.policy.options import DependenceOptions
+from noren.policy.policy import Policy
 from noren.release.manifest import read_column, write_column
 from noren.release.release import open_release
 from noren.secret import Keystream, RecordStream, Secret

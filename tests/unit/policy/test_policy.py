@@ -12,7 +12,8 @@ import noren as nr
 from noren.errors import PolicyError
 from noren.methods.decoys import DecoyParameters, Decoys
 from noren.models import EntropyLDiversity, ExpandedK, FrequencyLDiversity, TCloseness
-from noren.policy.policy import DataOptions, Policy, RandomnessOptions
+from noren.policy.options import DataOptions, RandomnessOptions
+from noren.policy.policy import Policy
 from noren.schema.column import Column, HierarchySpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role

@@ -27,7 +27,8 @@ from noren.pipeline.risk.raw import RawTable, read_raw
 from noren.pipeline.risk.result import ColumnRisk, HouseholdRisk, Look, PopulationRisk, Risk, SpecialUniques
 from noren.pipeline.risk.uniques import MOST_COLUMNS, class_sizes, dis_scores, find_uniques
 from noren.pipeline.verify import check, overall_distributions
-from noren.policy.policy import PeopleOptions, Policy
+from noren.policy.options import PeopleOptions
+from noren.policy.policy import Policy
 from noren.policy.reading import open_table
 from noren.progress import Stage, quiet
 from noren.release.store import names_people

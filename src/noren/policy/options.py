@@ -1,0 +1,113 @@
+"""The small tables of a policy: how the input is written, who is a person, how chance repeats."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from noren.secret import KeyRule
+from noren.secret.people import Case, Spaces, Unicode
+from noren.secret.publication import Repeat
+
+
+class DataOptions(BaseModel):
+    """How the input is written. What is not given is sniffed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    separator: str | None = Field(default=None, min_length=1, max_length=1, description="Column separator of a CSV.")
+    encoding: str | None = Field(default=None, description="Text encoding of a CSV, for example utf-8 or cp1252.")
+    missing_values: tuple[str, ...] = Field(default=(), description="Texts that mean 'missing', besides empty cells.")
+    decimal: Literal[".", ","] | None = Field(default=None, description="The mark before decimals in all columns.")
+
+
+class PeopleOptions(BaseModel):
+    """Whose rows are whose. Requirements count people, not rows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: tuple[str, ...] = Field(
+        default=(), description="The column, or columns together, that name a person; never published by itself."
+    )
+    household: str | None = Field(
+        default=None, description="The column that names a household: finding one member finds it (`noren risk`)."
+    )
+    rows: Literal["people", "independent"] = Field(
+        default="people",
+        description="'independent' says that every row is a person of its own, although an identifier repeats.",
+    )
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_way(self) -> PeopleOptions:
+        if self.key and self.rows == "independent":
+            raise ValueError("give the key of people, or say that rows are independent, not both")
+        return self
+
+
+class DependenceOptions(BaseModel):
+    """How much one published column may tell about a protected one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    most: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Largest share of people whose protected value another column may make certain; 1 asks nothing.",
+    )
+
+
+class RandomnessOptions(BaseModel):
+    """Several releases of the same people: a secret, its register, and who is who.
+
+    The same person with the same value gets the same decoys in every release; what was released of whom is registered.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    record_key: str | None = Field(default=None, description="Column that names a person, unique in the table.")
+    secret: str | None = Field(
+        default=None, description="Secret file, made with `noren secret`; its register lies beside it."
+    )
+    fingerprint: str | None = Field(
+        default=None, description="Fingerprint of the only secret allowed; another one is refused."
+    )
+    mode: Literal["memoised", "fresh"] = Field(
+        default="memoised",
+        description="'fresh' draws new decoys under a secret: the release is registered, and refused for people whom "
+        "the register knows.",
+    )
+    repeat: Repeat = Field(
+        default="refuse",
+        description="What happens where two releases of one person could be intersected: refused, or allowed.",
+    )
+    columns: dict[str, str] = Field(
+        default_factory=dict,
+        description="The name under which the register knows a column that was renamed; its own name says that it is "
+        "a new column, although its values are those of another.",
+    )
+    key_unicode: Unicode = Field(default="NFKC", description="In which form keys are compared, or 'keep'.")
+    key_spaces: Spaces = Field(default="trim", description="Whether spaces around a key are left out: trim, or keep.")
+    key_case: Case = Field(default="fold", description="Whether capital and small letters are the same: fold, or keep.")
+
+    @property
+    def rule(self) -> KeyRule:
+        """How people are told apart, as a register knows it."""
+        key = str(self.record_key)
+        return KeyRule(self.columns.get(key, key), self.key_unicode, self.key_spaces, self.key_case)
+
+
+class SampleOptions(BaseModel):
+    """Publish a random sample instead of everybody. Requirements are judged on the sample, without credit for it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    share: float | None = Field(
+        default=None, gt=0, lt=1, description="Probability with which every record is in the sample; all, if left out."
+    )
