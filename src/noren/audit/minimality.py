@@ -267,7 +267,7 @@ def _targets(release: Release, k: int | None, policy: Policy | None = None) -> l
         shown = (one.is_exact or one.nodes is not None) and not one.column.is_open
         models = guarding(asked, one.name)
         if used is not None and not used[1].silent and shown and one.role.needs_requirement and models:
-            shares = [share for model in models if (share := model.most_believed) is not None]
+            shares = [share for model in models if (share := model.largest_share) is not None]
             out.append(Guarded(one, models, least, used[1], used[0], min(shares, default=None)))
     return out
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from noren.errors import PolicyError, Problem
@@ -28,9 +28,8 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
     A method that names no columns takes those that no other names. A requirement goes to the method of its columns,
     one on all quasi-identifiers to the method that forms classes, one on the whole release to none.
     """
-    require = searched(require)
+    require = searched(require, any(method.chooses for method in methods))
     everything = tuple(name for name, column in attributes.items() if column.role is not Role.IDENTIFIER)
-    require = sought(require, methods)
     if len(methods) == 1:
         return [Part(methods[0], everything, tuple(require))]
     taken = {name for method in methods for name in method.on}
@@ -46,12 +45,6 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
                 asked.append(model.model_copy(update={"on": mine}))
         out.append(Part(method, own, tuple(asked)))
     return out
-
-
-def sought(require: Iterable[Model], methods: Sequence[Method]) -> tuple[Model, ...]:
-    """The requirements that methods look for; about what a mechanism tells only one that chooses can do something."""
-    choosing = any(method.chooses for method in methods)
-    return tuple(model for model in require if choosing or not model.of_mechanism)
 
 
 def idle_problems(parts: Sequence[Part]) -> list[Problem]:

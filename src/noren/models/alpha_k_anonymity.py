@@ -35,7 +35,7 @@ class AlphaKAnonymity(ClassModel):
         return self.k
 
     @property
-    def most_believed(self) -> float:
+    def largest_share(self) -> float:
         return self.alpha
 
     @property

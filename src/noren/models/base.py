@@ -9,7 +9,7 @@ about the original. It shares no code with the method that made the cells.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -322,7 +322,7 @@ class Model(BaseModel, ABC):
         return 1
 
     @property
-    def most_believed(self) -> float | None:
+    def largest_share(self) -> float | None:
         """The largest share of one value that it permits in a class; None where it names none."""
         return None
 
@@ -366,9 +366,12 @@ class Model(BaseModel, ABC):
         return self.promise(f"each of {names}" if len(columns) > 1 and not self.together else names, sets)
 
 
-def searched(models: Sequence[Model]) -> tuple[Model, ...]:
-    """The requirements that methods look for; the others are only judged on what they make."""
-    return tuple(model for model in models if model.about != "release")
+def searched(models: Iterable[Model], choosing: bool = False) -> tuple[Model, ...]:
+    """The requirements that methods look for; the others are only judged on what they make.
+
+    About what a mechanism tells only a method that chooses among others can do something.
+    """
+    return tuple(model for model in models if model.about != "release" and (choosing or not model.of_mechanism))
 
 
 def columns_of(models: Sequence[Model]) -> set[str]:

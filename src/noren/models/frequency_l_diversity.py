@@ -33,7 +33,7 @@ class FrequencyLDiversity(ClassModel):
         return SetSizeCheck(self, statement, self.l, "every record leaves at least {achieved} values possible")
 
     @property
-    def most_believed(self) -> float:
+    def largest_share(self) -> float:
         return 1 / self.l
 
     @property

@@ -64,7 +64,7 @@ class TauLDiversity(ClassModel):
         return np.array([self.weights.get(label, 1.0) for label in labels])
 
     @property
-    def most_believed(self) -> float:
+    def largest_share(self) -> float:
         return self.tau
 
     @property

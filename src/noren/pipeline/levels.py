@@ -63,7 +63,7 @@ def levels(
     records: Any = own.seen(table.records)
     found: Sequence[LevelVector] = best_levels(
         records,
-        compiled(records, [model for model in searched(policy.require) if not model.of_mechanism]),
+        compiled(records, searched(policy.require)),
         own.loss,
         share,
         own.weights,

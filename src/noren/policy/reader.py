@@ -12,7 +12,7 @@ from noren.errors import NorenError, Problem
 from noren.methods import METHODS
 from noren.methods.base import Method
 from noren.methods.decoys import Decoys
-from noren.methods.parts import Part, shared, sought
+from noren.methods.parts import Part, shared
 from noren.models import MODELS
 from noren.models.base import Model, searched
 from noren.policy.options import DataOptions, PeopleOptions, RandomnessOptions
@@ -210,7 +210,8 @@ class Reader:
     ) -> None:
         from noren.policy.problems import cross_problems
 
-        parts = [Part(methods[0], tuple(attributes), sought(searched(list(require.values())), methods))]
+        asked = searched(require.values(), any(method.chooses for method in methods))
+        parts = [Part(methods[0], tuple(attributes), asked)]
         if len(methods) > 1:
             found = sharing_problems(attributes, require, methods)
             self.problems += found
