@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, NamedOption
+from noren.cli.options import PLACE, NamedOption, reads_queries
 from noren.cli.render import echo_json, say, stages, table
 from noren.errors import QueryError
 
@@ -73,6 +73,7 @@ TERM_COLUMNS = (
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a map of risk and loss: .html, .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @click.pass_context
+@reads_queries
 def compare(
     ctx: click.Context,
     data: str,

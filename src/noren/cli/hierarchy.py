@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from noren.cli.options import PLACE, OneOf
+from noren.cli.options import PLACE, OneOf, reads_queries
 from noren.cli.render import echo_json, say, say_file
 from noren.errors import DataError
 
@@ -20,6 +20,7 @@ from noren.errors import DataError
 @click.option("--missing", "missing", multiple=True, help="A text that means 'missing', for example '?'. Repeatable.")
 @click.option("--to", type=click.Path(path_type=Path), help="Write the hierarchy to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print {made, levels} as JSON.")
+@reads_queries
 def hierarchy(
     data: str,
     column: str,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, OneOf
+from noren.cli.options import PLACE, OneOf, reads_queries
 from noren.cli.render import VERDICT_COLUMNS, echo_json, say, say_file, seconds_line, stages, table, verdict_rows
 from noren.errors import DataError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--missing", "missing", multiple=True, help="A text that means 'missing', for example '?'. Repeatable.")
 @click.option("--to", type=click.Path(path_type=Path), help="Write the draft to this file instead of the terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print {policy: ...} as JSON.")
+@reads_queries
 def init(
     data: str, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
 ) -> None:
@@ -62,6 +63,7 @@ def init(
 @click.option("--passphrase-file", type=click.Path(path_type=Path), help="Holds the passphrase of the signing key.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a holder-only HTML report to this file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+@reads_queries
 def anonymize(
     data: str,
     policy: Path,

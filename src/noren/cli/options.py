@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
+from urllib.parse import urlencode
 
 import click
 
@@ -18,6 +20,20 @@ def names_of(registry: str) -> tuple[str, ...]:
 
 PLACE = click.Path()
 """A table: a path or a URI, as it was written."""
+
+
+def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose DATA may be the address of a base, of which a query is read instead of a table."""
+
+    @functools.wraps(command)
+    def asked(*args: Any, data: str, query: str | None, **rest: Any) -> Any:
+        if query is not None:
+            if "://" not in data:
+                raise click.UsageError("--query needs the address of a base, for example postgresql://localhost/base.")
+            data += ("&" if "?" in data else "?") + urlencode({"query": query})
+        return command(*args, data=data, **rest)
+
+    return click.option("--query", help="Read the rows of this SQL query; DATA is then a postgresql:// address.")(asked)
 
 
 class OneOf(click.Choice):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from noren.cli.options import PLACE
+from noren.cli.options import PLACE, reads_queries
 from noren.cli.render import echo_json, say, split_by, stages, table
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ SHOWN = 10
 )
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart of k and of the most telling columns.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@reads_queries
 def risk(
     data: str,
     policy: Path | None,

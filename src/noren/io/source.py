@@ -64,6 +64,8 @@ SOURCES = {
     ".feather": "noren.io.arrow:open_ipc",
     ".ipc": "noren.io.arrow:open_ipc",
     ".xlsx": "noren.io.excel:open_excel",
+    "postgresql:": "noren.io.postgres:open_postgres",
+    "postgres:": "noren.io.postgres:open_postgres",
 }
 """Who opens what: a suffix of a file or a scheme with its colon ("postgresql:"), and module:function of the opener."""
 OTHERWISE = ".csv"

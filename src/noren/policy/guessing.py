@@ -215,6 +215,21 @@ def guess(column: Seen, records: int, names: Sequence[str]) -> Guess:
     return _secret(column, records, "unknown: protected as a secret, to be safe")
 
 
+def said(column: Seen, records: int, word: str) -> Guess | None:
+    """Role and options for a column whose role the source itself names, as PostgreSQL does in comments; "key" is one
+    that names a person. None for a word that is no role."""
+    why = "the source says so"
+    if word in ("key", Role.IDENTIFIER.value):
+        return Guess(Role.IDENTIFIER, why, names_people=word == "key")
+    if column.column.is_open:
+        return None
+    if word == Role.QUASI_IDENTIFIER.value:
+        return _found_by(column, why)
+    if word == Role.SENSITIVE.value:
+        return _secret(column, records, why)
+    return Guess(Role.PLAIN, why, _writing(column)) if word == Role.PLAIN.value else None
+
+
 def _writing(column: Seen) -> dict[str, Any]:
     """How the column is written, where the reader of the table must be told."""
     out: dict[str, Any] = {}

@@ -16,7 +16,20 @@ from noren.engines import engine_for
 from noren.io.source import Source
 from noren.policy.findings import NOTHING, Findings
 from noren.policy.groups import Group, group_lines, groups, joined
-from noren.policy.guessing import CLASSIC, EVENTS, HOUSEHOLDS, PERSONS, SECRET, Guess, Seen, describe, guess, says, seen
+from noren.policy.guessing import (
+    CLASSIC,
+    EVENTS,
+    HOUSEHOLDS,
+    PERSONS,
+    SECRET,
+    Guess,
+    Seen,
+    describe,
+    guess,
+    said,
+    says,
+    seen,
+)
 from noren.policy.relations import Codes, read_codes, telling
 from noren.policy.toml import key, value
 from noren.schema.roles import Role
@@ -60,10 +73,15 @@ class Study:
     @cached_property
     def guesses(self) -> dict[str, Guess]:
         """What every column is, taken alone."""
-        return {
-            name: LIST if name in self.lists else guess(column, self.profile.records, self.source.columns)
-            for name, column in self.columns.items()
-        }
+        told: Mapping[str, str] = getattr(self.source, "hints", {})
+        return {name: self._guess(column, told.get(name)) for name, column in self.columns.items()}
+
+    def _guess(self, column: Seen, told: str | None) -> Guess:
+        if column.name in self.lists:
+            return LIST
+        records = self.profile.records
+        hinted = None if told is None else said(column, records, told)
+        return guess(column, records, self.source.columns) if hinted is None else hinted
 
     @cached_property
     def telling(self) -> dict[tuple[str, str], bool]:
