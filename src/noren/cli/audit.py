@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, NamedOption
+from noren.cli.options import PLACE, RELEASE, NamedOption, named, on_disk
 from noren.cli.render import echo_json, say, stages, table
 from noren.errors import DataError, QueryError
 
@@ -23,7 +23,7 @@ MOST = 12
 @click.command(
     epilog="Example: noren audit release --original patients.csv --policy policy.toml --truth disease --plot audit.html"
 )
-@click.argument("release", type=click.Path(path_type=Path), required=False)
+@click.argument("release", type=RELEASE, required=False)
 @click.option(
     "--attack",
     "names",
@@ -56,7 +56,7 @@ MOST = 12
 @click.option("--details", is_flag=True, help="Print every figure of every attack below the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 def audit(
-    release: Path | None,
+    release: Path | str | None,
     names: tuple[str, ...],
     listed: bool,
     set_options: tuple[str, ...],
@@ -93,7 +93,7 @@ def audit(
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
     if original is None and options:
         raise click.UsageError(f"--{next(iter(options))} needs --original.")
-    _check_targets(release, plot, records)
+    _check_targets(on_disk(release), plot, records)
     options |= _parsed(set_options)
     if later and (not second or original is None):
         raise click.UsageError("--second-original needs --second, --original and --policy.")
@@ -106,7 +106,7 @@ def audit(
     found, skipped = _run(case, names, options)
     written = _write(found, plot, records)
     if as_json:
-        told = {"release": str(release), "results": [one.to_dict() for one in found], "written": written}
+        told = {"release": named(release), "results": [one.to_dict() for one in found], "written": written}
         echo_json(told | ({"skipped": skipped} if skipped else {}))
         return
     _summary(found, details)
@@ -218,7 +218,7 @@ def _list(as_json: bool) -> None:
             say(f"  {option['name']}: {option['means']}{default}")
 
 
-def _check_targets(release: Path, plot: Path | None, records: Path | None) -> None:
+def _check_targets(release: Path | None, plot: Path | None, records: Path | None) -> None:
     """Refuse what cannot be written, before any work; nothing is ever added to a release."""
     from noren.analysis.plots import chart_suffix
     from noren.files import refuse_target

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE
+from noren.cli.options import PLACE, RELEASE, named
 from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, verdict_rows
 
 if TYPE_CHECKING:
     from noren.models.verdict import Verdict
+    from noren.release.release import Release
     from noren.secret import PublicKey
 
 SHOWN = 5
@@ -22,7 +23,7 @@ MARK = "What stands in all quasi-identifiers of a record that another tool dropp
 
 
 @click.command(epilog="Example: noren verify release --policy policy.toml --original patients.csv")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=RELEASE)
 @click.option("--policy", type=click.Path(path_type=Path), help="Check these requirements instead of the claimed ones.")
 @click.option("--original", type=PLACE, help="The original table: exact closeness, truth in sets.")
 @click.option(
@@ -40,7 +41,7 @@ MARK = "What stands in all quasi-identifiers of a record that another tool dropp
 @click.pass_context
 def verify(
     ctx: click.Context,
-    release: Path,
+    release: Path | str,
     policy: Path | None,
     original: str | None,
     show: int,
@@ -52,18 +53,20 @@ def verify(
 
     Anything in the directory that the manifest does not describe is refused by name, with exit code 2.
 
-    RELEASE is a release directory, or with --policy any CSV, Parquet or Arrow table that another tool made.
+    RELEASE is a release directory or schema (postgresql://host/base?schema=name), or with --policy any table that
+    another tool made: CSV, Parquet, Arrow, postgresql://host/base?table=schema.name.
     """
     left_out, signed = 0, None
-    if release.is_dir() or not release.exists():
+    from noren.release.release import is_address, is_release, open_release
+
+    if is_release(release) or not (is_address(release) or Path(release).exists()):
         from noren.pipeline.verify import verify as check
-        from noren.release.release import open_release
 
         opened = open_release(release)
         with stages(as_json)("Verifying", opened.rows) as meter:
             verdicts = check(opened, policy, original=original, signer=signer, meter=meter, show=show)
         signed = opened.signer
-        records, words = opened.records, f"checksums match, {signature_words(signed, signer)}"
+        records, words = opened.records, f"{_looked_at(opened)}, {signature_words(signed, signer)}"
     else:
         from noren.pipeline.foreign import verify_table
 
@@ -79,11 +82,11 @@ def verify(
     undecided = [verdict for verdict in verdicts if verdict.holds is None]
     if as_json:
         holds = False if failed else None if undecided else True
-        told: dict[str, Any] = {"release": str(release), "holds": holds, "records": records, "suppressed": left_out}
+        told: dict[str, Any] = {"release": named(release), "holds": holds, "records": records, "suppressed": left_out}
         told["signer"] = None if signed is None else signed.fingerprint
         echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
-        say(f"{release}: {records:,} records, {words}")
+        say(f"{named(release)}: {records:,} records, {words}")
         table("Verdicts", VERDICT_COLUMNS, verdict_rows(verdicts), ("asked", "found"))
         for verdict in verdicts:
             if verdict.holds is not True:
@@ -94,6 +97,10 @@ def verify(
         say(f"Requirements: {', '.join(parts)}." if parts else fine)
         _show_classes(failed)
     ctx.exit(1 if failed else UNDECIDED if undecided else 0)
+
+
+def _looked_at(release: Release) -> str:
+    return "checksums match" if release.path is not None else "tables and columns as described"
 
 
 def signature_words(found: PublicKey | None, asked: Path | None) -> str:

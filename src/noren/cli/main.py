@@ -126,6 +126,7 @@ COMMANDS = {
     "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),
     "measure": ("auditor", "What a table achieves in every privacy model."),
     "audit": ("audit", "Attack a release: what an adversary learns about people."),
+    "publish": ("publish", "Write a release into a PostgreSQL base."),
     "report": ("report", "Write a page for people: what holds, what is learned, what is lost."),
     "estimate": ("recipient", "Estimate a cross tabulation from a release."),
     "count": ("recipient", "Estimate how many records meet conditions."),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,6 +22,31 @@ def names_of(registry: str) -> tuple[str, ...]:
 
 PLACE = click.Path()
 """A table: a path or a URI, as it was written."""
+
+
+class ReleasePlace(click.Path):
+    """Where a release is: a directory, or the address of a schema as it was written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        return found if isinstance(found, str) and "://" in found else Path(os.fsdecode(found))
+
+
+RELEASE = ReleasePlace()
+
+
+def on_disk(place: Any) -> Path | None:
+    """The directory of a release, if it has one."""
+    return place if isinstance(place, Path) else None
+
+
+def named(place: Any) -> str:
+    """How output calls a place: an address may hold a password, and is shown without it."""
+    if isinstance(place, str) and "://" in place:
+        from noren.io.postgres import Address
+
+        return Address.parse(place).name
+    return str(place)
 
 
 def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from noren.cli.options import OneOf
+from noren.cli.options import RELEASE, OneOf
 from noren.cli.render import echo_json, guarded_frame, parse_where, say, split_by, stages, table
 
 ESTIMATORS = OneOf("noren.analysis.tabulate:ESTIMATOR_NAMES")
@@ -19,7 +19,7 @@ WHERE = (
 
 
 @click.command(epilog="Example: noren estimate release --by job,disease --where zip=13*** --plot jobs.png")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=RELEASE)
 @click.option(
     "--by",
     multiple=True,
@@ -36,7 +36,7 @@ WHERE = (
 @click.option("--rows", type=int, default=40, show_default=True, help="Rows to show in the terminal; 0 for all.")
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON.")
 def estimate(
-    release: Path,
+    release: Path | str,
     by: tuple[str, ...],
     where: tuple[str, ...],
     estimator: str | None,
@@ -92,14 +92,14 @@ def estimate(
 
 
 @click.command(epilog='Example: noren count release --where job=Lawyer --where "disease=J10 Influenza"')
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=RELEASE)
 @click.option("--where", multiple=True, required=True, help=WHERE)
 @click.option("--estimator", type=ESTIMATORS, show_default=DEFAULT)
 @click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True)
 @click.option("--population", is_flag=True, help="Interval for the population the table was sampled from.")
 @click.option("--json", "as_json", is_flag=True, help="Print the count as JSON.")
 def count(
-    release: Path, where: tuple[str, ...], estimator: str | None, level: float, population: bool, as_json: bool
+    release: Path | str, where: tuple[str, ...], estimator: str | None, level: float, population: bool, as_json: bool
 ) -> None:
     """Estimate how many records of RELEASE meet all conditions.
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from noren.cli.auditor import UNDECIDED
-from noren.cli.options import PLACE, NamedOption
+from noren.cli.options import PLACE, RELEASE, NamedOption, on_disk
 from noren.cli.render import echo_json, say, stages
 from noren.errors import DataError
 
 
 @click.command(epilog="Example: noren report release --policy policy.toml --original patients.csv --to report.html")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=RELEASE)
 @click.option("--policy", type=click.Path(path_type=Path), help="Check this policy instead of the release's claims.")
 @click.option("--original", type=PLACE, help="The original table: the report is holder-only.")
 @click.option(
@@ -30,7 +30,7 @@ from noren.errors import DataError
 @click.pass_context
 def report(
     ctx: click.Context,
-    release: Path,
+    release: Path | str,
     policy: Path | None,
     original: str | None,
     attacks: tuple[str, ...],
@@ -53,7 +53,7 @@ def report(
     if to is not None:
         if to.suffix.lower() not in (".html", ".htm", ".json"):
             raise DataError(f"{to}: a report is a page or JSON.", hint="Choose a name that ends in .html or .json.")
-        refuse_target(to, release)
+        refuse_target(to, on_disk(release))
     page = make_report(release, policy, original=original, attacks=attacks or None, stage=stages(as_json))
     if to is not None:
         page.save(to)

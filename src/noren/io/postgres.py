@@ -8,6 +8,7 @@ its base and the table.
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,6 +46,8 @@ ONE_READER = (
     "enable_bitmapscan = off",
 )
 """So that every pass meets the rows of a table in the same order."""
+_PART = r'("(?:[^"]|"")+"|[^."]+)'
+NAME = re.compile(rf"(?:{_PART}\.)?{_PART}")
 ROLE = re.compile(r"\bnoren:\s*([a-z-]+)", re.IGNORECASE)
 """What a comment on a column may say to `noren init`: `noren: identifier`."""
 
@@ -87,7 +90,10 @@ class Refused(DataError):
 
     def __init__(self, address: Address, state: str | None) -> None:
         self.state = state or ""
-        why, hint = _STATES.get(self.state, _STATES.get(self.state[:2], ("it refused a statement", "")))
+        why, hint = _STATES.get(
+            self.state,
+            _STATES.get(self.state[:2], ("the server could not answer", "Try the table or the query in psql.")),
+        )
         super().__init__(f"{address.name}: {why}{f' (SQLSTATE {self.state})' if state else ''}.", hint=hint or None)
 
 
@@ -117,12 +123,15 @@ def driver() -> Any:
 @contextmanager
 def guarded(address: Address) -> Iterator[None]:
     """Errors of the driver without what they quote."""
+    import pyarrow as pa
     from adbc_driver_manager import Error
 
     try:
         yield
     except Error as error:
         raise Refused(address, error.sqlstate) from None
+    except (pa.ArrowException, OSError):  # while rows are streamed, faults come through Arrow
+        raise Refused(address, None) from None
 
 
 def connect(address: Address) -> Any:
@@ -144,15 +153,14 @@ class Connection:
     def __init__(self, address: Address) -> None:
         self.address = address
         self._connection = connect(address)
+        self.close = weakref.finalize(self, self._connection.close)
+        """Ends it; so does nobody holding it."""
 
     def __enter__(self) -> Connection:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        self._connection.close()
 
     def run(self, statement: str) -> None:
         with guarded(self.address), self._connection.cursor() as cursor:
@@ -187,10 +195,10 @@ def text(value: str) -> str:
 
 def split_name(table: str) -> tuple[str | None, str]:
     """Schema and name of a table as an address names it; quotes permit dots in either."""
-    parts = re.findall(r'"((?:[^"]|"")+)"|([^."]+)', table)
-    names = [(a.replace('""', '"') or b) for a, b in parts]
-    if not 1 <= len(names) <= 2 or ".".join(names) != table.replace('"', ""):
+    found = NAME.fullmatch(table)
+    if found is None:
         raise DataError("not the name of a table.", hint="Write it as schema.name.")
+    names = [part[1:-1].replace('""', '"') if part.startswith('"') else part for part in found.groups() if part]
     return (None, names[0]) if len(names) == 1 else (names[0], names[1])
 
 
@@ -252,14 +260,20 @@ class PostgresSource:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         wanted = ", ".join(f"{self._read(name)} AS {quoted(name)}" for name in columns) or "1"
         order = "" if self._plain else ' ORDER BY q::text COLLATE "C"'  # rows that are equal may change places
+        settings = ONE_READER if self._plain else ()
+        for part in self.read(f"SELECT {wanted} FROM {self._from} AS q{order}", settings):
+            for start in range(0, part.num_rows, BATCH_ROWS):
+                yield blank(part.slice(start, BATCH_ROWS), self.missing_values)
+
+    def read(self, query: str, settings: Sequence[str] = ()) -> Iterator[Any]:
+        """The answer to a query about the same snapshot."""
         with Connection(self.address) as reader:
             reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             reader.run(f"SET TRANSACTION SNAPSHOT {text(self._snapshot)}")
-            for setting in ONE_READER if self._plain else ():
+            for setting in settings:
                 reader.run(f"SET LOCAL {setting}")
-            for part in reader.batches(f"SELECT {wanted} FROM {self._from} AS q{order}"):
-                for start in range(0, part.num_rows, BATCH_ROWS):
-                    yield blank(_bare(part.slice(start, BATCH_ROWS)), self.missing_values)
+            for part in reader.batches(query):
+                yield _bare(part)
 
     def _read(self, name: str) -> str:
         """A column as Arrow can carry it: what has no type there is read as text, an array as an array of texts."""

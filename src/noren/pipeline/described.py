@@ -22,6 +22,8 @@ def demand_described(release: Release) -> None:
     """Refuse a directory with anything undescribed in it, and general values that do not say what they cover."""
     if release.path is not None:
         demand_closed(release.path)
+    elif hasattr(release.store, "demand_closed"):
+        release.store.demand_closed()
     for statement in release.statements:
         if found := statement.misnamed():
             raise ReleaseError(

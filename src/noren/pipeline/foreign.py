@@ -36,7 +36,7 @@ from noren.policy.policy import Policy
 from noren.policy.reading import open_table
 from noren.policy.resolve import NO_ORDER
 from noren.release.published import Published
-from noren.release.release import Release, open_release
+from noren.release.release import is_release, open_release
 from noren.release.store import MemoryStore, PeopleStore, Store, names_people
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, sort_labels
@@ -172,8 +172,8 @@ def check(table: Any, policy: Policy | str | Path, *, suppressed: str | None = S
     rules = read_policy(policy)
     if not rules.require:
         raise PolicyError([Problem("require", "nothing is required, so nothing can hold.")], source=rules.source)
-    if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
-        release = table if isinstance(table, Release) else open_release(table)
+    if is_release(table):
+        release = open_release(table)
         return all(verdict.holds is True for verdict in verify(release, rules))
     return all(verdict.holds is True for verdict in verify_table(table, rules, suppressed=suppressed)[1])
 

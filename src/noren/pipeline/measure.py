@@ -22,7 +22,7 @@ from noren.pipeline.prepare import read_policy
 from noren.pipeline.verify import overall_distributions
 from noren.policy.policy import Policy
 from noren.release.published import Published
-from noren.release.release import Release, open_release
+from noren.release.release import is_release, open_release
 from noren.release.store import names_people
 from noren.results import Results, make_frame, one_line, plain
 from noren.schema.roles import Role
@@ -153,8 +153,8 @@ def measure(
     (2, 'people')
     """
     policy = None if policy is None else read_policy(policy)
-    if isinstance(table, Release) or (isinstance(table, str | Path) and Path(table).is_dir()):
-        release = table if isinstance(table, Release) else open_release(table)
+    if is_release(table):
+        release = open_release(table)
         roles = _named(release.columns, quasi, sensitive)
         if not roles and policy is not None:
             roles = {name: column.role for name, column in policy.attributes.items()}

@@ -124,7 +124,7 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
     listed = listed_terms([(column.name, mark) for _, column, mark, _ in parsed], of_terms)
     asked_for = [column.name for _, column, _, _ in parsed] + [find(name, known).name for name in where]
     needed = list(dict.fromkeys(map(members.published, asked_for)))
-    cells = release.cells(needed)
+    cells = release.gathered(needed)
     columns: dict[str, Statement] = {}
     for name in needed:
         columns[name], cells[name] = _closed(release.column(name), cells[name])

@@ -178,6 +178,23 @@ def described(
     }
 
 
+def manifest_block(manifest: Manifest) -> dict[str, Any]:
+    """The manifest with its checksum, for a place that keeps it without files."""
+    block = _standard(manifest.model_dump(mode="json"))
+    return {**block, "sha256": manifest_digest(block)}
+
+
+def manifest_of(name: str, block: Any) -> Manifest:
+    """The manifest that `manifest_block` gave, from a place of this name; the checksum is compared."""
+    if not isinstance(block, dict) or "sha256" not in block:
+        raise _tampered(Path(name), "it is not the manifest of a release")
+    stated = block.pop("sha256")
+    manifest = _manifest(Path(name), block)
+    if manifest_digest(_standard(manifest.model_dump(mode="json"))) != stated:  # a base may write numbers otherwise
+        raise _tampered(Path(name), "its manifest does not match its checksum")
+    return manifest
+
+
 def demand_closed(directory: Path) -> None:
     """Refuse a release that holds anything its manifest does not describe: a file, a column, a field, a word."""
     package = _parsed(directory / DESCRIPTOR)

@@ -30,6 +30,7 @@ from noren.secret.signing import PublicKey, SigningKey, signing_key
 if TYPE_CHECKING:
     import polars as pl
 
+SCHEMES = ("postgresql://", "postgres://")
 EXPAND_LIMIT = 1_000_000
 ANSWER = ("count", "std_error", "low", "high")
 """Columns that an estimate adds to those asked for."""
@@ -128,6 +129,24 @@ class Release(Published):
             write_sides(work, self.manifest.columns, data.suffix)
             write_descriptor(work, data, self.manifest, key)
         return target
+
+    def publish(self, address: str, *, grant: Sequence[str] = ()) -> str:
+        """Write it into a schema of a PostgreSQL base ("postgresql://host/base?schema=patients_2026").
+
+        The schema must not exist; one transaction, so that whatever stops it leaves nothing. The roles in `grant` may
+        read it, and nobody else but its owner. `open_release` takes the same address.
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> policy = nr.Policy(attributes={"town": "plain"})
+        >>> nr.anonymize(pl.DataFrame({"town": ["Ulm"] * 20}), policy).publish("postgresql://localhost/base")
+        Traceback (most recent call last):
+        noren.errors.ReleaseError: postgresql://localhost/base: which schema?
+          Hint: For example "postgresql://localhost/base?schema=patients_2026".
+        """
+        from noren.release.database.publish import publish
+
+        return publish(self, address, grant=grant)
 
     # ------------------------------------------------------------------ asking
 
@@ -239,6 +258,21 @@ class Release(Published):
         )
 
 
+def is_address(place: Any) -> bool:
+    """Whether a place is in a base and not on a disk."""
+    return isinstance(place, str) and place.startswith(SCHEMES)
+
+
+def is_release(place: Any) -> bool:
+    """Whether a table is a release, by what it is called: an open one, a directory, a schema of a base."""
+    if is_address(place):
+        from noren.io.postgres import Address
+
+        address = Address.parse(place)
+        return address.table is None and address.query is None
+    return isinstance(place, Release) or (isinstance(place, str | Path) and Path(place).is_dir())
+
+
 def _free(name: str, taken: Container[str]) -> str:
     """The name, with underscores until it is not taken."""
     while name in taken:
@@ -247,7 +281,9 @@ def _free(name: str, taken: Container[str]) -> str:
 
 
 def open_release(path: str | Path | Release) -> Release:
-    """Open a release directory: checksums are compared, and a damaged or incomplete one is refused.
+    """Open a release: a directory, or a schema of a PostgreSQL base ("postgresql://host/base?schema=patients").
+
+    Checksums are compared, and a damaged or incomplete one is refused.
 
     A release that is open already is given back, so that every verb takes either.
 
@@ -259,5 +295,12 @@ def open_release(path: str | Path | Release) -> Release:
     """
     if isinstance(path, Release):
         return path
+    if is_address(path):
+        from noren.release.database.store import read_database
+
+        manifest, kept, name = read_database(str(path))
+        release = Release(manifest, kept)
+        release.title = name
+        return release
     manifest, store = read_package(Path(path))
     return Release(manifest, store, Path(path))

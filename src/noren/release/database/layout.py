@@ -1,0 +1,123 @@
+"""Which tables a release has in a base, and what their columns hold.
+
+`cells` has one row for each published row: values as they are, and numbers where a column says the same thing in many
+rows: a set, a general value, a group. What the numbers mean stands in a table of its own, once. The view `records`
+puts both together, for people: sets as arrays, intervals as ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from noren.cells import Cells, Statement
+from noren.errors import ReleaseError
+from noren.io.postgres import quoted, text
+from noren.release.database.ranges import range_type
+from noren.release.package import sides
+from noren.schema.nodes import Nodes
+
+CELLS, RECORDS, MANIFEST = "cells", "records", "manifest"
+LONGEST = 63
+"""Bytes of a name in PostgreSQL; longer ones would be cut."""
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The table of what the numbers in one column mean."""
+
+    name: str
+    cells: Cells
+    """The different cells of the column, by number."""
+    content: Any
+    """The same as Arrow values."""
+    ranges: tuple[str, list[str]] | None = None
+
+    @property
+    def shown(self) -> str:
+        """The column of it that people read."""
+        return "interval" if self.ranges is not None else "value"
+
+    def definition(self, schema: str) -> list[str]:
+        full = f"{schema}.{quoted(self.name)}"
+        interval = "" if self.ranges is None else f", interval {self.ranges[0]} NOT NULL"
+        return [f"CREATE TABLE {full} (id int PRIMARY KEY, value {sql_type(self.content.type)} NOT NULL{interval})"]
+
+
+def plain(array: Any) -> Any:
+    """An Arrow array without dictionaries, which PostgreSQL does not have."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    if pa.types.is_list(array.type) and pa.types.is_dictionary(array.type.value_type):
+        return array.cast(pa.list_(array.type.value_type.value_type))
+    return array
+
+
+def sql_type(kind: Any) -> str:
+    """The type in PostgreSQL of an Arrow type that releases have."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return f"{sql_type(kind.value_type)}[]"
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    known = {"string": "text", "int64": "int8", "int32": "int4", "uint32": "int8", "double": "float8"}
+    known |= {"bool": "boolean", "date32[day]": "date", "uint64": "int8", "uint16": "int4", "uint8": "int4"}
+    if str(kind) not in known:
+        raise ReleaseError(f"a column of {kind} has no place in PostgreSQL.")
+    return known[str(kind)]
+
+
+def lookup_name(statement: Statement, number: int) -> str | None:
+    """The table that a column's numbers are kept in; None where the cells stand as they are."""
+    if statement.nodes is not None:
+        return f"nodes_{number}"
+    return f"sets_{number}" if statement.design is not None and statement.kinds is None else None
+
+
+def node_ranges(nodes: Nodes | None) -> tuple[str, list[str]] | None:
+    return None if nodes is None else range_type(nodes.labels)
+
+
+def side_name(side: str) -> str:
+    return side.replace("-", "_")
+
+
+def key_table(side: str) -> str:
+    """The table that numbers the groups of a side table, which has several rows for each."""
+    return f"{side_name(side)}_keys"
+
+
+def demand_names(columns: Sequence[Statement]) -> None:
+    for column in columns:
+        if len(column.name.encode()) > LONGEST:
+            raise ReleaseError(
+                f"the column {column.name!r} has a name longer than PostgreSQL's {LONGEST} bytes.",
+                hint="Rename it in the original and release again.",
+            )
+
+
+def comments(schema: str, columns: Sequence[Statement], lookups: Sequence[Lookup | None]) -> list[str]:
+    """A sentence on every column of `records` and on every table."""
+    out = [
+        f"COMMENT ON VIEW {schema}.{RECORDS} IS 'A release of noren: one row for each published row.'",
+        f"COMMENT ON TABLE {schema}.{CELLS} IS 'The same rows with numbers for sets, general values and groups.'",
+        f"COMMENT ON TABLE {schema}.{MANIFEST} IS 'What the cells mean, and what was required and holds.'",
+    ]
+    for column, lookup in zip(columns, lookups, strict=True):
+        told = text(str(column.field().get("description") or f"{column.words[0].upper()}{column.words[1:]}."))
+        out += [f"COMMENT ON COLUMN {schema}.{table}.{quoted(column.name)} IS {told}" for table in (RECORDS, CELLS)]
+        if lookup is not None:
+            meant = text(f"What the numbers in column {column.name} of cells mean.")
+            out.append(f"COMMENT ON TABLE {schema}.{quoted(lookup.name)} IS {meant}")
+    for side, sharing in sides(columns).items():
+        out.append(
+            f"COMMENT ON TABLE {schema}.{quoted(side_name(side))} IS "
+            f"{text(sharing[0].side_title([one.name for one in sharing]))}"
+        )
+    return out

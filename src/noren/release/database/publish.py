@@ -1,0 +1,222 @@
+"""Writing a release into a schema of its own: one transaction, and whoever is not named sees nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from noren.cells import CellBatch, Cells, Statement
+from noren.errors import ReleaseError
+from noren.io.postgres import Address, Connection, Refused, quoted, text
+from noren.progress import Meter, silent
+from noren.release.database.layout import (
+    CELLS,
+    MANIFEST,
+    RECORDS,
+    Lookup,
+    comments,
+    demand_names,
+    key_table,
+    lookup_name,
+    node_ranges,
+    plain,
+    side_name,
+    sql_type,
+)
+from noren.release.manifest import FORMAT
+from noren.release.package import manifest_block, sides
+from noren.release.release import Release
+
+TAKEN = "42P06"
+"""SQLSTATE of a schema that exists."""
+NO_ROLE = "42704"
+
+
+def publish(release: Release, place: str, *, grant: Sequence[str] = (), meter: Meter = silent) -> str:
+    """Write a release into the schema that an address names ("postgresql://host/base?schema=patients_2026").
+
+    The schema must not exist. All or nothing: whatever stops it, nothing is left. The roles in `grant` may read it,
+    and nobody else but its owner. Returns the address without user and password.
+    """
+    address = Address.parse(place)
+    if not address.schema:
+        raise ReleaseError(
+            f"{address.name}: which schema?", hint='For example "postgresql://localhost/base?schema=patients_2026".'
+        )
+    demand_names(release.statements)
+    lookups = [_lookup(release, statement, number) for number, statement in enumerate(release.statements, 1)]
+    with Connection(address) as base:
+        base.run("BEGIN")
+        _write(base, release, address, lookups, meter)
+        _close(base, quoted(address.schema), grant)
+        base.run("COMMIT")
+    return address.name
+
+
+def _lookup(release: Release, statement: Statement, number: int) -> Lookup | None:
+    """The different cells of a column in one order that follows from them, where a table of them is smaller."""
+    name = lookup_name(statement, number)
+    if name is None:
+        return None
+    found: Cells | None = None
+    for batch in release.batches([statement.name]):
+        cells = batch[statement.name]
+        found = (cells if found is None else type(cells).concat([found, cells])).distinct()[0]
+    if found is None:
+        return None
+    content = plain(statement.to_arrow(found))
+    ranges = node_ranges(statement.nodes)
+    if ranges is not None:
+        codes = statement.key(found)
+        ranges = ranges[0], [ranges[1][code] for code in codes]
+    return Lookup(name, found, content, ranges)
+
+
+def _write(
+    base: Connection, release: Release, address: Address, lookups: Sequence[Lookup | None], meter: Meter
+) -> None:
+    schema = quoted(address.schema or "")
+    try:
+        base.run(f"CREATE SCHEMA {schema}")
+    except Refused as refused:
+        if refused.state == TAKEN:
+            hint = "A release never overwrites: choose another name, or drop the schema first."
+            raise ReleaseError(f"{address.name} exists already.", hint=hint) from None
+        raise
+    for lookup in lookups:
+        if lookup is not None:
+            _fill_lookup(base, lookup, address)
+    for side, sharing in sides(release.statements).items():
+        _fill_side(base, side, sharing[0], address)
+    columns = list(zip(release.statements, lookups, strict=True))
+    types = ", ".join(f"{quoted(column.name)} {_type(release, column, lookup)}" for column, lookup in columns)
+    keys = [_foreign_key(schema, column, lookup) for column, lookup in columns]
+    base.run(f"CREATE TABLE {schema}.{CELLS} ({', '.join([types, *(key for key in keys if key)])})")
+    rows = base.ingest(CELLS, _reader(release, columns, meter), address.schema or "")
+    if rows not in (-1, release.rows):
+        raise ReleaseError(f"{rows} rows were written instead of {release.rows}.")
+    base.run(_view(schema, columns))
+    block = json.dumps(manifest_block(release.manifest), ensure_ascii=False)
+    base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest jsonb NOT NULL)")
+    base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {text(block)}::jsonb)")
+    for comment in comments(schema, release.statements, lookups):
+        base.run(comment)
+
+
+def _fill_lookup(base: Connection, lookup: Lookup, address: Address) -> None:
+    import pyarrow as pa
+
+    schema = quoted(address.schema or "")
+    for statement in lookup.definition(schema):
+        base.run(statement)
+    ids = pa.array(np.arange(len(lookup.content), dtype=np.int32))
+    table = pa.table({"id": ids, "value": lookup.content})
+    if lookup.ranges is None:
+        base.ingest(lookup.name, table, address.schema or "")
+        return
+    kind, texts = lookup.ranges
+    full = f"{schema}.{quoted(lookup.name)}"
+    base.run(f"ALTER TABLE {full} ADD COLUMN as_text text, ALTER COLUMN interval DROP NOT NULL")
+    base.ingest(lookup.name, table.append_column("as_text", pa.array(texts)), address.schema or "")
+    base.run(f"UPDATE {full} SET interval = as_text::{kind}")
+    base.run(f"ALTER TABLE {full} DROP COLUMN as_text, ALTER COLUMN interval SET NOT NULL")
+
+
+def _fill_side(base: Connection, side: str, statement: Statement, address: Address) -> None:
+    import pyarrow as pa
+
+    schema = quoted(address.schema or "")
+    content = pa.table({name: plain(column) for name, column in statement.side_columns().items()})
+    types = [f"{quoted(field.name)} {sql_type(field.type)}" for field in content.schema]
+    key = statement.side_key
+    if key is not None:
+        keys = content.column(key).combine_chunks().unique().sort()
+        base.run(f"CREATE TABLE {schema}.{key_table(side)} (id {sql_type(keys.type)} PRIMARY KEY)")
+        base.ingest(key_table(side), pa.table({"id": keys}), address.schema or "")
+        types.append(f"FOREIGN KEY ({quoted(key)}) REFERENCES {schema}.{key_table(side)} (id)")
+    base.run(f"CREATE TABLE {schema}.{quoted(side_name(side))} ({', '.join(types)})")
+    base.ingest(side_name(side), content, address.schema or "")
+
+
+def _type(release: Release, column: Statement, lookup: Lookup | None) -> str:
+    if lookup is not None:
+        return "int NOT NULL"
+    first = next(iter(release.batches([column.name])))
+    return sql_type(plain(column.to_arrow(first[column.name].take(slice(0, 1)))).type)
+
+
+def _foreign_key(schema: str, column: Statement, lookup: Lookup | None) -> str | None:
+    if lookup is not None:
+        return f"FOREIGN KEY ({quoted(column.name)}) REFERENCES {schema}.{quoted(lookup.name)} (id)"
+    if column.side is not None and column.side_key is not None:
+        return f"FOREIGN KEY ({quoted(column.name)}) REFERENCES {schema}.{key_table(column.side)} (id)"
+    return None
+
+
+def _reader(release: Release, columns: Sequence[tuple[Statement, Lookup | None]], meter: Meter) -> Any:
+    """The rows as an Arrow stream."""
+    import pyarrow as pa
+
+    made = (_rows(batch, columns) for batch in release.batches())
+    first = next(made)
+
+    def every() -> Iterator[Any]:
+        for batch in chain([first], made):
+            meter(batch.num_rows)
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(first.schema, every())
+
+
+def _rows(batch: CellBatch, columns: Sequence[tuple[Statement, Lookup | None]]) -> Any:
+    import pyarrow as pa
+
+    arrays = {}
+    for column, lookup in columns:
+        cells = batch[column.name]
+        if lookup is None:
+            arrays[column.name] = plain(column.to_arrow(cells))
+            continue
+        together = type(cells).concat([lookup.cells, cells])
+        numbers = together.distinct()[1]  # what is in the lookup comes first, each once
+        places = np.full(len(lookup.cells), -1, np.int32)
+        places[numbers[: len(lookup.cells)]] = np.arange(len(lookup.cells), dtype=np.int32)
+        arrays[column.name] = pa.array(places[numbers[len(lookup.cells) :]])
+    return pa.RecordBatch.from_pydict(arrays)
+
+
+def _view(schema: str, columns: Sequence[tuple[Statement, Lookup | None]]) -> str:
+    shown, joined = [], []
+    for number, (column, lookup) in enumerate(columns):
+        name = quoted(column.name)
+        if lookup is None:
+            shown.append(f"c.{name}")
+            continue
+        shown.append(f"l{number}.{lookup.shown} AS {name}")
+        joined.append(f"JOIN {schema}.{quoted(lookup.name)} l{number} ON l{number}.id = c.{name}")
+    return f"CREATE VIEW {schema}.{RECORDS} AS SELECT {', '.join(shown)} FROM {schema}.{CELLS} c {' '.join(joined)}"
+
+
+def _close(base: Connection, schema: str, grant: Sequence[str]) -> None:
+    """Take away what default privileges of the base gave, and give the named roles the right to read."""
+    given = base.rows(
+        "SELECT DISTINCT c.relname::text, coalesce(r.rolname::text, 'public') FROM pg_class c "
+        "CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee "
+        f"WHERE c.relnamespace = {text(schema)}::regnamespace AND a.grantee <> c.relowner"
+    )
+    for table, role in given:
+        whom = "PUBLIC" if role == "public" else quoted(role)
+        base.run(f"REVOKE ALL ON {schema}.{quoted(table)} FROM {whom}")
+    base.run(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
+    for role in grant:
+        try:
+            base.run(f"GRANT USAGE ON SCHEMA {schema} TO {quoted(role)}")
+            base.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {quoted(role)}")
+        except Refused as refused:
+            if refused.state == NO_ROLE:
+                raise ReleaseError(f"there is no role {role!r}.", hint="Create it first, or name another.") from None
+            raise
