@@ -30,6 +30,8 @@ from noren.secret.signing import PublicKey, SigningKey, signing_key
 if TYPE_CHECKING:
     import polars as pl
 
+    from noren.imputation.tables import Imputations
+
 SCHEMES = ("postgresql://", "postgres://")
 EXPAND_LIMIT = 1_000_000
 ANSWER = ("count", "std_error", "low", "high")
@@ -147,6 +149,35 @@ class Release(Published):
         from noren.release.database.publish import publish
 
         return publish(self, address, grant=grant)
+
+    def impute(
+        self,
+        m: int = 20,
+        *,
+        seed: int | None = None,
+        classes: int = 40,
+        impossible: Sequence[Mapping[str, Any]] = (),
+        progress: Callable[[int], None] | None = None,
+    ) -> Imputations:
+        """Complete tables that the release leaves plausible, for tools that need one value in each cell.
+
+        Drawn from the posterior of a mixture model given everything published; they tell nothing that the release does
+        not. Good for machine learning; intervals pooled from them are too narrow, so they are not for inference.
+        `classes` is the most classes of records the model may use, `impossible` lists combinations that nobody has
+        (`[{"sex": "male", "births": "2"}]`).
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> jobs = ["cook", "clerk", "miner", "nurse"]
+        >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": jobs * 10})
+        >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
+        >>> tables = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse])).impute(m=2, seed=1)
+        >>> len(tables), tables[0].columns, tables[0].height
+        (2, ['town', 'job'], 40)
+        """
+        from noren.imputation.tables import impute
+
+        return impute(self, m, seed=seed, classes=classes, impossible=impossible, progress=progress)
 
     # ------------------------------------------------------------------ asking
 
