@@ -49,7 +49,7 @@ _HOMES = {
 }
 """The public names on top, and where each lives. `__init__.pyi` says the same to type checkers; a test compares."""
 
-_ROOMS = ("audit", "designs", "errors", "imputation", "methods", "metrics", "models", "pipeline", "report")
+_ROOMS = ("audit", "designs", "errors", "imputation", "learn", "methods", "metrics", "models", "pipeline", "report")
 """Where the other public names are: an attack and its results in `audit`, a model in `models`, and so on."""
 
 __getattr__, __dir__, __all__ = lazy(__name__, _HOMES, _ROOMS)

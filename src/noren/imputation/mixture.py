@@ -43,6 +43,16 @@ class Axis:
         value, weight = _padded(found.listed(statement.d))
         return cls(statement.name, statement.d, cell, value, weight)
 
+    def without(self, rows: NDArray[np.int64]) -> Axis:
+        """The same with the cells of some records taken away: they leave everything possible."""
+        widest = max(self.d, self.value.shape[1])
+        value = np.pad(self.value, ((0, 1), (0, widest - self.value.shape[1])), mode="edge")
+        weight = np.pad(self.weight, ((0, 1), (0, widest - self.weight.shape[1])))
+        value[-1, : self.d], weight[-1, : self.d] = np.arange(self.d), 1.0
+        cell = self.cell.copy()
+        cell[rows] = len(self.value)
+        return Axis(self.name, self.d, cell, value, weight)
+
     @property
     def is_known(self) -> bool:
         """Whether every cell tells its value."""

@@ -134,9 +134,13 @@ def impute(
     burn_in: int = BURN_IN,
     between: int = BETWEEN,
     impossible: Sequence[Mapping[str, Any]] = (),
+    without: Mapping[str, NDArray[np.int64]] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Imputations:
-    """Draw m complete tables from what a published table leaves possible (`Release.impute`)."""
+    """Draw m complete tables from what a published table leaves possible (`Release.impute`).
+
+    `without` names rows of columns whose cells are not looked at, to see how well others foretell them.
+    """
     import polars as pl
 
     for name, number in (("m", m), ("classes", classes), ("burn_in", burn_in), ("between", between)):
@@ -152,6 +156,9 @@ def impute(
     if not any(one.hides for one in coded):
         raise QueryError("nothing in this release is hidden: frame() is complete already.", hint="Use frame().")
     axes = [Axis.of(statement, cells[statement.name]) for statement in coded]
+    for name, rows in (without or {}).items():
+        number = [axis.name for axis in axes].index(name)
+        axes[number] = axes[number].without(rows)
     rng = np.random.default_rng(seed)
     mixture = Mixture(axes, classes, rng, _rules(impossible, coded))
     drawn = run(mixture, burn_in, m, between, progress)
