@@ -21,6 +21,8 @@ CONCENTRATION = (0.25, 0.25)
 PRIOR_RECORDS = 1.0
 """Records that the prior of a class's shares weighs as, spread as the whole column is."""
 TINY = 1e-300
+ROUNDS = 50
+"""Times that records are drawn again because they break a rule; one mended rule may break another."""
 
 
 @dataclass(frozen=True)
@@ -141,26 +143,32 @@ class Mixture:
         for number, axis in enumerate(self.axes):
             if not axis.is_known:
                 self._draw_value(number, axis, np.arange(self.records))
-        for _ in range(20):
-            wrong = self._against_the_rules()
-            if not len(wrong):
+        for _ in range(ROUNDS if self.impossible else 0):
+            if not any([self._mend(rule) for rule in self.impossible]):
                 return
-            for number in {number for rule in self.impossible for number in rule}:
-                if not self.axes[number].is_known:
-                    self._draw_value(number, self.axes[number], wrong)
 
-    def _draw_value(self, number: int, axis: Axis, rows: NDArray[np.int64]) -> None:
+    def _draw_value(self, number: int, axis: Axis, rows: NDArray[np.int64], other_than: int = -1) -> NDArray[np.bool_]:
+        """Draw the values of some records; gives which had one to draw besides the one that is not wanted."""
+        drawn = np.zeros(len(rows), bool)
         for start in range(0, len(rows), ROWS_AT_ONCE):
             some = rows[start : start + ROWS_AT_ONCE]
             value, weight = axis.value[axis.cell[some]], axis.weight[axis.cell[some]]
-            shares = self.shares[number][self.member[some][:, None], value]
-            self.values[number][some] = self._pick(value, weight * np.maximum(shares, TINY))
+            chance = weight * np.maximum(self.shares[number][self.member[some][:, None], value], TINY)
+            chance = np.where(value == other_than, 0.0, chance)
+            free = chance.sum(axis=1) > 0
+            drawn[start : start + ROWS_AT_ONCE] = free
+            self.values[number][some[free]] = self._pick(value[free], chance[free])
+        return drawn
 
-    def _against_the_rules(self) -> NDArray[np.int64]:
-        broken = np.zeros(self.records, bool)
-        for rule in self.impossible:
-            broken |= np.logical_and.reduce([self.values[axis] == value for axis, value in rule.items()])
-        return np.flatnonzero(broken)
+    def _mend(self, rule: Mapping[int, int]) -> bool:
+        """Draw records that break a rule again, one value of it changed; whether there were any."""
+        broken = np.logical_and.reduce([self.values[number] == value for number, value in rule.items()])
+        rows = np.flatnonzero(broken)
+        found = bool(len(rows))
+        hidden = [number for number in rule if not self.axes[number].is_known]
+        for number in self.rng.permutation(hidden) if found else ():
+            rows = rows[~self._draw_value(int(number), self.axes[number], rows, rule[number])]
+        return found
 
     def _draw_parameters(self) -> None:
         self.shares = []
