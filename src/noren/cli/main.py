@@ -130,6 +130,7 @@ COMMANDS = {
     "report": ("report", "Write a page for people: what holds, what is learned, what is lost."),
     "estimate": ("recipient", "Estimate a cross tabulation from a release."),
     "count": ("recipient", "Estimate how many records meet conditions."),
+    "export": ("export", "Write a release for other tools: complete tables, wide CSV, Stata, SPSS."),
     "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
     "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),

@@ -144,7 +144,8 @@ class Mixture:
             if not axis.is_known:
                 self._draw_value(number, axis, np.arange(self.records))
         for _ in range(ROUNDS if self.impossible else 0):
-            if not any([self._mend(rule) for rule in self.impossible]):
+            found = [self._mend(rule) for rule in self.impossible]
+            if not any(found):
                 return
 
     def _draw_value(self, number: int, axis: Axis, rows: NDArray[np.int64], other_than: int = -1) -> NDArray[np.bool_]:

@@ -1,0 +1,94 @@
+"""Releases for other tools: what is written can be read there, and says what was published."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import noren as nr
+from noren.cli.main import main
+from noren.errors import DataError, NorenError, QueryError
+from noren.release.export import FORMS, SUFFIXES, _short, export, wide
+
+
+@pytest.fixture(scope="module")
+def release() -> nr.Release:
+    rng = np.random.default_rng(1)
+    n = 200
+    table = pl.DataFrame(
+        {
+            "Größe (cm)": rng.integers(150, 190, n), "job": rng.choice(["=cook", "clerk", "miner", "nurse"], n),
+            "town": rng.choice(["Ulm", "Köln"], n),
+        }
+    )  # fmt: skip
+    roles = {"Größe (cm)": "plain", "job": "sensitive", "town": "plain"}
+    diverse = nr.models.FrequencyLDiversity(on="job", l=2)
+    return nr.anonymize(table, nr.Policy(attributes=roles, require=[diverse], dependence={"most": 1.0}))
+
+
+def test_wide_says_what_was_published(release):
+    made = wide(release)
+    published = release.frame()
+    assert made.height == 200
+    for value in ("=cook", "clerk", "miner", "nurse"):
+        told = published["job"].list.contains(value).cast(pl.Int8)
+        assert made[f"job={value}"].equals(told.alias(f"job={value}"))
+    assert made["town"].equals(published["town"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_written_and_can_be_read(form, release, tmp_path):
+    release.save(tmp_path / "release")
+    target = tmp_path / f"out{SUFFIXES[form]}"
+    words = [
+        "export",
+        str(tmp_path / "release"),
+        "--as",
+        form,
+        "--to",
+        str(target),
+        "--tables",
+        "2",
+        "--seed",
+        "1",
+        "--json",
+    ]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["good_for"] == FORMS[form]
+    if SUFFIXES[form] == ".csv":
+        read = pl.read_csv(target)
+        assert read.height == (200 if form == "wide-csv" else 400)
+        texts = [text for column in read for text in ([column.name, *column.cast(pl.String).to_list()])]
+        assert not [text for text in texts if text.startswith("=")]  # nothing that a spreadsheet runs
+        return
+    pyreadstat = pytest.importorskip("pyreadstat", reason="Stata and SPSS need the extra export")
+    read, meta = (pyreadstat.read_dta if form == "stata" else pyreadstat.read_sav)(str(target))
+    assert len(read) == 400
+    assert "Größe (cm)" in meta.column_labels
+    assert set(read["job"]) == {"=cook", "clerk", "miner", "nurse"}
+    assert sorted(set(read["_mi_m" if form == "stata" else "imputation_"])) == [1, 2]
+
+
+def test_wrong_calls_are_said(release, tmp_path):
+    with pytest.raises(QueryError, match="nothing is exported as"):
+        export(release, tmp_path / "x.csv", "xml")
+    with pytest.raises(DataError, match=r"\.dta"):
+        export(release, tmp_path / "x.csv", "stata")
+    (tmp_path / "there.csv").write_text("")
+    with pytest.raises(NorenError, match="exists already"):
+        export(release, tmp_path / "there.csv", "wide-csv")
+    release.save(tmp_path / "release")
+    with pytest.raises(NorenError, match="inside the release"):
+        export(release, tmp_path / "release" / "x.csv", "wide-csv")
+
+
+def test_names_for_other_programs():
+    names = _short(["Größe (cm)", "größe_(cm)", "1st", "a" * 50, "a" * 51, "_mi_m"])
+    assert len({name.lower() for name in names}) == 6
+    assert all(len(name) <= 32 and name.isascii() for name in names)
+    assert names[-1] == "_mi_m"
