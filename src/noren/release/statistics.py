@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from noren.release.release import Release
 
 Names = str | Sequence[str]
+Family = Literal["gaussian", "binomial", "poisson", "multinomial"]
 RESULT = ("std_error", "low", "high", "records", "least", "most")
 
 
@@ -142,6 +143,56 @@ class Statistics:
         """
         return _contrast(self, "ratio", of, by, against, where, level, population, values)
 
+    def regress(
+        self,
+        formula: str,
+        family: Family = "gaussian",
+        where: Mapping[str, Any] | None = None,
+        *,
+        estimator: Literal["scores", "likelihood"] | None = None,
+        level: float = 0.95,
+        values: Values | None = None,
+    ) -> Regression:
+        """Coefficients of a regression, whatever mix of exact, drawn and general columns it names.
+
+        formula: "income ~ age + C(education) + age:sex"; names with other signs between back quotes. Columns of names
+        become levels, compared with their first. family: gaussian, binomial (a column of two values, or
+        `` `disease=Flu` ``), poisson, multinomial. Errors are those of a sample from a population.
+
+        Drawn columns are corrected for by unbiased scores (`scores`); where those say too little the fit is refused
+        with what is missing, and `estimator="likelihood"` offers a penalised fit, which general columns always take.
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"age": [20, 30, 40, 50, 60] * 400, "visits": [0, 0, 1, 1, 2, 1, 2, 2, 3, 3] * 200})
+        >>> columns = {"age": "plain", "visits": "sensitive"}
+        >>> diverse = nr.models.FrequencyLDiversity(on="visits", l=2)
+        >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
+        >>> fit = release.regress("visits ~ age")
+        >>> fit
+        <Regression of visits ~ age: gaussian, 2 coefficients, 2,000 records, scores>
+        >>> fit.frame.columns
+        ['term', 'coef', 'std_error', 'z', 'p_value', 'low', 'high']
+        """
+        from noren.inference.fitting import fit
+        from noren.inference.formula import Formula
+        from noren.release.gathered import gather
+
+        _demand_level(level)
+        parsed = Formula.parse(formula)
+        found = gather(cast("Release", self), parsed.names, where or {}, values)
+        return fit(
+            found.records,
+            found.base,
+            found.variables,
+            parsed,
+            family,
+            estimator,
+            level=level,
+            assumes=found.assumes,
+            notes=found.notes,
+        )
+
 
 Compute = Callable[["Sample", Sequence["Variable"]], Sequence["Found"]]
 
@@ -253,6 +304,3 @@ def _frame(sample: Sample, titles: Sequence[str], measure: str, rows: Sequence[F
             [None if x is None else float(x) for x in numbers], dtype=pl.Float64, strict=False
         ).fill_nan(None)
     return pl.DataFrame(columns)
-
-
-Family = Literal["gaussian", "binomial", "poisson", "multinomial"]
