@@ -22,7 +22,7 @@ from noren.schema.domain import MISSING
 
 Estimator = Literal["scores", "likelihood"]
 MOST_LEVELS = 200
-PENALISED = "a weak normal prior on coefficients (standard deviation 5 for a column of unit spread)"
+PENALISED = "a weak normal prior on coefficients (standard deviation 2.5 for a column of unit spread)"
 AT_RANDOM = "cells coarsened at random"
 
 
@@ -62,8 +62,9 @@ def fit(
             "general values and groups were not drawn by a design, so they have no unbiased scores.",
             hint='Use estimator="likelihood", which names what it assumes.',
         )
-    model = _model(records, base, variables, formula, family)
-    if estimator == "likelihood" or records.is_coarse:
+    by_likelihood = estimator == "likelihood" or records.is_coarse
+    model = _model(records, base, variables, formula, family, 0.0 if by_likelihood else FEW)
+    if by_likelihood:
         from noren.inference.likelihood import fit_likelihood
 
         theta, cov, facts = fit_likelihood(model.equations, _response_axis(variables, formula))
@@ -137,7 +138,7 @@ def _response_axis(variables: Mapping[str, Variable], formula: Formula) -> str:
 
 
 def _model(
-    records: Records, base: Product, variables: Mapping[str, Variable], formula: Formula, family: str
+    records: Records, base: Product, variables: Mapping[str, Variable], formula: Formula, family: str, few: float
 ) -> Model:
     order = [variables[name] for name in formula.names]
     grid = ModelGrid.of(records, base, order)
@@ -152,7 +153,7 @@ def _model(
             counted = counted & np.isfinite(numbers)
             values[variable.name] = np.nan_to_num(numbers)
             continue
-        kept, rare = _levels(records, base, variable)
+        kept, rare = _levels(records, base, variable, few)
         codings[variable.name] = Coding(variable.name, tuple(variable.labels[k] for k in kept))
         place = np.full(len(variable.labels), -1)
         place[kept] = np.arange(len(kept))
@@ -160,15 +161,15 @@ def _model(
         counted = counted & (place[labels] >= 0)
         if rare:
             notes.append(f"Too rare to tell, and left out: {', '.join(rare)} of {variable.name!r}.")
-    y, there, classes, no, told = _response(order[0], grid, family, records, base)
+    y, there, classes, no, told = _response(order[0], grid, family, records, base, few)
     counted = counted & there
     titles, x = model_matrix(formula, codings, values, grid.shape)
     equations = Equations(grid, FAMILIES[family], x, np.broadcast_to(y, (*grid.shape, y.shape[-1])), counted)
     return Model(formula, family, codings, tuple(titles), classes, no, equations, (*told, *notes))
 
 
-def _levels(records: Records, base: Product, variable: Variable) -> tuple[list[int], list[str]]:
-    """The labels that occur, as far as can be told, and those that do not."""
+def _levels(records: Records, base: Product, variable: Variable, few: float) -> tuple[list[int], list[str]]:
+    """The labels that more records have than `few` standard errors, and those of which that cannot be told."""
     if len(variable.labels) > MOST_LEVELS:
         raise QueryError(
             f"{variable.name!r} has {len(variable.labels):,} levels, more than {MOST_LEVELS}.",
@@ -181,7 +182,7 @@ def _levels(records: Records, base: Product, variable: Variable) -> tuple[list[i
         inside = dict(base)
         inside[variable.axis] = inside.get(variable.axis, 1.0) * variable.indicator(label)
         totals = records.totals([inside], population=False)
-        if totals.value[0] > max(0.5, FEW * np.sqrt(max(totals.cov[0, 0], 0.0))):
+        if totals.value[0] > max(0.5, few * np.sqrt(max(totals.cov[0, 0], 0.0))):
             kept.append(label)
         elif not records.scores[variable.axis].axis.is_exact:
             rare.append(text)
@@ -191,12 +192,12 @@ def _levels(records: Records, base: Product, variable: Variable) -> tuple[list[i
 
 
 def _response(
-    variable: Variable, grid: ModelGrid, family: str, records: Records, base: Product
+    variable: Variable, grid: ModelGrid, family: str, records: Records, base: Product, few: float
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], tuple[str, ...], str, list[str]]:
     """y (.., q), where it is known, the classes that have coefficients, the one that has none, and notes."""
     labels = grid.labels[variable.name]
     if family == "multinomial":
-        kept, rare = _levels(records, base, variable)
+        kept, rare = _levels(records, base, variable, few)
         y = np.stack([labels == k for k in kept[1:]], axis=-1).astype(np.float64)
         there = np.isin(labels, kept)
         classes = tuple(variable.labels[k] for k in kept[1:])

@@ -20,9 +20,14 @@ from noren.inference.grid import ModelGrid
 
 STEPS = 1500
 TOLERANCE = 2e-6
-PRIOR_SD = 5.0
+PRIOR_SD = 2.5
 """Of a coefficient, for a column of unit spread."""
 ENTRIES = 60_000_000
+SMALL = 3_000
+"""Records up to which errors are also found by leaving parts out."""
+PARTS = 16
+SHRUNK = 4.0
+"""Records for each combination of hidden covariates, by which their distribution in a slot is shrunk."""
 TINY = 1e-300
 
 
@@ -103,30 +108,82 @@ def fit_likelihood(
     equations: Equations, response: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], dict[str, float]]:
     """Coefficients (q, p), their covariance, and how the iteration ended."""
-    grid, q, p = equations.grid, equations.q, equations.p
+    grid = equations.grid
     evidence, slots = Evidence.of(grid), Slots.of(grid, response)
-    counted = equations.counted
-    table = np.maximum(grid.table, 0) if not grid.records.is_coarse else grid.table
+    table = np.maximum(grid.table, 0)
     table = table + 0.02 * table.mean()
     ridge = _prior(equations, table)
-    found = solve(equations, np.where(counted, table, 0.0), ridge=ridge, steps=25)
-    theta, variance = found.theta, _variance(equations, table, found.theta)
-    moved, step = np.inf, 0
-    for step in range(1, STEPS + 1):
-        density = _density(equations, slots, table, theta, variance)
-        post = evidence.posterior(density.ravel())
-        table = np.bincount(
-            evidence.cell, post * evidence.counts[evidence.row], minlength=table.size
-        ).reshape(grid.shape)
-        scaled = ridge * (variance if equations.family.name == "gaussian" else 1.0)
-        new = solve(equations, np.where(counted, table, 0.0), theta, ridge=scaled, steps=4).theta
-        variance = _variance(equations, table, new)
-        moved, theta = float(np.abs(new - theta).max() / (1 + np.abs(theta).max())), new
-        if moved < TOLERANCE:
-            break
-    density = _density(equations, slots, table, theta, variance)
-    cov = _covariance(equations, evidence, slots, density, table, theta, variance, ridge)
-    return theta, cov, {"iterations": float(step), "moved": moved}
+    theta = solve(equations, np.where(equations.counted, table, 0.0), ridge=ridge, steps=25).theta
+    ascent = Ascent(equations, evidence, slots, ridge)
+    best = ascent.climb(Point(table, theta, _variance(equations, table, theta)))
+    cov = _covariance(equations, evidence, slots, best, ridge)
+    n = float(evidence.counts.sum())
+    if n <= SMALL:
+        cov = _at_least(cov, ascent.jackknife(best))
+    return best.theta, cov, {"iterations": float(best.steps), "moved": best.moved}
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where EM stands: expected records of every cell, coefficients, the variance of a gaussian response."""
+
+    table: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    variance: float
+    steps: int = 0
+    moved: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """EM over the records' evidence."""
+
+    equations: Equations
+    evidence: Evidence
+    slots: Slots
+    ridge: NDArray[np.float64]
+
+    def climb(self, start: Point, counts: NDArray[np.float64] | None = None) -> Point:
+        """Until no coefficient moves, with as many records of every tuple as `counts` says."""
+        equations, evidence, now = self.equations, self.evidence, start
+        each = (evidence.counts if counts is None else counts)[evidence.row]
+        gaussian = equations.family.name == "gaussian"
+        for step in range(1, STEPS + 1):
+            post = evidence.posterior(_density(equations, self.slots, now).ravel())
+            table = np.bincount(evidence.cell, post * each, minlength=now.table.size).reshape(now.table.shape)
+            ridge = self.ridge * (now.variance if gaussian else 1.0)
+            inside = np.where(equations.counted, table, 0.0)
+            theta = solve(equations, inside, now.theta, ridge=ridge, steps=4).theta
+            moved = float(np.abs(theta - now.theta).max() / (1 + np.abs(now.theta).max()))
+            now = Point(table, theta, _variance(equations, table, theta), step, moved)
+            if moved < TOLERANCE:
+                break
+        return now
+
+    def jackknife(self, best: Point) -> NDArray[np.float64]:
+        """The variance of every coefficient, from fits that leave out a part of the records each.
+
+        Information at the maximum says too little in a small release. As many parts as there are have a wider
+        reference than the normal, which is put into the variance.
+        """
+        from scipy.stats import norm, t
+
+        counts = self.evidence.counts.astype(np.int64)
+        owner = np.repeat(np.arange(len(counts)), counts)
+        part = np.random.default_rng(0).permutation(len(owner)) % PARTS  # which part is arbitrary: no secret
+        found = []
+        for left in range(PARTS):
+            kept = np.bincount(owner[part != left], minlength=len(counts)).astype(np.float64)
+            found.append(self.climb(best, kept).theta.ravel())
+        spread = np.square(np.array(found) - np.mean(found, axis=0)).sum(axis=0) * (PARTS - 1) / PARTS
+        return spread * (t.ppf(0.975, PARTS - 1) / norm.ppf(0.975)) ** 2
+
+
+def _at_least(cov: NDArray[np.float64], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The covariance with no variance below these, correlations as they are."""
+    own = np.maximum(np.diag(cov), TINY)
+    factor = np.sqrt(np.maximum(variance / own, 1.0))
+    return cov * np.outer(factor, factor)
 
 
 def _prior(equations: Equations, table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -146,10 +203,9 @@ def _variance(equations: Equations, table: NDArray[np.float64], theta: NDArray[n
     return float((weight * left**2).sum() / weight.sum())
 
 
-def _density(
-    equations: Equations, slots: Slots, table: NDArray[np.float64], theta: NDArray[np.float64], variance: float
-) -> NDArray[np.float64]:
+def _density(equations: Equations, slots: Slots, at: Point) -> NDArray[np.float64]:
     """P(hidden values and response | exact covariates) of every cell; cells outside the model are free."""
+    table, theta, variance = at.table, at.theta, at.variance
     shares = _shares(slots, np.where(equations.counted, table, 0.0), slots.sum(table).sum(axis=1))
     q, shape = equations.q, equations.grid.shape
     y, eta = equations.y.reshape(-1, q), (equations.x @ theta.T).reshape(-1, q)
@@ -168,10 +224,10 @@ def _density(
 
 
 def _shares(slots: Slots, table: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(hidden covariates | exact ones), shrunk towards that of all records by as many as the root of their number."""
+    """P(hidden covariates | exact ones), shrunk towards that of all records by four records for each."""
     sums = slots.sum(table)
     overall = sums.sum(axis=0) / max(sums.sum(), TINY)
-    extra = slots.shape[1] ** 0.5 if slots.shape[0] > 1 else 0.0
+    extra = SHRUNK * slots.shape[1] if slots.shape[0] > 1 else 0.0
     return (sums + extra * overall) / np.maximum(sizes + extra, TINY)[:, None]
 
 
@@ -179,17 +235,15 @@ def _covariance(
     equations: Equations,
     evidence: Evidence,
     slots: Slots,
-    density: NDArray[np.float64],
-    table: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    variance: float,
+    at: Point,
     ridge: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """The inverse of the records' information, less the part that the covariates' distribution explains."""
     from scipy.sparse import csr_array
 
     q, p, width = equations.q, equations.p, equations.grid.shape[1]
-    post = evidence.posterior(density.ravel())
+    table, theta, variance = at.table, at.theta, at.variance
+    post = evidence.posterior(_density(equations, slots, at).ravel())
     n = len(evidence.counts)
     weights = csr_array((post, (evidence.row, evidence.cell)), (n, table.size))
     x = equations.x.reshape(-1, p)
@@ -215,7 +269,7 @@ def _covariance(
         mean = counts[rows] @ share[rows] / counts[rows].sum()
         centred = share[rows] - mean
         inner = (centred * counts[rows, None]).T @ centred
-        prior = (slots.shape[1] ** 0.5 if slots.shape[0] > 1 else 1e-6) * (np.diag(mean) - np.outer(mean, mean))
+        prior = (SHRUNK * slots.shape[1] if slots.shape[0] > 1 else 1e-6) * (np.diag(mean) - np.outer(mean, mean))
         cross = (scores[rows] * counts[rows, None]).T @ centred
         found -= cross @ np.linalg.pinv(inner + prior, rcond=1e-9, hermitian=True) @ cross.T
     found[np.arange(q * p), np.arange(q * p)] += ridge
