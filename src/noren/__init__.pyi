@@ -3,6 +3,7 @@
 from noren import audit as audit
 from noren import designs as designs
 from noren import errors as errors
+from noren import inference as inference
 from noren import methods as methods
 from noren import metrics as metrics
 from noren import models as models

@@ -73,9 +73,9 @@ def solve(
     def gain(at: NDArray[np.float64]) -> float:
         return float(t @ family.gain(y, x @ at.T) - penalty @ at.ravel() ** 2 / 2)
 
-    now, step = gain(theta), 0
+    now, taken = gain(theta), 0
     bread = np.eye(q * p)
-    for step in range(1, steps + 1):
+    for taken in range(1, steps + 1):  # noqa: B007  told at the end
         mean = family.mean(x @ theta.T)
         slope = ((y - mean) * t[:, None]).T @ x - penalty.reshape(q, p) * theta
         bread = information(x, t, family.slope(mean)) + np.diag(penalty)
@@ -103,12 +103,10 @@ def solve(
         now = gain(theta)
         if float(np.sqrt(np.mean((x @ theta.T) ** 2))) > FARTHEST and family.name != "gaussian":
             break
-    return Solution(theta, bread, done, step)
+    return Solution(theta, bread, done, taken)
 
 
-def information(
-    x: NDArray[np.float64], t: NDArray[np.float64], slope: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def information(x: NDArray[np.float64], t: NDArray[np.float64], slope: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum of t times (slope kron x x')."""
     q = slope.shape[1]
     blocks = [[x.T @ (x * (t * slope[:, a, b])[:, None]) for b in range(q)] for a in range(q)]

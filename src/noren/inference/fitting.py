@@ -112,9 +112,7 @@ def _too_little(
 ) -> QueryError:
     """What the equations lack, in words: which term, and how many records would do."""
     p = len(model.titles)
-    share = np.abs(direction.reshape(-1, p)).max(axis=0) * np.sqrt(
-        np.abs(np.diag(_spread(model.equations))) + 1e-300
-    )
+    share = np.abs(direction.reshape(-1, p)).max(axis=0) * np.sqrt(np.abs(np.diag(_spread(model.equations))) + 1e-300)
     worst = model.titles[int(np.argmax(share))]
     n = int(records.n)
     what = "rest on too little" if converged else "have no stable solution"

@@ -77,7 +77,7 @@ class ModelGrid:
             labels[variable.name] = of_atom[np.indices(sizes)[place].ravel()][None, :]
         together = [slot, *(records.ids[:, place] for place in hidden)]
         rows, _ = distinct_rows(together, len(slot))
-        counts = np.bincount(row_numbers(together, len(slot)), records.counts, minlength=len(rows))
+        counts = np.bincount(row_numbers(together, len(slot)), records.counts, minlength=len(rows)).astype(np.float64)
         return cls(records, hidden, members, rows[:, 0], rows[:, 1:], counts, labels, (slots, width))
 
     @cached_property

@@ -101,7 +101,8 @@ class Slots:
 
     def sum(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         place = self.exact[:, None] * self.shape[1] + self.hidden[None, :]
-        return np.bincount(place.ravel(), table.ravel(), minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
+        sums = np.bincount(place.ravel(), table.ravel(), minlength=self.shape[0] * self.shape[1])
+        return sums.astype(np.float64).reshape(self.shape)
 
 
 def fit_likelihood(
@@ -150,7 +151,8 @@ class Ascent:
         gaussian = equations.family.name == "gaussian"
         for step in range(1, STEPS + 1):
             post = evidence.posterior(_density(equations, self.slots, now).ravel())
-            table = np.bincount(evidence.cell, post * each, minlength=now.table.size).reshape(now.table.shape)
+            sums = np.bincount(evidence.cell, post * each, minlength=now.table.size)
+            table = sums.astype(np.float64).reshape(now.table.shape)
             ridge = self.ridge * (now.variance if gaussian else 1.0)
             inside = np.where(equations.counted, table, 0.0)
             theta = solve(equations, inside, now.theta, ridge=ridge, steps=4).theta

@@ -44,7 +44,7 @@ class Limits:
                 low, high = least[ids], most[ids]
         return cls(low[may], high[may], records.counts[may], must[may], _whole(records, inside, of))
 
-    def mean(self, _: float = 0.0) -> tuple[float, float]:
+    def mean(self) -> tuple[float, float]:
         if self.exact is not None:
             value = self.exact / self.counts.sum()
             return value, value
@@ -62,7 +62,7 @@ class Limits:
         found = [must / there] if there else [values[0]]
         return float(max(*found, (sums / sizes).max(initial=-np.inf)))
 
-    def variance(self, _: float = 0.0) -> tuple[float, float]:
+    def variance(self) -> tuple[float, float]:
         """The least and (an upper bound of) the most, over centres: the variance is the least mean square about one."""
         if not len(self.low):
             return float("nan"), float("nan")

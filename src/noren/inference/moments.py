@@ -7,7 +7,7 @@ a quantile is where the distribution function passes a level, and its interval i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import sqrt
@@ -97,11 +97,8 @@ def _counted(count: float, variance: float) -> bool:
     return count >= 1 and count > FEW * sqrt(max(variance, 0.0))
 
 
-def _bounded(found: Found, limits: Limits | None, kind: str, argument: float = 0.0) -> Found:
-    if limits is None:
-        return found
-    least, most = {"mean": limits.mean, "variance": limits.variance, "quantile": limits.quantile}[kind](argument)
-    return Found(found.value, found.std_error, found.low, found.high, found.records, least, most)
+def _bounded(found: Found, limits: tuple[float, float] | None) -> Found:
+    return found if limits is None else replace(found, least=limits[0], most=limits[1])
 
 
 def means(sample: Sample, of: Variable) -> list[Found]:
@@ -116,7 +113,8 @@ def _mean(sample: Sample, of: Variable, inside: Product) -> Found:
         return EMPTY
     value = total / count
     found = sample.normal(value, totals.variance(np.array([-value, 1.0])) / count**2, count)
-    return _bounded(found, sample.limits(inside, of), "mean")
+    limits = sample.limits(inside, of)
+    return _bounded(found, None if limits is None else limits.mean())
 
 
 def variances(sample: Sample, of: Variable) -> list[Found]:
@@ -135,7 +133,8 @@ def _variance(sample: Sample, of: Variable, inside: Product) -> Found:
     value = (squares / count - mean**2) * scale
     gradient = np.array([2 * mean**2 - squares / count, -2 * mean, 1.0]) / count * scale
     found = sample.normal(value, totals.variance(gradient), count)
-    return _bounded(found, sample.limits(inside, of), "variance")
+    limits = sample.limits(inside, of)
+    return _bounded(found, None if limits is None else limits.variance())
 
 
 def contrasts(sample: Sample, of: Variable, against: int, *, ratio: bool) -> list[Found]:
@@ -167,12 +166,10 @@ def _apart(found: Found, sample: Sample, of: Variable, group: Sequence[int], aga
     if one is None or two is None:
         return found
     (low, high), (least, most) = one.mean(), two.mean()
-    return Found(found.value, found.std_error, found.low, found.high, found.records, low - most, high - least)
+    return _bounded(found, (low - most, high - least))
 
 
-def _ratio(
-    sample: Sample, totals: Totals, a: float, b: float, first: NDArray, second: NDArray, count: float
-) -> Found:
+def _ratio(sample: Sample, totals: Totals, a: float, b: float, first: NDArray, second: NDArray, count: float) -> Found:
     """By Fieller: the ratios that are not ruled out; infinite ends where the lower mean may be zero."""
     z2, value = sample.z**2, a / b if b else np.nan
     vaa, vbb = totals.variance(first), totals.variance(second)
@@ -210,7 +207,9 @@ def _correlation(sample: Sample, one: Variable, two: Variable, inside: Product) 
     gradient = np.concatenate([[-float(slope @ np.array([mx, my, xx, yy, xy]))], slope]) / n
     error = sqrt(totals.variance(gradient))
     if abs(r) >= 1:
-        return Found(float(np.clip(r, -1, 1)), error, max(-1.0, r - sample.z * error), min(1.0, r + sample.z * error), n)
+        return Found(
+            float(np.clip(r, -1, 1)), error, max(-1.0, r - sample.z * error), min(1.0, r + sample.z * error), n
+        )
     centre, reach = np.arctanh(r), sample.z * error / (1 - r * r)
     return Found(r, error, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), n)
 
@@ -245,7 +244,8 @@ def _quantile(sample: Sample, of: Variable, inside: Product, level: float) -> Fo
         low = at[int(np.argmax(np.maximum.accumulate(share + reach) >= level - slack))]
         high = at[int(np.argmax(np.maximum.accumulate(share - reach) >= level - slack))]
     half = (high - low) / 2 / sample.z
-    return _bounded(Found(value, half, low, high, count), sample.limits(inside, of), "quantile", level)
+    found, limits = Found(value, half, low, high, count), sample.limits(inside, of)
+    return _bounded(found, None if limits is None else limits.quantile(level))
 
 
 def _shares(sample: Sample, there: Product, parts: Sequence[Product]) -> tuple[NDArray, NDArray, float]:

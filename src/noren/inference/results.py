@@ -136,7 +136,9 @@ class TestResult(Shown):
 
     def _headline(self) -> str:
         how = f"{self.permutations:,} permutations" if self.permutations else self.reference
-        return f"p = {self.p_value:.4g}, statistic {self.statistic:.2f} on {self.df} df, {how}, {self.records:,} records"
+        return (
+            f"p = {self.p_value:.4g}, statistic {self.statistic:.2f} on {self.df} df, {how}, {self.records:,} records"
+        )
 
     def _notes(self) -> tuple[str, ...]:
         return (f"Assumes {self.assumes}.", *self.notes)

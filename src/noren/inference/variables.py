@@ -90,9 +90,7 @@ def _read(domain: Domain, ends: Mapping[str, float]) -> NDArray[np.float64]:
 def _declared(name: str, domain: Domain, declared: Mapping[object, float]) -> NDArray[np.float64]:
     given = {value_text(value): float(number) for value, number in declared.items()}
     if unknown := [value for value in given if value not in domain.index]:
-        raise QueryError(
-            f"{name!r} has no value {unknown[0]!r}.", hint=f"It has {', '.join(domain.values[:12])}."
-        )
+        raise QueryError(f"{name!r} has no value {unknown[0]!r}.", hint=f"It has {', '.join(domain.values[:12])}.")
     if lacking := [value for value in domain.plain if value not in given]:
         raise QueryError(f"{lacking[0]!r} of {name!r} has no number.", hint="Give one for every value.")
     return np.array([given.get(value, np.nan) for value in domain.values])

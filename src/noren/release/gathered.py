@@ -94,7 +94,9 @@ def gather(release: Release, names: Sequence[str], where: Mapping[str, Any], val
     for name in needed:
         statements[name], cells[name] = _closed(release.column(name), cells[name])
         if statements[name].terms is not None:
-            raise QueryError(f"{name!r} holds sets of terms.", hint="`release.estimate` and `count` answer about terms.")
+            raise QueryError(
+                f"{name!r} holds sets of terms.", hint="`release.estimate` and `count` answer about terms."
+            )
     reader = _Reader(members, statements, cells)
     keep, masks = _conditions(reader, where, release.rows)
     if not keep.all():

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import numpy as np
-
 from noren.errors import QueryError
 
 if TYPE_CHECKING:
+    from noren.inference.association import TestKind
     from noren.inference.moments import Found, Sample
     from noren.inference.regression import Regression
     from noren.inference.results import Statistic, TestResult
@@ -192,6 +191,77 @@ class Statistics:
             assumes=found.assumes,
             notes=found.notes,
         )
+
+    def test(
+        self,
+        one: str,
+        two: str,
+        kind: TestKind | None = None,
+        where: Mapping[str, Any] | None = None,
+        *,
+        permutations: int | None = None,
+        values: Values | None = None,
+        seed: int = 0,
+    ) -> TestResult:
+        """Whether two columns are related, by a test that keeps its size in small releases too.
+
+        kind: "independence" (both as names), "difference" (numbers of the first between groups of the second) or
+        "trend" (numbers of both); left out, it follows from whether the columns hold numbers. The p-value comes from
+        pairing the published cells of one column with the other's at random, which is exact under independence; for
+        very many records from chi-square. `permutations` fixes how many pairings.
+
+        >>> import noren as nr
+        >>> import polars as pl
+        >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 300, "job": ["cook", "clerk", "miner", "nurse"] * 150})
+        >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
+        >>> limits = {"most": 1.0}
+        >>> policy = nr.Policy(attributes=columns, require=[diverse], dependence=limits)
+        >>> release = nr.anonymize(people, policy)
+        >>> release.test("job", "town").p_value < 0.01
+        True
+        """
+        from noren.inference.association import KINDS, related
+        from noren.inference.results import TestResult
+        from noren.release.gathered import gather
+
+        if kind is not None and kind not in KINDS:
+            raise QueryError(f"there is no test of {kind!r}.", hint=f"Tests: {', '.join(KINDS)}.")
+        if permutations is not None and permutations < 99:
+            raise QueryError(f"{permutations} permutations cannot show a p-value.", hint="Use 99 or more.")
+        found = gather(cast("Release", self), [one, two], where or {}, values)
+        if found.base:
+            raise QueryError(
+                "a condition on a hidden column selects records that nobody can point at, so they cannot be paired.",
+                hint="Use conditions on columns that are published exactly.",
+            )
+        first, second = found.variables[one], found.variables[two]
+        chosen: TestKind = kind or _kind_of(first, second)
+        if chosen == "difference" and first.numbers is None:
+            first, second = second, first
+        result = related(found.records, first, second, chosen, permutations, seed)
+        assumes = found.assumes
+        if found.records.is_coarse:
+            assumes += "; general cells were made without a look at the other column"
+        return TestResult(
+            kind=chosen,
+            of=(first.name, second.name),
+            statistic=result.statistic,
+            df=result.df,
+            p_value=result.p_value,
+            reference="permutation" if result.permutations else "chi-square",
+            permutations=result.permutations,
+            records=found.rows,
+            assumes=assumes,
+            notes=(f"The hypothesis: {KINDS[chosen]}.", *found.notes),
+        )
+
+
+def _kind_of(one: Variable, two: Variable) -> TestKind:
+    """The test that fits: trend of two columns of numbers, difference of one between few groups, else independence."""
+    numeric = [variable.numbers is not None and len(variable.labels) > 2 for variable in (one, two)]
+    if all(numeric):
+        return "trend"
+    return "difference" if any(numeric) else "independence"
 
 
 Compute = Callable[["Sample", Sequence["Variable"]], Sequence["Found"]]
