@@ -2,7 +2,8 @@
 
 The holder's verbs: `Policy.load`, `anonymize`, `verify`. The recipient's: `open_release`, then `release.estimate`,
 `release.count`, `release.mean`, `release.regress`, `release.test`. The rest lives in named rooms:
-`noren.models.KAnonymity`, `noren.methods.Mondrian`, `noren.metrics.ncp_loss`. Names are loaded when first used, so that `import noren` costs next to nothing.
+`noren.models.KAnonymity`, `noren.methods.Mondrian`, `noren.metrics.ncp_loss`. Names are loaded when first used, so that
+`import noren` costs next to nothing.
 """
 
 from noren.lazy import lazy

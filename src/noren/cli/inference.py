@@ -263,7 +263,7 @@ def _answer(
         for row in result.frame.iter_rows()
     ]
     table(result._subject(), result.frame.columns, body, numbers)
-    say(f"{result.level:.0%} intervals, {result.records:,} records; assumes {result.assumes}.")
+    say(f"{result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
     for note in result.notes:
         say(note)
     _written(options["plot"], options["csv_file"])

@@ -71,7 +71,8 @@ def solve(
     damping, done = 0.0, False
 
     def gain(at: NDArray[np.float64]) -> float:
-        return float(t @ family.gain(y, x @ at.T) - penalty @ at.ravel() ** 2 / 2)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is no gain
+            return float(t @ family.gain(y, x @ at.T) - penalty @ at.ravel() ** 2 / 2)
 
     now, taken = gain(theta), 0
     bread = np.eye(q * p)

@@ -23,7 +23,7 @@ from noren.schema.domain import MISSING
 Estimator = Literal["scores", "likelihood"]
 MOST_LEVELS = 200
 PENALISED = "a weak normal prior on coefficients (standard deviation 2.5 for a column of unit spread)"
-AT_RANDOM = "cells coarsened at random"
+AT_RANDOM = "cells coarsened at random: which values share one does not depend on the value itself"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +67,8 @@ def fit(
     if by_likelihood:
         from noren.inference.likelihood import fit_likelihood
 
-        theta, cov, facts = fit_likelihood(model.equations, _response_axis(variables, formula))
-        assumes = "; ".join([assumes, PENALISED] + [AT_RANDOM] * records.is_coarse)
+        theta, cov, facts = fit_likelihood(model.equations, variables[formula.response].name)
+        assumes = "; ".join([AT_RANDOM if records.is_coarse else assumes, PENALISED])
         return _result(model, theta, cov, "likelihood", level, records, assumes, notes, facts)
     found = solve(model.equations, model.equations.grid.table)
     errors = sandwich(model.equations, found)
@@ -131,10 +131,6 @@ def _spread(equations: Equations) -> NDArray[np.float64]:
     return x.T @ x / len(x)
 
 
-def _response_axis(variables: Mapping[str, Variable], formula: Formula) -> str:
-    return variables[formula.response].name
-
-
 def _model(
     records: Records, base: Product, variables: Mapping[str, Variable], formula: Formula, family: str, few: float
 ) -> Model:
@@ -184,6 +180,11 @@ def _levels(records: Records, base: Product, variable: Variable, few: float) -> 
             kept.append(label)
         elif not records.scores[variable.axis].axis.is_exact:
             rare.append(text)
+    if len(kept) < 2 and rare:
+        raise QueryError(
+            f"{records.n:,.0f} records in such sets are too few to tell two levels of {variable.name!r}.",
+            hint='Use estimator="likelihood" (penalised, with wider errors), or coarser levels.',
+        )
     if len(kept) < 2:
         raise QueryError(f"{variable.name!r} has fewer than two levels that occur.", hint="Leave it out.")
     return kept, rare

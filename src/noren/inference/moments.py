@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
+from noren.inference.expected import Expected
 from noren.inference.limits import Limits
 from noren.inference.records import Product, Records, Totals
 from noren.inference.variables import Variable
@@ -35,15 +36,13 @@ def times(*parts: Product | Factor) -> Product:
 
 @dataclass(frozen=True)
 class Found:
-    """One number with its error: at `level` it lies between low and high; least and most hold whatever is hidden."""
+    """One number with its error: at `level` it lies between low and high, or certainly where nothing is random."""
 
     value: float
     std_error: float
     low: float
     high: float
     records: float
-    least: float | None = None
-    most: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +51,7 @@ class Sample:
 
     records: Records
     base: Product
+    of: Sequence[Variable]
     by: Sequence[Variable]
     level: float
     population: bool
@@ -70,7 +70,14 @@ class Sample:
         own = [(variable.axis, variable.indicator(label)) for variable, label in zip(self.by, group, strict=True)]
         return times(self.base, *own)
 
+    @cached_property
+    def expected(self) -> Expected:
+        """What is expected of general values and groups, which have no scores."""
+        return Expected.of(self.records, self.base, [*self.of, *self.by])
+
     def totals(self, functions: Sequence[Product]) -> Totals:
+        if self.records.is_coarse:
+            return self.expected.totals(functions)
         return self.records.totals(functions, population=self.population)
 
     def limits(self, inside: Product, of: Variable) -> Limits | None:
@@ -98,7 +105,8 @@ def _counted(count: float, variance: float) -> bool:
 
 
 def _bounded(found: Found, limits: tuple[float, float] | None) -> Found:
-    return found if limits is None else replace(found, least=limits[0], most=limits[1])
+    """A number that nothing random stands behind has no standard error; its ends are hard bounds."""
+    return found if limits is None else replace(found, std_error=np.nan, low=limits[0], high=limits[1])
 
 
 def means(sample: Sample, of: Variable) -> list[Found]:
@@ -153,7 +161,7 @@ def contrasts(sample: Sample, of: Variable, against: int, *, ratio: bool) -> lis
             value = 1.0 if ratio else 0.0
             out.append(Found(value, 0.0, value, value, n))
         elif ratio:
-            out.append(_ratio(sample, totals, a, b, first, second, n))
+            out.append(_over(_ratio(sample, totals, a, b, first, second, n), sample, of, group, against))
         else:
             found = sample.normal(a - b, totals.variance(first - second), n)
             out.append(_apart(found, sample, of, group, against))
@@ -167,6 +175,15 @@ def _apart(found: Found, sample: Sample, of: Variable, group: Sequence[int], aga
         return found
     (low, high), (least, most) = one.mean(), two.mean()
     return _bounded(found, (low - most, high - least))
+
+
+def _over(found: Found, sample: Sample, of: Variable, group: Sequence[int], against: int) -> Found:
+    """Hard bounds of a ratio of means that are not negative; everything where the lower may be zero."""
+    one, two = (sample.limits(sample.within(each), of) for each in (group, sample.groups[against]))
+    if one is None or two is None:
+        return found
+    (low, high), (least, most) = one.mean(), two.mean()
+    return _bounded(found, (low / most, high / least) if low >= 0 and least > 0 else (-np.inf, np.inf))
 
 
 def _ratio(sample: Sample, totals: Totals, a: float, b: float, first: NDArray, second: NDArray, count: float) -> Found:
@@ -200,6 +217,8 @@ def _correlation(sample: Sample, one: Variable, two: Variable, inside: Product) 
     if vx <= 0 or vy <= 0:
         return EMPTY
     r = c / sqrt(vx * vy)
+    if sample.records.is_coarse:
+        return Found(r, np.nan, -1.0, 1.0, n)
     # gradient in the means, then in the totals
     dx, dy = -r / (2 * vx), -r / (2 * vy)
     scale = 1 / sqrt(vx * vy)

@@ -69,10 +69,10 @@ class Records:
         return out
 
     def totals(self, functions: Sequence[Product], *, population: bool) -> Totals:
-        """Sums over the records. Of the original table only what is hidden is random; of a population people are too.
+        """Sums over the records. Of the original table only what is drawn is random; of a population people are too.
 
-        The error of a drawn cell is s(R) - f(v), whose variance is E[s^2 | v] - f(v)^2. The error of a coarse one is
-        f(v) - s, under the assumption that values lie in their cells as they are spread.
+        The error of a record is s(R) - f(v), whose variance E[s^2 | v] - f(v)^2 has s^2 less the score of f^2 as its
+        own unbiased estimate.
         """
         found = np.stack([self.score(function) for function in functions], axis=1)
         value, n = self.counts @ found, self.n
@@ -82,21 +82,11 @@ class Records:
         cov = (found * self.counts[:, None]).T @ found
         for a, first in enumerate(functions):
             for b, second in enumerate(functions[: a + 1]):
-                both, apart = self._pair(first, second)
-                cov[a, b] = cov[b, a] = cov[a, b] + float(self.counts @ (both - 2 * apart))
+                both = self.score(_product(first, second))
+                cov[a, b] = cov[b, a] = cov[a, b] - float(self.counts @ both)
         return Totals(value, cov, n)
 
-    def _pair(self, first: Product, second: Product) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of the product of two functions, and of the product of their means within coarse cells."""
-        both, apart = np.ones(len(self.counts)), np.ones(len(self.counts))
-        for place in {*first, *second}:
-            scores, ids = self.scores[place], self.ids[:, place]
-            ones = np.ones(scores.axis.d)
-            one, two = first.get(place, ones), second.get(place, ones)
-            joint = scores.of((one * two)[:, None])[ids, 0]
-            both = both * joint
-            if scores.is_coarse:
-                means = scores.of(np.stack([one, two], axis=1))
-                joint = means[ids, 0] * means[ids, 1]
-            apart = apart * joint
-        return both, apart
+
+def _product(first: Product, second: Product) -> Product:
+    shared = {place: first[place] * second[place] for place in first if place in second}
+    return {**first, **second, **shared}

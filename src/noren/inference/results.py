@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SCORES = "cells drawn by the published design, independently for every record and column"
 EXACT = "nothing: all columns asked for are published exactly"
-SPREAD = "values lie in their general cells as if spread evenly, in groups as their table counts, whatever the others"
+SPREAD = "general cells and groups were made without a look at the other column"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -22,8 +22,8 @@ class Statistic(Shown, Sequence[dict[str, Any]]):
     """A number for every group: a sequence of rows by name.
 
     `frame` has the columns asked for, then the number (named `measure`), std_error, low, high and records, the
-    estimated size of the group. Where general values or groups take part, `least` and `most` follow: hard bounds, which
-    assume nothing. A number that cannot be told (an empty group) is null.
+    estimated size of the group. Where general values or groups take part, low and high are hard bounds, which assume
+    nothing, and std_error is null. A number that cannot be told (an empty group) is null.
     """
 
     measure: str
@@ -39,6 +39,11 @@ class Statistic(Shown, Sequence[dict[str, Any]]):
 
     def __len__(self) -> int:
         return self.frame.height
+
+    @property
+    def error_bars(self) -> str:
+        """What low and high are."""
+        return "hard bounds" if self.level == 1.0 else f"{self.level:.0%} intervals"
 
     @overload
     def __getitem__(self, place: int) -> dict[str, Any]: ...
@@ -65,9 +70,7 @@ class Statistic(Shown, Sequence[dict[str, Any]]):
         from noren.inference.plots import interval_chart
 
         labels = [" / ".join(map(str, row[: len(self.by)])) or self.of[0] for row in self.frame.iter_rows()]
-        return interval_chart(
-            labels, self.frame, self.measure, title or self._subject(), f"{self.level:.0%} intervals", None
-        )
+        return interval_chart(labels, self.frame, self.measure, title or self._subject(), self.error_bars, None)
 
     def save_plot(self, path: str | Path) -> None:
         """Write the chart as .html (opens without network), .png or .svg."""
@@ -90,7 +93,7 @@ class Statistic(Shown, Sequence[dict[str, Any]]):
         if len(self) == 1 and self.frame[self.measure][0] is not None:
             row = self[0]
             rows = f"{row[self.measure]:,.4g} ({row['low']:,.4g} to {row['high']:,.4g})"
-        return f"{rows}, {self.records:,} records, {self.level:.0%} intervals"
+        return f"{rows}, {self.records:,} records, {self.error_bars}"
 
     def _notes(self) -> tuple[str, ...]:
         return (f"Assumes {self.assumes}.", *self.notes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Names = str | Sequence[str]
 Family = Literal["gaussian", "binomial", "poisson", "multinomial"]
-RESULT = ("std_error", "low", "high", "records", "least", "most")
+RESULT = ("std_error", "low", "high", "records")
 
 
 class Statistics:
@@ -40,7 +40,8 @@ class Statistics:
         `estimate`. An interval of a binned column stands for its middle unless `values` says otherwise:
         `values={"income": {"[0, 10)": 4.2, ...}}`; missing cells take no part. Intervals speak of the original table,
         or with `population=True` of the population it was sampled from. Where general values or groups take part, the
-        assumption is named, and `least` and `most` are hard bounds.
+        number follows from the table that `estimate` gives, under the assumption that is named; low and high are then
+        hard bounds, and std_error is null.
 
         >>> import noren as nr
         >>> import polars as pl
@@ -239,9 +240,6 @@ class Statistics:
         if chosen == "difference" and first.numbers is None:
             first, second = second, first
         result = related(found.records, first, second, chosen, permutations, seed)
-        assumes = found.assumes
-        if found.records.is_coarse:
-            assumes += "; general cells were made without a look at the other column"
         return TestResult(
             kind=chosen,
             of=(first.name, second.name),
@@ -251,7 +249,7 @@ class Statistics:
             reference="permutation" if result.permutations else "chi-square",
             permutations=result.permutations,
             records=found.rows,
-            assumes=assumes,
+            assumes=found.assumes,
             notes=(f"The hypothesis: {KINDS[chosen]}.", *found.notes),
         )
 
@@ -320,17 +318,23 @@ def _answered(
     for variable, name in zip(asked, of, strict=True):
         if variable.numbers is None:
             _explain(opened, name, variable)
-    sample = Sample(found.records, found.base, [found.variables[name] for name in names], level, population)
+    hard = found.records.is_coarse
+    if hard and population:
+        raise QueryError(
+            "there is no interval for the population here: how cells were coarsened is not random by design.",
+            hint="Leave out population; low and high are then hard bounds for the original table.",
+        )
+    sample = Sample(found.records, found.base, asked, [found.variables[name] for name in names], level, population)
     rows = compute(sample, asked)
     return Statistic(
         measure=measure,
         of=tuple(of),
         by=(titles := tuple(_title(name, measure) for name in names)),
         frame=_frame(sample, titles, measure, rows),
-        level=level,
+        level=1.0 if hard else level,
         population=population,
         records=found.rows,
-        assumes=found.assumes,
+        assumes=sample.expected.assumes if hard else found.assumes,
         where=dict(where or {}),
         notes=found.notes,
     )
@@ -366,8 +370,6 @@ def _frame(sample: Sample, titles: Sequence[str], measure: str, rows: Sequence[F
         title: pl.Series([group[place] for group in labels], dtype=pl.String) for place, title in enumerate(titles)
     }
     fields = {measure: "value", "std_error": "std_error", "low": "low", "high": "high", "records": "records"}
-    if sample.records.is_coarse:
-        fields |= {"least": "least", "most": "most"}
     for title, name in fields.items():
         numbers = [getattr(row, name) for row in rows]
         columns[title] = pl.Series(
