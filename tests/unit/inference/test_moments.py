@@ -122,7 +122,7 @@ def test_general_values_and_groups_have_hard_bounds() -> None:
         truths = dict(frame.group_by(pl.col(by).cast(pl.String)).agg(pl.col(of).mean()).iter_rows())
         found = release.mean(of, by=by)
         assert found.error_bars == "hard bounds"
-        assert "random" in found.assumes
+        assert "hard bounds" in found.assumes
         assert found.frame["std_error"].null_count() == len(found)
         for row in found:
             if row["mean"] is not None and row[by] in truths:
