@@ -14,7 +14,6 @@ from noren.inference.corrected import SIGNAL, Equations, sandwich, solve
 from noren.inference.families import FAMILIES
 from noren.inference.formula import Coding, Formula, model_matrix
 from noren.inference.grid import ModelGrid
-from noren.inference.moments import FEW
 from noren.inference.records import Product, Records
 from noren.inference.regression import Regression
 from noren.inference.variables import Variable
@@ -63,7 +62,7 @@ def fit(
             hint='Use estimator="likelihood", which names what it assumes.',
         )
     by_likelihood = estimator == "likelihood" or records.is_coarse
-    model = _model(records, base, variables, formula, family, 0.0 if by_likelihood else FEW)
+    model = _model(records, base, variables, formula, family, 0.0 if by_likelihood else SIGNAL)
     if by_likelihood:
         from noren.inference.likelihood import fit_likelihood
 

@@ -84,9 +84,13 @@ class Sample:
         """Hard bounds, where a coarse cell takes part."""
         return Limits.of(self.records, inside, of) if self.records.is_coarse else None
 
-    def normal(self, value: float, variance: float, records: float) -> Found:
+    def normal(
+        self, value: float, variance: float, records: float, within: tuple[float, float] = (-np.inf, np.inf)
+    ) -> Found:
+        """A number with its interval, as far as that is possible; the number itself stays unbiased."""
         error = sqrt(variance)
-        return Found(value, error, value - self.z * error, value + self.z * error, records)
+        low, high = np.clip([value - self.z * error, value + self.z * error], *within)
+        return Found(value, error, float(low), float(high), records)
 
 
 def _mean_parts(of: Variable, inside: Product) -> tuple[Product, Product]:
@@ -120,7 +124,9 @@ def _mean(sample: Sample, of: Variable, inside: Product) -> Found:
     if not _counted(count, totals.cov[0, 0]):
         return EMPTY
     value = total / count
-    found = sample.normal(value, totals.variance(np.array([-value, 1.0])) / count**2, count)
+    possible = of.amounts[of.known > 0]
+    within = float(possible.min()), float(possible.max())
+    found = sample.normal(value, totals.variance(np.array([-value, 1.0])) / count**2, count, within)
     limits = sample.limits(inside, of)
     return _bounded(found, None if limits is None else limits.mean())
 
@@ -140,7 +146,7 @@ def _variance(sample: Sample, of: Variable, inside: Product) -> Found:
     scale = count / (count - 1)
     value = (squares / count - mean**2) * scale
     gradient = np.array([2 * mean**2 - squares / count, -2 * mean, 1.0]) / count * scale
-    found = sample.normal(value, totals.variance(gradient), count)
+    found = sample.normal(value, totals.variance(gradient), count, (0.0, np.inf))
     limits = sample.limits(inside, of)
     return _bounded(found, None if limits is None else limits.variance())
 

@@ -52,9 +52,9 @@ class Gathered:
             parts.append(f"the {self.suppressed:,} records left out are like the others")
         return "; ".join(parts) or EXACT
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        told = dict.fromkeys(variable.note for variable in self.variables.values() if variable.note)
+    def notes(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What the numbers of these columns stand for, where that is not plain."""
+        told = dict.fromkeys(note for name in names if (note := self.variables[name].note))
         return tuple(note[0].upper() + note[1:] + "." for note in told)
 
 

@@ -190,7 +190,7 @@ class Statistics:
             estimator,
             level=level,
             assumes=found.assumes,
-            notes=found.notes,
+            notes=found.notes([name for name in parsed.names if not parsed.categorical(name)]),
         )
 
     def test(
@@ -250,7 +250,10 @@ class Statistics:
             permutations=result.permutations,
             records=found.rows,
             assumes=found.assumes,
-            notes=(f"The hypothesis: {KINDS[chosen]}.", *found.notes),
+            notes=(
+                f"The hypothesis: {KINDS[chosen]}.",
+                *found.notes((one, two) if chosen == "trend" else (first.name,) * (chosen == "difference")),
+            ),
         )
 
 
@@ -336,7 +339,7 @@ def _answered(
         records=found.rows,
         assumes=sample.expected.assumes if hard else found.assumes,
         where=dict(where or {}),
-        notes=found.notes,
+        notes=found.notes(of),
     )
 
 
