@@ -1,8 +1,9 @@
 """Noren: publish tables about people, and analyse them.
 
-The holder's verbs: `Policy.load`, `anonymize`, `verify`. The recipient's: `open_release`, then `release.estimate` and
-`release.count`. The rest lives in named rooms: `noren.models.KAnonymity`, `noren.methods.Mondrian`,
-`noren.metrics.ncp_loss`. Names are loaded when first used, so that `import noren` costs next to nothing.
+The holder's verbs: `Policy.load`, `anonymize`, `verify`. The recipient's: `open_release`, then `release.estimate`,
+`release.count`, `release.mean`, `release.regress`, `release.test`. The rest lives in named rooms:
+`noren.models.KAnonymity`, `noren.methods.Mondrian`, `noren.metrics.ncp_loss`. Names are loaded when first used, so that
+`import noren` costs next to nothing.
 """
 
 from noren.lazy import lazy
@@ -49,7 +50,10 @@ _HOMES = {
 }
 """The public names on top, and where each lives. `__init__.pyi` says the same to type checkers; a test compares."""
 
-_ROOMS = ("audit", "designs", "errors", "imputation", "learn", "methods", "metrics", "models", "pipeline", "report")
+_ROOMS = (
+    "audit", "designs", "errors", "imputation", "inference", "learn", "methods", "metrics", "models", "pipeline",
+    "report",
+)  # fmt: skip
 """Where the other public names are: an attack and its results in `audit`, a model in `models`, and so on."""
 
 __getattr__, __dir__, __all__ = lazy(__name__, _HOMES, _ROOMS)

@@ -4,6 +4,7 @@ from noren import audit as audit
 from noren import designs as designs
 from noren import errors as errors
 from noren import imputation as imputation
+from noren import inference as inference
 from noren import learn as learn
 from noren import methods as methods
 from noren import metrics as metrics

@@ -23,8 +23,8 @@ from noren.schema.roles import Role
 SOURCE = Path(noren.__file__).parent
 ORDER = (
     "lazy", "errors", "files", "ragged", "progress", "results", "secret", "schema", "cells", "io", "kernels", "designs",
-    "belief", "models", "analysis", "imputation", "release", "learn", "table", "metrics", "methods", "engines",
-    "policy", "pipeline", "audit", "report", "demo", "cli", "studio",
+    "belief", "models", "analysis", "inference", "imputation", "release", "learn", "table", "metrics", "methods",
+    "engines", "policy", "pipeline", "audit", "report", "demo", "cli", "studio",
 )  # fmt: skip
 LEAF = "kernels"
 """Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""
@@ -220,7 +220,7 @@ def test_the_top_has_few_names_and_the_rooms_have_the_rest() -> None:
 
 VERBS = (
     "anonymize", "attack", "compare", "measure", "make_report", "open_release", "verify", "Release.estimate",
-    "Release.count", "Collector.release", "Policy.load",
+    "Release.count", "Release.mean", "Release.regress", "Release.test", "Collector.release", "Policy.load",
 )  # fmt: skip
 
 

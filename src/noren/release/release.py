@@ -24,6 +24,7 @@ from noren.release.package import (
 )
 from noren.release.published import Published
 from noren.release.signature import read_signature
+from noren.release.statistics import Statistics
 from noren.release.store import Store
 from noren.secret.signing import PublicKey, SigningKey, signing_key
 
@@ -38,7 +39,7 @@ ANSWER = ("count", "std_error", "low", "high")
 """Columns that an estimate adds to those asked for."""
 
 
-class Release(Published):
+class Release(Statistics, Published):
     """What is published: the cells and the manifest, and nothing that came before them."""
 
     def __init__(self, manifest: Manifest, store: Store, path: Path | None = None) -> None:

@@ -1,0 +1,119 @@
+"""Tests whether two columns are related, with their nominal size.
+
+The published cells of two columns are drawn independently, so that where the columns are independent their scores are
+too. The statistic is n times the sum of squared correlations of the two columns' whitened scores: the canonical
+correlations, Pearson's chi-square for exact columns. Under independence every pairing of one column's published cells
+with the other's is as likely as the one that is seen: pairing them at random many times gives an exact test at any
+size. Where that would take too long the records are many, and chi-square serves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import QueryError
+from noren.inference.records import Records
+from noren.inference.variables import Variable
+from noren.schema.domain import MISSING
+
+TestKind = Literal["independence", "difference", "trend"]
+KINDS: dict[str, str] = {
+    "independence": "the two columns are independent, as names",
+    "difference": "the numbers of the first have one mean in all groups of the second",
+    "trend": "the numbers of both are not correlated",
+}
+PERMUTATIONS = 1_999
+WORK = 3e9
+"""Most multiplications for the permutations."""
+SHUFFLED = 60
+"""What putting a record elsewhere costs, in multiplications."""
+LEAST = 1e-8
+
+
+@dataclass(frozen=True)
+class Association:
+    """The statistic, its degrees of freedom, and how its p-value was found."""
+
+    statistic: float
+    df: int
+    p_value: float
+    permutations: int
+
+
+def related(
+    records: Records, one: Variable, two: Variable, kind: TestKind, permutations: int | None, seed: int
+) -> Association:
+    """Test two columns. Records that lack either are left out where that is published, else missing is a value."""
+    if one.axis == two.axis:
+        raise QueryError(
+            f"{one.name!r} and {two.name!r} are published as one column of tuples, whose parts cannot be paired anew.",
+            hint="`release.estimate` gives their cross tabulation with intervals; `regress` their relation.",
+        )
+    scores = [records.scores[variable.axis] for variable in (one, two)]
+    if all(each.is_coarse for each in scores):
+        raise QueryError(
+            f"{one.name!r} and {two.name!r} are general in the same classes, which ties their cells together.",
+            hint="Test a general column against one that is exact or drawn.",
+        )
+    tables = [
+        scores[0].of(_features(one, numbers=kind != "independence")),
+        scores[1].of(_features(two, numbers=kind == "trend")),
+    ]
+    rows = np.repeat(np.arange(len(records.counts)), records.counts.astype(np.int64))
+    keep = np.ones(len(rows), bool)
+    for variable, each in zip((one, two), scores, strict=True):
+        if each.axis.is_exact:
+            keep &= each.of(variable.known[:, None])[:, 0][records.ids[rows, variable.axis]] > 0
+    rows = rows[keep]
+    left, right = (
+        _whitened(table[records.ids[rows, variable.axis]]) for table, variable in zip(tables, (one, two), strict=True)
+    )
+    n, df = len(rows), left.shape[1] * right.shape[1]
+    if not df:
+        name = one.name if not left.shape[1] else two.name
+        raise QueryError(f"{name!r} is the same for all records.", hint="Choose another column or condition.")
+    statistic = _statistic(left, right)
+    work = float(n) * (df + SHUFFLED)
+    times = int(min(PERMUTATIONS, WORK / work)) if permutations is None else permutations
+    if permutations is None and times < 199:
+        from scipy.stats import chi2
+
+        return Association(statistic, df, float(chi2.sf(statistic, df)), 0)
+    rng = np.random.default_rng(seed)  # a test is no release: anyone may repeat it
+    order, found = np.arange(n), 0
+    for _ in range(times):
+        rng.shuffle(order)
+        found += _statistic(left, right[order]) >= statistic * (1 - 1e-12)
+    return Association(statistic, df, (found + 1) / (times + 1), times)
+
+
+def _features(variable: Variable, *, numbers: bool) -> NDArray[np.float64]:
+    """(d, k): the number of every base value, or one indicator for each label."""
+    if numbers:
+        there = variable.known > 0
+        amounts = variable.amounts
+        return np.where(there, amounts, amounts[there].mean())[:, None]
+    kept = [label for label, text in enumerate(variable.labels) if text != MISSING]
+    return np.stack([variable.indicator(label) for label in kept], axis=1)
+
+
+def _whitened(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Columns of mean 0, variance 1 and no correlation, without directions in which nothing varies."""
+    centred = scores - scores.mean(axis=0)
+    scale = np.sqrt((centred**2).mean(axis=0))
+    centred = centred[:, scale > LEAST] / scale[scale > LEAST]
+    if not centred.shape[1]:
+        return centred
+    values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+    kept = values > LEAST * max(1.0, float(values[-1]))
+    return np.asarray(centred @ (vectors[:, kept] / np.sqrt(values[kept])))
+
+
+def _statistic(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """(n - 1) times the sum of squared correlations; its mean over pairings is the degrees of freedom."""
+    n = len(left)
+    return float(np.square(left.T @ right / n).sum() * (n - 1))

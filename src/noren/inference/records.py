@@ -1,0 +1,92 @@
+"""Records as products of scores: totals of functions of hidden values, with their covariances.
+
+A function that is a product of one factor for each column has the product of the columns' scores as its score, because
+cells are drawn independently given the values. Equal tuples of cells are one row with a count, so that work grows with
+different tuples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.analysis.axes import Axis
+from noren.analysis.rows import distinct_rows
+from noren.inference.scores import AxisScores
+
+Product = Mapping[int, NDArray[np.float64]]
+"""A function of a record: a factor over the base values for some columns, 1 for the others."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums of some functions over the records, and the covariance of their errors."""
+
+    value: NDArray[np.float64]
+    cov: NDArray[np.float64]
+    records: float
+
+    def variance(self, gradient: NDArray[np.float64]) -> float:
+        """Of a smooth function of the totals with this gradient."""
+        return max(float(gradient @ self.cov @ gradient), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The different tuples of cells of some columns, and how often each occurs."""
+
+    scores: Sequence[AxisScores]
+    ids: NDArray[np.int64]
+    counts: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, axes: Sequence[Axis]) -> Records:
+        scores = [AxisScores(axis) for axis in axes]
+        n = len(axes[0].cells)
+        return cls(scores, *distinct_rows([each.ids for each in scores], n))
+
+    @property
+    def n(self) -> float:
+        return float(self.counts.sum())
+
+    @cached_property
+    def is_coarse(self) -> bool:
+        return any(each.is_coarse for each in self.scores)
+
+    @cached_property
+    def is_hidden(self) -> bool:
+        return any(not each.axis.is_exact for each in self.scores)
+
+    def score(self, function: Product) -> NDArray[np.float64]:
+        """The score of every different tuple."""
+        out = np.ones(len(self.counts))
+        for place, factor in function.items():
+            out = out * self.scores[place].of(factor[:, None])[self.ids[:, place], 0]
+        return out
+
+    def totals(self, functions: Sequence[Product], *, population: bool) -> Totals:
+        """Sums over the records. Of the original table only what is drawn is random; of a population people are too.
+
+        The error of a record is s(R) - f(v), whose variance E[s^2 | v] - f(v)^2 has s^2 less the score of f^2 as its
+        own unbiased estimate.
+        """
+        found = np.stack([self.score(function) for function in functions], axis=1)
+        value, n = self.counts @ found, self.n
+        if population:
+            centred = found - value / max(n, 1.0)
+            return Totals(value, (centred * self.counts[:, None]).T @ centred * n / max(n - 1, 1.0), n)
+        cov = (found * self.counts[:, None]).T @ found
+        for a, first in enumerate(functions):
+            for b, second in enumerate(functions[: a + 1]):
+                both = self.score(_product(first, second))
+                cov[a, b] = cov[b, a] = cov[a, b] - float(self.counts @ both)
+        return Totals(value, cov, n)
+
+
+def _product(first: Product, second: Product) -> Product:
+    shared = {place: first[place] * second[place] for place in first if place in second}
+    return {**first, **second, **shared}
