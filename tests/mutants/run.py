@@ -3,8 +3,8 @@
 First the files of tests run once while the lines that each test reaches are noted (kept in `.mutants`, so that only
 what changed runs again). Then each change is made in a copy of the sources and meets the tests that reach its
 statement, the near and the quick ones first, up to the first failure: those of the rooms, and then, for what these do
-not notice, those of whole releases. What nobody notices is listed to be read: it either changes nothing that can be
-observed, or a test is missing.
+not notice, those of several rooms and of whole releases. What nobody notices is listed to be read: it either changes
+nothing that can be observed, or a test is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -30,8 +30,8 @@ from tests.mutants.reached import Reached, batches, gathered
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("models", "designs", "cells", "table", "release", "pipeline", "secret")
-WHOLE = ("leaks", "contracts", "golden", "properties", "cli")
-"""Tests of whole releases, which notice what the tests of a room do not."""
+WHOLE = (("golden", "properties"), ("contracts", "leaks", "cli"))
+"""Tests of several rooms and of whole releases, round by round, for what the tests of a room do not notice."""
 SLOWER, SPARE = 10, 120
 """A run that takes so many times its usual seconds, and some more, never ends: that does not pass unseen."""
 TICK = itertools.count(1_000_000_000)
@@ -102,6 +102,10 @@ class Home:
         return None
 
 
+def test_files(parts: Iterable[str]) -> list[Path]:
+    return [path.relative_to(ROOT) for part in parts for path in sorted((ROOT / "tests" / part).rglob("test_*.py"))]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="changes to try")
@@ -118,8 +122,8 @@ def main() -> int:
     tried = [one for one in tried if given.only is None or given.only in str(one)]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(given.workers) as pool:
         homes: Queue[Home] = Queue()
-        for number in range(given.workers):
-            homes.put(Home(Path(scratch) / str(number)))
+        for worker in range(given.workers):
+            homes.put(Home(Path(scratch) / str(worker)))
 
         @contextmanager
         def home() -> Iterator[Home]:
@@ -142,12 +146,13 @@ def main() -> int:
             return by
 
         found: dict[Mutant, str | None] = dict.fromkeys(tried)
-        for parts in ([f"unit/{room}" for room in ROOMS], WHOLE):
-            tests = [p.relative_to(ROOT) for part in parts for p in sorted((ROOT / "tests" / part).rglob("test_*.py"))]
+        rounds = [[f"unit/{room}" for room in given.rooms], *WHOLE]
+        for number, parts in enumerate(rounds, 1):
+            tests = test_files(parts)
             reached = gathered(ROOT, tests, given.kept, watch, pool.map)
             print(f"{len(reached.seconds)} tests, {sum(reached.seconds.values()):.0f} s", flush=True)
             left = [one for one, by in found.items() if by is None]
-            found |= zip(left, pool.map(partial(run, reached=reached, last=parts is WHOLE), left), strict=True)
+            found |= zip(left, pool.map(partial(run, reached=reached, last=number == len(rounds)), left), strict=True)
     missed = [str(one) for one, by in found.items() if by is None]
     told = {"tried": len(found), "unnoticed": missed, "noticed": {str(one): by for one, by in found.items() if by}}
     given.summary.write_text(json.dumps(told, indent=1) + "\n")
