@@ -50,15 +50,20 @@ class Reached:
         return sorted(some, key=lambda test: (own not in test.split("::")[0], self.seconds[test], test))
 
 
-def batches(tests: list[str]) -> list[list[str]]:
-    """Few and varied ones first, then all others; each batch file by file, because fixtures are shared in a file."""
+def batches(tests: list[str], seconds: dict[str, float], most: float) -> list[list[str]]:
+    """Few and varied ones first, then others, as many as take so long; each batch file by file, because fixtures are
+    shared in a file."""
     alike: dict[str, int] = defaultdict(int)
     first = []
     for test in tests:
         alike[test.split("[")[0]] += 1
         if len(first) < FIRST and alike[test.split("[")[0]] <= ALIKE:
             first.append(test)
-    others = [test for test in tests if test not in set(first)]
+    others, spent = [], 0.0
+    for test in tests:
+        if test not in set(first) and spent + seconds[test] <= most:
+            others.append(test)
+            spent += seconds[test]
     return [_by_file(some) for some in (first, others) if some]
 
 

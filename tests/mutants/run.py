@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from math import inf
 from pathlib import Path
 from queue import Queue
 
@@ -83,12 +84,12 @@ class Home:
             target.write_text(kept)
             os.utime(target, ns=(when.st_atime_ns, when.st_mtime_ns))
 
-    def noticed(self, mutant: Mutant, reached: Reached) -> str | None:
+    def noticed(self, mutant: Mutant, reached: Reached, most: float) -> str | None:
         """The test that failed on the change, or None."""
         tests = reached.tests(mutant.path, (self.folder / mutant.path).read_text(), mutant.line)
         with self.changed(mutant), tempfile.TemporaryDirectory() as scratch:
             only, failed = Path(scratch) / "only.json", Path(scratch) / "failed"
-            for some in batches(tests):
+            for some in batches(tests, reached.seconds, most):
                 only.write_text(json.dumps(some))
                 files = list(dict.fromkeys(test.split("::")[0] for test in some))
                 usual = sum(reached.seconds[test] for test in some) + len(files)
@@ -112,6 +113,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which ones")
     parser.add_argument("--skip", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--only", help="try those alone whose words contain this")
+    parser.add_argument("--seconds", type=float, default=inf, help="tests that a change meets at most in each round")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rooms", nargs="*", default=list(ROOMS))
     parser.add_argument("--summary", type=Path, default=Path("mutants.json"))
@@ -140,7 +142,7 @@ def main() -> int:
         def run(mutant: Mutant, reached: Reached, last: bool) -> str | None:
             with home() as one:
                 begin = time.monotonic()
-                by = one.noticed(mutant, reached)
+                by = one.noticed(mutant, reached, given.seconds)
             word = "noticed" if by else "UNNOTICED" if last else "later"
             print(f"{word:<10} {time.monotonic() - begin:4.0f} s  {mutant}  [{by}]", flush=True)
             return by
