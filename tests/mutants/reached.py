@@ -13,8 +13,9 @@ from pathlib import Path
 
 from tests.mutants.watch import SHARED
 
-FIRST, ALIKE = 60, 3
-"""How many tests run first, and how many at most of one function's parameters: most changes are noticed by these."""
+FIRST = ((15, 1, 2), (40, 3, 5))
+"""How many tests run first and then, how many at most of one function's parameters, and of how many files, because
+collecting a file takes its time too: few changes pass these."""
 
 
 @dataclass
@@ -46,25 +47,36 @@ class Reached:
             some = {test for n in inside for test in lines[n]} or {*self.seconds}
         else:
             some = {test for n in span for test in lines.get(n, ())}
-        own = f"test_{path.stem}"
-        return sorted(some, key=lambda test: (own not in test.split("::")[0], self.seconds[test], test))
+        own, room = f"test_{path.stem}", f"/{path.parts[2]}/"
+        files = {test: test.split("::")[0] for test in some}
+        return sorted(
+            some, key=lambda test: (own not in files[test], room not in files[test], self.seconds[test], test)
+        )
 
 
 def batches(tests: list[str], seconds: dict[str, float], most: float) -> list[list[str]]:
     """Few and varied ones first, then others, as many as take so long; each batch file by file, because fixtures are
     shared in a file."""
-    alike: dict[str, int] = defaultdict(int)
-    first = []
-    for test in tests:
-        alike[test.split("[")[0]] += 1
-        if len(first) < FIRST and alike[test.split("[")[0]] <= ALIKE:
-            first.append(test)
+    out: list[list[str]] = []
+    left = tests
+    for many, alike, most_files in FIRST:
+        times: dict[str, int] = defaultdict(int)
+        files: set[str] = set()
+        some = []
+        for test in left:
+            name, file = test.split("[")[0], test.split("::")[0]
+            times[name] += 1
+            if len(some) < many and times[name] <= alike and (file in files or len(files) < most_files):
+                some.append(test)
+                files.add(file)
+        out.append(_by_file(some))
+        left = [test for test in left if test not in set(some)]
     others, spent = [], 0.0
-    for test in tests:
-        if test not in set(first) and spent + seconds[test] <= most:
+    for test in left:
+        if spent + seconds[test] <= most:
             others.append(test)
             spent += seconds[test]
-    return [_by_file(some) for some in (first, others) if some]
+    return [some for some in (*out, _by_file(others)) if some]
 
 
 def _by_file(tests: list[str]) -> list[str]:
@@ -108,7 +120,8 @@ def mark(root: Path, test: Path) -> str:
 def _shared(root: Path) -> bytes:
     whole = hashlib.sha256()
     every = [path.relative_to(root) for part in ("src", "tests") for path in (root / part).rglob("*.py")]
-    for path in sorted(p for p in every if not p.name.startswith("test_") and p.parent != Path("tests/mutants")):
+    apart = (Path("tests/mutants"), Path("tests/fuzz"))
+    for path in sorted(p for p in every if not p.name.startswith("test_") and p.parent not in apart):
         whole.update(str(path).encode() + (root / path).read_bytes())
     return whole.digest()
 

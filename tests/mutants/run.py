@@ -21,13 +21,14 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from queue import Queue
 
 from tests.mutants.mutate import Mutant, chosen
-from tests.mutants.reached import Reached, batches, gathered
+from tests.mutants.reached import Reached, batches, gathered, statement
+from tests.mutants.serve import FAULT
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("models", "designs", "cells", "table", "release", "pipeline", "secret")
@@ -49,21 +50,60 @@ class Home:
         )
         shutil.copytree(ROOT, folder, ignore=unwanted)
 
+    @cached_property
+    def server(self) -> subprocess.Popen[str] | None:
+        """The process that forks for every change; None where it cannot."""
+        single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        started = subprocess.Popen(
+            [sys.executable, "-m", "tests.mutants.serve"],
+            cwd=self.folder,
+            env=self.environment | single,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert started.stdout is not None
+        return started if started.stdout.readline() == "ready\n" else None
+
+    def close(self) -> None:
+        if "server" in vars(self) and self.server is not None:
+            self.server.kill()
+            self.server.wait()
+
+    def forked(self, mutant: Mutant, before: str, tests: list[str], seconds: float, failed: Path) -> int | None:
+        """The exit code of a child of the server, or None if it did not end in time."""
+        assert self.server is not None
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        file = str(self.folder / mutant.path)
+        asked = {"file": file, "before": before, "line": mutant.line, "tests": tests, "seconds": seconds}
+        self.server.stdin.write(json.dumps(asked | {"failed": str(failed)}) + "\n")
+        self.server.stdin.flush()
+        answer = self.server.stdout.readline().strip()
+        if answer in ("", str(FAULT)):
+            raise RuntimeError(f"the server cannot run the tests of {mutant}")
+        return None if answer == "late" else int(answer)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        paths = os.pathsep.join(str(self.folder / part) for part in (".", "src", "papers/src"))
+        return {**os.environ, "PYTHONPATH": paths, "CI": "1"}
+
     def pytest(self, files: list[str], seconds: float | None, **variables: str) -> int | None:
         """The exit code, or None if it did not end in time."""
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(str(self.folder / part) for part in (".", "src", "papers/src")),
-            "CI": "1",
-            **variables,
-        }
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.watch", *files]
         try:
-            return subprocess.run(
-                command, cwd=self.folder, env=environment, capture_output=True, timeout=seconds, check=False
-            ).returncode
+            done = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=self.environment | variables,
+                capture_output=True,
+                timeout=seconds,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return None
+        return done.returncode
 
     def watch(self, test: Path, target: Path) -> None:
         watched = os.pathsep.join(str(self.folder / "src/noren" / room) for room in ROOMS)
@@ -86,16 +126,21 @@ class Home:
 
     def noticed(self, mutant: Mutant, reached: Reached, most: float) -> str | None:
         """The test that failed on the change, or None."""
-        tests = reached.tests(mutant.path, (self.folder / mutant.path).read_text(), mutant.line)
+        before = (self.folder / mutant.path).read_text()
+        tests = reached.tests(mutant.path, before, mutant.line)
+        # what is done at import a fork comes too late for; the server itself starts with unchanged sources
+        forks = statement(before, mutant.line) is not None and bool(tests) and self.server is not None
         with self.changed(mutant), tempfile.TemporaryDirectory() as scratch:
             only, failed = Path(scratch) / "only.json", Path(scratch) / "failed"
             for some in batches(tests, reached.seconds, most):
                 only.write_text(json.dumps(some))
                 files = list(dict.fromkeys(test.split("::")[0] for test in some))
                 usual = sum(reached.seconds[test] for test in some) + len(files)
-                ended = self.pytest(
-                    ["-x", *files], SLOWER * usual + SPARE, NOREN_ONLY=str(only), NOREN_FAILED=str(failed)
-                )
+                seconds = SLOWER * usual + SPARE
+                if forks:
+                    ended = self.forked(mutant, before, some, seconds, failed)
+                else:
+                    ended = self.pytest(["-x", *files], seconds, NOREN_ONLY=str(only), NOREN_FAILED=str(failed))
                 if ended is None:
                     return "it did not end"
                 if ended not in (0, 5):  # 5: nothing was collected
@@ -155,6 +200,8 @@ def main() -> int:
             print(f"{len(reached.seconds)} tests, {sum(reached.seconds.values()):.0f} s", flush=True)
             left = [one for one, by in found.items() if by is None]
             found |= zip(left, pool.map(partial(run, reached=reached, last=number == len(rounds)), left), strict=True)
+        for _ in range(given.workers):
+            homes.get().close()
     missed = [str(one) for one, by in found.items() if by is None]
     told = {"tried": len(found), "unnoticed": missed, "noticed": {str(one): by for one, by in found.items() if by}}
     given.summary.write_text(json.dumps(told, indent=1) + "\n")
