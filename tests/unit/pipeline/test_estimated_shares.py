@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from noren.designs.decoys import DecoyDesign
+from noren.designs.posterior import mean_true_probability
 from noren.designs.pram import PramDesign
 from noren.pipeline.verify import _estimated
 
@@ -55,3 +56,14 @@ def test_sets_that_say_nothing_leave_every_value_alike() -> None:
     found = _estimated(design, np.full(3, N), N)
     assert found.shares == pytest.approx(np.full(3, 1 / 3))
     assert found.std_error is None
+
+
+def test_changed_values_say_how_far_they_are_from_being_lost() -> None:
+    assert PramDesign(d=4, keep=0.4, parts=(4, 3, 2, 1)).inversion.condition == pytest.approx(2.5)
+
+
+def test_the_chance_of_guessing_right_with_values_that_nobody_has() -> None:
+    """Sets of two of which nobody has one say nothing about anybody, and are no error."""
+    counts = np.array([3, 1, 0, 0])
+    mean = ((9 + 1) / 4 + 3 + 3 + 1 + 1) / 4 / 3
+    assert mean_true_probability(counts, 2) == pytest.approx(mean)
