@@ -60,7 +60,7 @@ def test_what_was_given_is_published_and_nothing_else(weights, priors):
 def test_other_tables_are_no_knowledge(change):
     given = statement(WEIGHTS, PRIORS)
     columns = {name: cells for name, cells in (listed(given) | change).items() if cells is not None}
-    with pytest.raises(ValueError, match="knowledge table|two numbers"):
+    with pytest.raises(ValueError, match=r"knowledge table|two numbers"):
         given.read_side({name: pa.array(cells) for name, cells in columns.items()})
 
 

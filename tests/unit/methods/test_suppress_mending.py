@@ -102,9 +102,9 @@ def test_dropped_groups(phase: str) -> None:
         try:
             outcome = made(original, t=0.2, generalise=phase, infeasible="drop", suppression=0.8)
         except nr.errors.RequirementNotMet as error:
-            assert phase == "sweep", error
-            assert "absence shows" in error.message
-            continue
+            if phase == "sweep" and "absence shows" in error.message:
+                continue
+            raise
         inspected(outcome, original, Fraction(2, 10))
         assert outcome.release.manifest.suppressed == outcome.facts.suppressed
         gone += outcome.facts.suppressed

@@ -1,4 +1,4 @@
-"""The distribution that a recipient judges closeness against: estimated from the release, with what that leaves open."""
+"""The distribution that a recipient judges closeness against: estimated from the release, with its errors."""
 
 from __future__ import annotations
 
