@@ -63,3 +63,9 @@ def test_bounds_choices_and_defaults_are_told() -> None:
     assert "| `suppression` | number at least 0 and below 1 | `0.0` |" in reference.method_options()
     assert '| `missing` | `category`, `drop`, `reject` | `"category"` |' in reference.attributes()
     assert "`tau` (number above 0 and below 1)" in reference.models()
+
+
+def test_every_model_is_judged_on_some_cells() -> None:
+    lines = [line.strip("| ").split(" | ") for line in reference.judged().splitlines()[2:]]
+    assert {name for name, *grounds in lines if "yes" not in grounds} == set()
+    assert ["`belief`", "yes", "no", "yes", "yes", "no"] in lines

@@ -10,7 +10,8 @@ from itertools import combinations, pairwise
 from math import comb, inf, log
 from typing import Any
 
-from tests.fuzz.reading import MISSING, Read, covered, is_missing
+from tests.fuzz.reading import MISSING, Read, covered
+from tests.fuzz.texts import is_missing
 
 EPS = 1e-7
 Histogram = dict[str, float]
@@ -92,7 +93,7 @@ def _classes(read: Read, name: str, asked: dict[str, Any]) -> list[str]:
             total[value] = total.get(value, 0.0) + mass
     size = sum(total.values())
     whole = {value: mass / size for value, mass in total.items()}
-    bad = [held for held in classes if not _class_holds(held, whole, asked, read.entries[name])]
+    bad = [held for held in classes if not class_holds(held, whole, asked, read.entries[name])]
     if read.entries[name]["form"] == "group":
         seen = Counter(int(row[name]) for row in read.rows)
         if any(seen[group] != sum(held.values()) for group, held in read.groups[name].items()):
@@ -102,7 +103,8 @@ def _classes(read: Read, name: str, asked: dict[str, Any]) -> list[str]:
     return [f"{len(bad)} of {len(classes)} classes fall short, such as {sorted(bad[0].values())}"] if bad else []
 
 
-def _class_holds(held: Histogram, whole: Histogram, asked: dict[str, Any], entry: dict[str, Any]) -> bool:
+def class_holds(held: Histogram, whole: Histogram, asked: dict[str, Any], entry: dict[str, Any]) -> bool:
+    """Whether one class, with so much of every value, meets what is asked."""
     n = sum(held.values())
     masses = sorted(held.values(), reverse=True)
     shares = {value: mass / n for value, mass in held.items()}
@@ -162,7 +164,7 @@ def judge_left_out(
             f"those who are left out break {model} on {name}"
             for name in names
             if model in CLASSWISE and name in held
-            if not _class_holds(held[name], overall[name], asked, read.entries[name])
+            if not class_holds(held[name], overall[name], asked, read.entries[name])
         ]
     return out
 

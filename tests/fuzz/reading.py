@@ -6,13 +6,12 @@ import csv
 import json
 from dataclasses import dataclass
 from datetime import date, datetime
-from math import isnan
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from tests.fuzz.worlds import text
+from tests.fuzz.texts import text
 
 MISSING = "(missing)"
 NOTHING = dict.fromkeys(
@@ -108,11 +107,6 @@ def _text(value: Any, entry: dict[str, Any]) -> str:
     """The cell as a person writes it; a number in CSV may have any of its spellings."""
     number = entry["kind"] == "number" and entry["form"] not in ("node", "open") and isinstance(value, str)
     return text(float(value)) if number and value != MISSING else text(value)
-
-
-def is_missing(value: Any) -> bool:
-    """NaN and the empty text are missing, as they are in CSV."""
-    return value is None or value == "" or (isinstance(value, float) and isnan(value))
 
 
 def _spelled_out(entry: dict[str, Any]) -> dict[str, Any]:

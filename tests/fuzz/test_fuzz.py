@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import noren as nr
+from tests.fuzz.again import again
 from tests.fuzz.case import make_policy, run_case, write_source
 from tests.fuzz.judge import judge
 from tests.fuzz.reading import Read, read_release
+from tests.fuzz.ties import SURE, beyond_chance, places
 from tests.fuzz.truth import against_original, overall
 from tests.fuzz.worlds import CLASS_METHODS, World, make_world
 
@@ -110,3 +114,53 @@ def test_the_judge_finds_an_exact_value_beside_the_cells(tmp_path):
     page = target / "README.md"
     page.write_text(page.read_text(encoding="utf-8") + "\nQz-exact-value\n", encoding="utf-8")
     assert any("stand beside the cells" in words for words in against_original(world, read, target))
+
+
+@pytest.mark.parametrize("decides", [True, False])
+def test_the_judge_finds_that_places_decide(decides):
+    found: dict[str, list[float]] = {"treatment": [], "order": []}
+    for seed in range(40):
+        r, n = random.Random(seed), 12
+        world = World(
+            seed, {"row": list(range(n)), "q": ["x"] * n}, {"row": {"role": "plain"}, "q": {"role": "q"}}, [], {}
+        )
+        order = list(range(n)) if decides else r.sample(range(n), n)
+        rows = [{"row": str(i), "q": "early" if at < n / 2 else "late"} for at, i in enumerate(order)]
+        for what, number in places(
+            world, Read({}, {"row": {"form": "open"}, "q": {"form": "node"}}, rows, {}, {}), range(n)
+        ).items():
+            found[what].append(number)
+    assert [beyond_chance(numbers) > SURE for numbers in found.values()] == [decides, decides]
+
+
+def test_the_judge_finds_ways_round_a_register(tmp_path):
+    """A holder who takes a new secret every time: nobody is recognised."""
+    for seed in range(3000):
+        world = make_world(seed)
+        plain = world.attributes.get("row") == {"role": "plain"}
+        if not world.memoised or not plain or world.tag != "decoys" or world.rows < 40 or world.method.get("form"):
+            continue
+        home = tmp_path / str(seed)
+        home.mkdir()
+
+        def afresh(later: World, target: Path, home: Path = home) -> nr.NorenError | None:
+            folder = home / f"of {target.name}"
+            folder.mkdir()
+            try:
+                data: Any = write_source(later, folder)
+                nr.anonymize(data, make_policy(later, folder), to=target, secret=folder / "secret.key")
+            except nr.NorenError as error:
+                return error
+            return None
+
+        if afresh(world, home / "first") is not None:
+            continue
+        first = read_release(home / "first")
+        if not any(entry["form"] == "set" for entry in first.entries.values()):
+            continue
+        found = " ".join(again(world, home, first, afresh))
+        assert "the same people publish other sets" in found
+        assert "another key column leads round the register" in found
+        assert "a lost register is not missed" in found
+        return
+    raise AssertionError("no memoised release")

@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tests.fuzz.judge import judge_left_out, true_set
-from tests.fuzz.reading import MISSING, Read, base, covered, is_missing
-from tests.fuzz.worlds import World, text
+from tests.fuzz.reading import MISSING, Read, base, covered
+from tests.fuzz.texts import is_missing, text
+from tests.fuzz.worlds import World
 
 OTHER = "(other)"
 

@@ -10,7 +10,8 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fuzz.asks import classic_requirements, decoy_requirements, method_options, term_requirements
+from tests.fuzz.asks import classic_requirements, decoy_requirements, labelled, method_options, term_requirements
+from tests.fuzz.texts import is_missing, text
 
 ODD_TEXTS = (
     "Ångström", "日本語", "عربى", "😀 grin", "e\u0301te", "été", "a b", "x,y", 'q"uote', "semi;colon", "pipe|d",
@@ -43,6 +44,8 @@ class World:
     saved: bool = False
     memoised: bool = False
     through_toml: bool = False
+    dependence: float = 1.0
+    """The largest share of people whom another column may give away."""
     knowledge: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Pairs of label and term by set-valued column."""
     priors: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -60,7 +63,7 @@ class World:
 def make_world(seed: int) -> World:
     """The case of this number."""
     r = random.Random(seed)
-    n = r.choice((1, 2, 3, 5, 8, 13, 20, 30, 45, 60, 60, 90, 120, 250))
+    n = r.choice((1, 2, 3, 5, 8) if r.random() < 0.08 else (13, 20, 30, 45, 60, 60, 90, 120, 250))
     decoys = r.random() < 0.3
     method = "decoys" if decoys else r.choice(CLASS_METHODS)
     world = World(seed, {}, {}, [], {"name": method})
@@ -77,7 +80,7 @@ def make_world(seed: int) -> World:
         name = r.choice(("name", "=id", "ssn nummer"))
         world.columns[name] = [f"Qz{r.getrandbits(40):010x}" for _ in range(n)]
         world.attributes[name] = {"role": "identifier"}
-        if decoys and r.random() < 0.3:
+        if r.random() < (0.3 if decoys else 0.15):
             world.memoised = True
             world.data["record_key"] = name
     _people(r, world, n, method)
@@ -90,6 +93,7 @@ def make_world(seed: int) -> World:
     if r.random() < 0.15:
         _duplicates(r, world)
     world.through_toml = r.random() < 0.2
+    world.dependence = 1.0 if r.random() < 0.8 else 0.05
     _markers(r, world)
     order = list(world.columns)
     r.shuffle(order)
@@ -111,7 +115,7 @@ def _people(r: random.Random, world: World, n: int, method: str) -> None:
     several = (1, 1, 1, 2) if method not in ("anatomy", "hilbert", "three-phase", "sweep") or r.random() < 0.1 else (1,)
     for i in range(0 if method == "suppress" and r.random() < 0.7 else r.choice(several)):
         _add(r, world, r.choice((f"s{i}", f"s {i}", f"-s{i}")), n, "sensitive", method)
-    if method in ("decoys", "rating") or r.random() < 0.1:
+    if method in ("decoys", "rating") or r.random() < 0.02:
         for i in range(r.choice((0, 1, 2))):
             _add(r, world, f"sq{i}", n, "sensitive-quasi-identifier", method)
     for i in range(r.choice((0, 0, 0, 1))):
@@ -121,25 +125,31 @@ def _people(r: random.Random, world: World, n: int, method: str) -> None:
 def _add(r: random.Random, world: World, name: str, n: int, role: str, method: str) -> None:
     secret = role.startswith("sensitive")
     kind = r.choice(("word", "word", "odd", "int", "float", "bool", "date", "constant", "code", "odd numbers"))
-    if secret and kind in ("constant", "bool", "float", "odd numbers") and r.random() < 0.8:
+    if secret and kind in ("constant", "bool", "float", "odd numbers") and r.random() < 0.93:
         kind = "word"
-    pool = _pool(r, kind, r.choice((3, 4, 6, 6, 9)) if secret else r.choice((1, 2, 4, 8, 20, n)), n)
+    pool = _pool(r, kind, r.choice((4, 4, 6, 6, 9)) if secret else r.choice((1, 2, 4, 8, 20, n)), n)
     skew = r.random() < (0.2 if secret else 0.4)
-    weights = [1 / (i + 1) ** 2 if skew else 1 for i in range(len(pool))]
+    weights = [1 / (i + 1) ** (1 if secret else 2) if skew else 1 for i in range(len(pool))]
     values: list[Any] = r.choices(pool, weights, k=n)
-    holes = r.choice((0, 0, 0, 0.05, 0.4))
+    if secret and not skew:  # few records of each
+        values = [pool[i % len(pool)] for i in range(n)]
+        r.shuffle(values)
+    holes = r.choice((0, 0, 0, 0.05, 0.1 if secret else 0.4))
     values = [None if holes and r.random() < holes else value for value in values]
     world.columns[name] = values
     attribute: dict[str, Any] = {"role": role}
     numeric = kind in ("int", "float") and pool
     _meaning(r, world, name, attribute, kind, pool, secret, bool(numeric), method)
     if r.random() < 0.15:
-        attribute["missing"] = r.choice(("drop", "drop", "category", "reject"))
-    if r.random() < 0.12 and "values" not in attribute:
-        attribute |= {
-            "min_count": r.choice((2, 3, 5)),
-            "rare": r.choice(("merge", "merge", "merge", "merge", "refuse")),
-        }
+        attribute["missing"] = r.choice(("drop", "drop", "category"))
+    if r.random() < (0.01 if any(map(is_missing, values)) else 0.05):
+        attribute["missing"] = "reject"
+    if r.random() < 0.25 and "values" not in attribute:
+        merge = {"min_count": r.choice((2, 3, 5)), "rare": "merge" if r.random() < 0.9 else "refuse"}
+        left = labelled(attribute | merge | {"rare": "merge"}, values)
+        allowed = 0.1 * n if merge["rare"] == "merge" else 0
+        if (left["(other)"] <= allowed and len(left) > 3) or r.random() < 0.02:
+            attribute |= merge
     world.attributes[name] = attribute
 
 
@@ -187,7 +197,7 @@ def _meaning(
         groups: dict[str, list[str]] = {}
         for value in [*texts, *(["Wextra-0", "Wextra-1"] if extra else [])]:
             groups.setdefault(f"G{name[-1]}{r.randrange(3)}", []).append(value)
-        if r.random() < 0.06 and len(texts) > 1:
+        if r.random() < 0.01 and len(texts) > 1:
             next(iter(groups.values())).pop()
         clean = all(c not in value for value in texts for c in "\n\r\"';\t") and all(v == v.strip() for v in texts)
         if clean and r.random() < 0.5:
@@ -211,7 +221,7 @@ def _meaning(
 
 def _terms(r: random.Random, world: World, n: int, method: str) -> None:
     """Set-valued columns with a knowledge table."""
-    if method not in ("suppress", "mondrian") and r.random() < 0.97:
+    if method not in ("suppress", "mondrian") and r.random() < 0.99:
         return
     if method == "mondrian" and r.random() < 0.6:
         return
@@ -252,17 +262,18 @@ def _terms(r: random.Random, world: World, n: int, method: str) -> None:
 def _requirements(r: random.Random, world: World, method: str) -> None:
     for name, attribute in world.attributes.items():
         role = attribute["role"]
-        if r.random() < 0.02:
+        if r.random() < 0.005:
             continue  # a secret that nothing protects must be refused
         if role.startswith("sensitive"):
-            ask = decoy_requirements if (method == "decoys") != (r.random() < 0.02) else classic_requirements
-            world.require += ask(r, name, attribute, method)
+            ask = decoy_requirements if (method == "decoys") != (r.random() < 0.01) else classic_requirements
+            world.require += ask(r, name, attribute, method, world.columns[name])
         elif role == "quasi-sensitive":
             world.require += term_requirements(r, name, len({label for label, _ in world.knowledge[name]}))
     if method in ("anatomy", "rating") and r.random() < 0.95:
         return
     if method != "decoys" and r.random() < 0.4:
-        world.require.append({"model": "k-anonymity", "k": r.choice((2, 2, 3, 5, 10))})
+        k = r.choice((2, 2, 3, 5, 10))
+        world.require.append({"model": "k-anonymity", "k": k if r.random() < 0.02 else max(2, min(k, world.rows // 2))})
 
 
 def _duplicates(r: random.Random, world: World) -> None:
@@ -278,12 +289,3 @@ def _markers(r: random.Random, world: World) -> None:
     """Missing cells written as a marker."""
     if r.random() < 0.15:
         world.data["missing_values"] = ["?", "n/a"]
-
-
-def text(value: Any) -> str:
-    """A cell as a person would write it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    return value.isoformat() if isinstance(value, datetime.date) else str(value)

@@ -6,6 +6,7 @@ import ast
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
@@ -41,17 +42,20 @@ def mutants(path: Path, root: Path) -> Iterator[Mutant]:
     """Every change that this file offers, in its order. Texts, annotations and type checking blocks are left alone."""
     text = (root / path).read_text()
     tree = ast.parse(text)
+    lines = text.splitlines(keepends=True)
+    starts = list(accumulate(map(len, lines), initial=0))
+
+    def place(line: int | None, column: int | None) -> int:
+        """Where a place of the syntax tree stands in the text; columns count bytes."""
+        assert line is not None
+        assert column is not None
+        return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
     for node in _live(tree):
         for other in _others(node):
-            before = ast.get_source_segment(text, node)
-            assert before is not None
-            start, end = _place(text, node.lineno, node.col_offset), _place(text, node.end_lineno, node.end_col_offset)
+            start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
             changed = text[:start] + f"({other})" + text[end:]
-            try:
-                ast.parse(changed)
-            except SyntaxError:
-                continue
-            yield Mutant(path, node.lineno, " ".join(before.split()), " ".join(other.split()), changed)
+            yield Mutant(path, node.lineno, " ".join(text[start:end].split()), " ".join(other.split()), changed)
 
 
 def chosen(root: Path, files: list[Path], count: int, seed: int) -> list[Mutant]:
@@ -91,11 +95,3 @@ def _others(node: ast.expr) -> Iterator[str]:
             yield str(not node.value)
         elif abs(node.value) <= SMALL:
             yield str(node.value + 1)
-
-
-def _place(text: str, line: int | None, column: int | None) -> int:
-    """Where a place of the syntax tree stands in the text; columns count bytes."""
-    assert line is not None
-    assert column is not None
-    lines = text.splitlines(keepends=True)
-    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())

@@ -187,6 +187,8 @@ class Model(BaseModel, ABC):
     """Whether a published set must hold enough different values, so that it speaks of parts of tuples as well."""
     figure_ignores: ClassVar[frozenset[str]] = frozenset()
     """Parameters that do not change the figure that is measured."""
+    grounds: ClassVar[frozenset[str]] = frozenset()
+    """Cells that it speaks about by a `check` of its own, as the reference calls them."""
     of_mechanism: ClassVar[bool] = False
     """Whether it bounds what the rule of a method tells: no method looks for it, and only the original settles it."""
     hopeless: ClassVar[float | None] = None

@@ -36,6 +36,7 @@ class Belief(Model):
     coarsening_preserves: ClassVar[bool] = False
     higher_is_safer: ClassVar[bool] = False
     figure_ignores: ClassVar[frozenset[str]] = frozenset({"most"})
+    grounds: ClassVar[frozenset[str]] = frozenset({"sets", "changed values", "classes"})
     most: float = Field(gt=0, lt=1, description="Largest permitted belief in any value of a person's secret.")
     given: Literal["published", "own"] = Field(
         default="published",

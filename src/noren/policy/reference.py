@@ -55,6 +55,7 @@ def term_attributes() -> str:
 JUDGED = {
     "sets": "judge_sets",
     "shuffled members": "judge_members",
+    "changed values": "judge_changed",
     "classes": "judge_classes",
     "terms": "judge_terms",
 }
@@ -62,7 +63,7 @@ JUDGED = {
 
 
 def _judges(kind: type[Model], ground: str) -> bool:
-    return getattr(kind, JUDGED[ground]) is not getattr(Model, JUDGED[ground])
+    return ground in kind.grounds or getattr(kind, JUDGED[ground]) is not getattr(Model, JUDGED[ground])
 
 
 def judged() -> str:

@@ -92,18 +92,23 @@ def test_merged_groups(phase: str, tree: bool) -> None:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_dropped_groups(phase: str) -> None:
-    """Those who are left out are a group that must hold as well: more join them, or the release is refused."""
+    """Those who are left out are a group that must hold as well: more join them, or the release is refused.
+
+    Only sweep is refused at times: its classes are those of a secret order of people, small and other ones every time.
+    """
     gone = 0
-    for seed in (1, 2, 3):
+    for seed in (1, 2, 3) if phase != "sweep" else (1, 2, 3, 3, 3, 3):
         original = table(seed)
         try:
             outcome = made(original, t=0.2, generalise=phase, infeasible="drop", suppression=0.8)
-        except nr.errors.RequirementNotMet:
-            continue
+        except nr.errors.RequirementNotMet as error:
+            if phase == "sweep" and "absence shows" in error.message:
+                continue
+            raise
         inspected(outcome, original, Fraction(2, 10))
         assert outcome.release.manifest.suppressed == outcome.facts.suppressed
         gone += outcome.facts.suppressed
-    assert phase == "incognito" or gone > 0
+    assert gone > 0
 
 
 def test_what_the_first_phase_dropped_does_not_come_back() -> None:

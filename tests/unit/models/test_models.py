@@ -203,9 +203,9 @@ def test_closeness_wants_the_set_size_of_the_design() -> None:
 ESTIMATE = "an estimate from the release"
 
 
-def recipient(design: DecoyDesign, t: float, shares: list[float], error: float) -> Verdict:
+def recipient(design: DecoyDesign, t: float, shares: list[float], error: float | list[float]) -> Verdict:
     d = len(shares)
-    overall = Overall(np.array(shares), ESTIMATE, np.full(d, error))
+    overall = Overall(np.array(shares), ESTIMATE, np.zeros(d) + error)
     cells = sets(d, *combinations(range(d), design.eta))
     return judged(TCloseness(on="x", t=t), cells, d=d, design=design, overall=overall)
 
@@ -235,6 +235,21 @@ def test_the_recipient_sees_a_gross_violation() -> None:
     verdict = recipient(design, 0.05, [0.25] * 4, 0.001)
     assert verdict.holds is False
     assert verdict.breaches == 6
+
+
+def test_the_recipient_looks_around_the_estimated_shares_and_not_elsewhere() -> None:
+    """Evenly spread values would be moved by 0.45 alone: shares near the estimate are those that count."""
+    design = DecoyDesign(d=4, eta=2, p=0.9)
+    assert recipient(design, 0.3, [0.25] * 4, 0.0).achieved < 0.5
+    assert recipient(design, 0.55, [0.7, 0.1, 0.1, 0.1], 0.0001).holds is False
+
+
+def test_the_recipient_doubts_an_excess_that_smaller_shares_would_not_show() -> None:
+    """Only the rare value is uncertain, and were it rarer its set would move beliefs by less than t."""
+    design = DecoyDesign(d=2, eta=1, p=0.6)
+    exact = recipient(design, 0.1, [0.95, 0.05], 0.0).achieved
+    assert recipient(design, 0.1, [0.96, 0.04], 0.0).achieved < exact < recipient(design, 0.1, [0.9, 0.1], 0.0).achieved
+    assert recipient(design, exact - 1e-4, [0.95, 0.05], [0.0, 0.01]).holds is None
 
 
 def test_the_recipient_sees_that_an_estimate_is_within_t() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import noren as nr
 from noren.errors import QueryError
+from noren.pipeline import risk_map
 from noren.pipeline.compare import Candidate, compare, settings
 from noren.pipeline.levels import levels
 from noren.pipeline.risk_map import HEIGHT, LETTER, LINE, WIDTH, bend, frontier, map_chart
@@ -196,3 +197,33 @@ def test_levels_are_listed_with_what_they_cost() -> None:
     rules = [nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=2)]
     most = nr.Policy(attributes=policy().attributes, require=rules, method=fixed, dependence={"most": 1.0})
     assert nr.anonymize(table(), most).records == 400
+
+
+@pytest.mark.parametrize(
+    ("box", "inside"),
+    [
+        ((0, 0, 1, 1), True),
+        ((-1, 0, 1, 1), False),
+        ((0, -1, 1, 1), False),
+        ((0, 0, risk_map.WIDTH, risk_map.HEIGHT), True),
+        ((0, 0, risk_map.WIDTH + 1, 1), False),
+        ((0, 0, 1, risk_map.HEIGHT + 1), False),
+    ],
+)
+def test_labels_stay_on_the_map(box: tuple[float, float, float, float], inside: bool) -> None:
+    assert risk_map._inside(box) == inside
+
+
+@pytest.mark.parametrize(
+    ("other", "meet"),
+    [
+        ((3, 3, 6, 6), True),
+        ((4, 0, 6, 4), False),
+        ((-2, 0, 0, 4), False),
+        ((0, 4, 4, 6), False),
+        ((0, -2, 4, 0), False),
+    ],
+)
+def test_labels_that_touch_do_not_meet(other: tuple[float, float, float, float], meet: bool) -> None:
+    assert risk_map._meet((0, 0, 4, 4), other) == meet
+    assert risk_map._meet(other, (0, 0, 4, 4)) == meet
