@@ -23,6 +23,7 @@ from noren.release.package import (
     write_sides,
 )
 from noren.release.published import Published
+from noren.release.set_tally import SetTally
 from noren.release.signature import read_signature
 from noren.release.store import Store
 from noren.secret.signing import PublicKey, SigningKey, signing_key
@@ -122,11 +123,12 @@ class Release(Published):
         """
         target, key = Path(path), None if sign is None else signing_key(sign)
         with aside(target) as work:
-            data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
+            tally = SetTally.of(self.statements, self.batches()) if file_format == "parquet" else None
+            data, rows, columns = write_cells(work, self.manifest.columns, self.batches(), file_format, tally)
             if rows != self.rows:
                 raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
-            write_sides(work, self.manifest.columns, data.suffix)
-            write_descriptor(work, data, self.manifest, key)
+            write_sides(work, columns, data.suffix)
+            write_descriptor(work, data, self.manifest.model_copy(update={"columns": columns}), key)
         return target
 
     # ------------------------------------------------------------------ asking
