@@ -22,7 +22,7 @@ from noren.schema.roles import Role
 
 SOURCE = Path(noren.__file__).parent
 ORDER = (
-    "lazy", "errors", "files", "ragged", "progress", "results", "secret", "schema", "cells", "io", "kernels", "designs",
+    "lazy", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "cells", "io", "kernels", "designs",
     "belief", "models", "analysis", "release", "table", "metrics", "methods", "engines", "policy", "pipeline", "audit",
     "report", "demo", "cli", "studio",
 )  # fmt: skip

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 from noren.cells.set_cells import SetCells, code_dtype
 
 MOST_SETS = (1 << 16) - 1
-"""Sets that are numbered at most: a number has two bytes, and one of them is nobody's."""
+"""Sets that are numbered at most: a number has two bytes, and one number is nobody's."""
 MOST_VALUES = 1 << 22
 """Values in all numbered sets together at most."""
 TABLE_BITS = 20
 """Domains up to which the number of a set is looked up by its bit mask."""
-NOWHERE = MOST_SETS
 
 
 def numberable(d: int, eta: int) -> bool:
@@ -136,10 +135,15 @@ class SetOrder:
         flat = chain.from_iterable(combinations(range(self.d), self.eta))
         return np.fromiter(flat, code_dtype(self.d), comb(self.d, self.eta) * self.eta).reshape(-1, self.eta)
 
+    @property
+    def nowhere(self) -> int:
+        """The number of what is no such set."""
+        return comb(self.d, self.eta)
+
     @cached_property
-    def _table(self) -> NDArray[np.uint16]:
-        """The number of every bit mask; no number where it is no such set."""
-        out = np.full(1 << self.d, NOWHERE, np.uint16)
+    def _table(self) -> NDArray:
+        """The number of every bit mask."""
+        out = np.full(1 << self.d, self.nowhere, code_dtype(self.nowhere + 1))
         out[self.universe.data] = np.arange(len(self.codes))
         return out
 
@@ -153,12 +157,12 @@ class SetOrder:
         """All sets."""
         return SetCells.from_codes(self.d, self.codes)
 
-    def numbers(self, cells: SetCells) -> NDArray[np.uint16]:
-        """Where every set stands among all."""
+    def numbers(self, cells: SetCells) -> NDArray:
+        """Where every set stands among all; `nowhere` for one of another size, as far as that can be seen."""
         if isinstance(cells, NumberedSets):
             return cells.ids if cells.table is self.universe else self.numbers(cells.table)[cells.ids]
         if cells.is_mask and self.d <= TABLE_BITS:
             return self._table[cells.data]
         codes = cells.codes(self.eta)
         after = sum(self._after[j][codes[:, j]] for j in range(self.eta))
-        return (comb(self.d, self.eta) - 1 - np.asarray(after)).astype(np.uint16)
+        return (self.nowhere - 1 - np.asarray(after)).astype(code_dtype(self.nowhere + 1))

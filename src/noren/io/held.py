@@ -61,10 +61,8 @@ def compact(batch: Any) -> Any:
         if not pa.types.is_dictionary(column.type) or not pa.types.is_string(column.type.value_type):
             return None
         texts = len(column.dictionary)
-        if texts <= 1 << 15:
-            kind = pa.int8() if texts <= 1 << 7 else pa.int16()
-            column = pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
-        arrays.append(column)
+        kind = pa.int8() if texts <= 1 << 7 else pa.int16() if texts <= 1 << 15 else pa.int32()
+        arrays.append(pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary))
     return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
 
 

@@ -290,7 +290,8 @@ class _Run:
             tally = SetTally(draft.statements) if file_format == "parquet" else None
             shuffled = self._shuffled(draft, buckets, tally)
             data, rows, columns = write_cells(work, draft.statements, shuffled, file_format, tally)
-            self.seconds["write"] = perf_counter() - started - (sum(self.seconds.values()) - before)
+            inside = sum(self.seconds.values()) - before  # runs beside the writing, in part
+            self.seconds["write"] = max(0.0, perf_counter() - started - inside)
             shutil.rmtree(buckets)
             if rows != draft.rows:
                 raise NorenError(f"{rows} rows were written instead of {draft.rows}; nothing is published.")

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Cells, SetStatement, Statement, batch_length
-from noren.cells.numbered_sets import MOST_SETS, NOWHERE, SetOrder, numberable, numbered
+from noren.cells.numbered_sets import SetOrder, numberable, numbered
 from noren.cells.set import SET_KEY
+from noren.cells.set_cells import code_dtype
 from noren.errors import NorenError
 
 LEAST_ROWS = 10_000
@@ -28,7 +29,7 @@ class SetTally:
             fits = isinstance(column, SetStatement) and column.name.casefold() != SET_KEY
             if fits and numberable(column.d, column.values_per_record):
                 self._orders[column.name] = SetOrder.of(column.d, column.values_per_record)
-        self._seen: dict[str, NDArray[np.bool_]] = {name: np.zeros(MOST_SETS + 1, bool) for name in self._orders}
+        self._seen = {name: np.zeros(order.nowhere + 1, bool) for name, order in self._orders.items()}
         self._places: dict[str, NDArray] = {}
         self._rows = 0
 
@@ -58,7 +59,7 @@ class SetTally:
                 out.append(column)
                 continue
             seen = self._seen.get(column.name)
-            if seen is not None and seen[NOWHERE]:
+            if seen is not None and seen[-1]:
                 raise NorenError(f"column {column.name!r} holds a set that its design does not draw.")
             few = seen is not None and self._rows >= max(LEAST_ROWS, ROWS_PER_SET * int(seen.sum()))
             if not few:
@@ -66,7 +67,8 @@ class SetTally:
                 continue
             assert seen is not None
             order = self._orders[column.name]
-            self._places[column.name] = np.cumsum(seen, dtype=np.int32).astype(np.uint16) - np.uint16(1)
+            kind = code_dtype(int(seen.sum()))
+            self._places[column.name] = np.maximum(np.cumsum(seen) - 1, 0).astype(kind)
             out.append(column.numbered(order.universe.take(np.flatnonzero(seen))))
         self._tables = {column.name: column.held for column in out if isinstance(column, SetStatement)}
         return tuple(out)

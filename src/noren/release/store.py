@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ahead import ahead
 from noren.cells import CellBatch, Cells, CodeCells, Statement, batch_length, concat, take
 from noren.cells.batch import PERSON
 from noren.cells.texts import guarded, guarded_text, unguarded
@@ -142,7 +143,7 @@ def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellB
     writer = None
     rows = 0
     try:
-        for batch in _slices(batches, rows_at_once(columns)):
+        for batch in ahead(_slices(batches, rows_at_once(columns))):
             if plain:
                 named = {titles[c.name]: guarded(c.to_csv(batch[c.name])) for c in columns}
             else:
