@@ -132,8 +132,12 @@ def _place(stem: str) -> tuple[str, int]:
 
 
 def side_columns(sharing: Sequence[Statement]) -> dict[str, Any]:
-    """A side table with what each of the columns that share it puts in."""
-    return {name: cells for column in sharing for name, cells in column.side_columns().items()}
+    """A side table with what each of the columns that share it puts in; of what several put in, the longest."""
+    out: dict[str, Any] = {}
+    for column in sharing:
+        for name, cells in column.side_columns().items():
+            out[name] = cells if len(cells) > len(out.get(name, ())) else out[name]
+    return out
 
 
 def side_fields(sharing: Sequence[Statement]) -> list[dict[str, Any]]:

@@ -25,6 +25,9 @@ N = 400
 JOBS = ["clerk", "cook", "miner", "nurse", "priest", "smith"]
 
 
+DIVERSE = {"model": "frequency-l-diversity", "l": 3}
+
+
 def people(rows: int = N) -> pl.DataFrame:
     rng = np.random.default_rng(5)
     jobs, ages = rng.integers(0, 6, rows), rng.integers(0, 9, rows)
@@ -107,6 +110,15 @@ def test_numbers_follow_from_the_lists_alone(release: Path) -> None:
         assert [tuple(cell) for cell in sets[name].drop_nulls().to_list()] == expected
         assert [expected[number] for number in data[name]] == [tuple(cell) for cell in shown[name].to_list()]
     assert sets.columns == ["id", "job", "age"], "a column that is itself called ID keeps its lists"
+
+
+@pytest.mark.parametrize("names", [["job", "age"], ["age", "job"], ["age"]])
+def test_columns_of_any_number_of_sets_share_the_table(names: list[str], tmp_path: Path) -> None:
+    policy = nr.Policy(attributes=dict.fromkeys(names, "sensitive"), require=[{**DIVERSE, "on": names}])
+    made = nr.anonymize(people().select(names), policy, to=tmp_path / "release")
+    assert not nr.verify(tmp_path / "release").failed
+    sets = pl.read_parquet(tmp_path / "release" / "sets.parquet")
+    assert sets["id"].to_list() == list(range(made.frame()["age"].n_unique()))
 
 
 def test_the_page_says_how_to_read_it(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
