@@ -22,9 +22,9 @@ from noren.schema.roles import Role
 
 SOURCE = Path(noren.__file__).parent
 ORDER = (
-    "lazy", "errors", "files", "ragged", "progress", "results", "secret", "schema", "cells", "io", "kernels", "designs",
-    "belief", "models", "analysis", "inference", "imputation", "release", "learn", "table", "metrics", "methods",
-    "engines", "policy", "pipeline", "audit", "report", "demo", "cli", "studio",
+    "lazy", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "cells", "io", "kernels",
+    "designs", "belief", "models", "analysis", "inference", "imputation", "release", "learn", "table", "metrics",
+    "methods", "engines", "policy", "pipeline", "audit", "report", "demo", "cli", "studio",
 )  # fmt: skip
 LEAF = "kernels"
 """Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""

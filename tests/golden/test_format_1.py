@@ -82,7 +82,7 @@ def test_saved_again_it_has_the_present_format_and_says_the_same(name: str, tmp_
     release.save(tmp_path / "again", "csv" if name.endswith("csv") else "parquet")
     again = nr.open_release(tmp_path / "again")
     block = json.loads((tmp_path / "again" / "datapackage.json").read_text(encoding="utf-8"))["noren"]
-    assert block["format"] == 3
+    assert block["format"] == 4
     assert again.frame().equals(release.frame())
     assert again.manifest.model_dump() == release.manifest.model_dump()
     assert [v.holds for v in nr.verify(again)] == [v.holds for v in nr.verify(release)]

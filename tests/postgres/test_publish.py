@@ -88,6 +88,17 @@ def test_a_published_release_is_the_release(method, server, schema, sql):
     assert sql(f"SELECT count(*) FROM {schema}.records")[0][0] == release.rows
 
 
+def test_sets_that_a_file_keeps_once(server, schema, tmp_path, monkeypatch):
+    monkeypatch.setattr("noren.release.set_tally.LEAST_ROWS", 1)
+    released("decoys").save(tmp_path / "release")
+    release = nr.open_release(tmp_path / "release")
+    assert release.column("ill").side is not None, "a release whose file has numbers for sets is wanted"
+    release.publish(f"{server}&schema={schema}")
+    opened = nr.open_release(f"{server}&schema={schema}")
+    assert opened.frame().equals(release.frame())
+    assert [(v.model, v.holds) for v in nr.verify(opened)] == [(v.model, v.holds) for v in nr.verify(release)]
+
+
 def test_terms_and_their_knowledge(server, schema, sql, tmp_path):
     release = nr.anonymize(TABLE, nr.Policy.load(holder(tmp_path, "terms")))
     release.publish(f"{server}&schema={schema}")

@@ -203,6 +203,9 @@ class GroupStatement(Statement):
     def side_title(self, names: Sequence[str]) -> str:
         return f"Which values of {self.name} each group holds"
 
+    def side_words(self, names: str) -> str:
+        return f"which values the groups of {names} hold"
+
     @property
     def side_key(self) -> str:
         return "group"

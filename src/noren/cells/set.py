@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +12,17 @@ from numpy.typing import NDArray
 
 from noren.cells.batch import Cells
 from noren.cells.design import Design
-from noren.cells.set_cells import SetCells
+from noren.cells.numbered_sets import NumberedSets, numberable, numbered
+from noren.cells.set_cells import SetCells, code_dtype
 from noren.cells.statement import Judge, Likelihood, ReadDesign, Statement
 from noren.cells.texts import AGAIN, codes_in, json_lists, lists_of, parsed_lists
-from noren.errors import ReleaseError
+from noren.errors import NorenError, ReleaseError
 from noren.schema.column import Column
+
+SETS = "sets"
+"""The side table of all columns whose sets are kept once."""
+SET_KEY = "id"
+"""Its column of numbers; a published column of that name, however spelled, keeps its lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +51,14 @@ class DrawnStatement(Statement):
 
 @dataclass(frozen=True, eq=False)
 class SetStatement(DrawnStatement):
-    """One of these: eta values, drawn around the truth by a published design."""
+    """One of these: eta values, drawn around the truth by a published design.
+
+    In a Parquet file, the `sets` different ones may stand once in a side table and cells be their numbers; `held` is
+    read from that table, and None until then.
+    """
+
+    sets: int | None = None
+    held: SetCells | None = None
 
     form: ClassVar[str] = "set"
     words: ClassVar[str] = "published as sets"
@@ -115,11 +129,12 @@ class SetStatement(DrawnStatement):
     def checked(self, cells: Any) -> SetCells:
         if not isinstance(cells, SetCells) or cells.d != self.d:
             raise self.disagrees(f"does not hold sets over its {self.d} values.")
-        if not len(cells):
+        data = cells.listed.data
+        if not len(data):
             return cells
-        if int(cells.data.max()) >> self.d if cells.is_mask else int(cells.data.max()) >= self.d:
+        if int(data.max()) >> self.d if cells.is_mask else int(data.max()) >= self.d:
             raise self.disagrees("holds a value outside its domain.")
-        if not cells.is_mask and (cells.data[:, 1:] <= cells.data[:, :-1]).any():
+        if not cells.is_mask and (data[:, 1:] <= data[:, :-1]).any():
             raise self.disagrees("holds a set that repeats a value or is out of order.")
         return cells
 
@@ -152,14 +167,126 @@ class SetStatement(DrawnStatement):
         return SetCells.from_codes(self.d, flat)
 
     @property
-    def texts_path(self) -> str | None:
+    def _texts(self) -> str | None:
         return f"{self.name}.list.element" if self.domain.kind == "string" else None
 
+    @property
+    def texts_path(self) -> str | None:
+        return self._texts if self.sets is None else None
+
     def field(self) -> dict[str, Any]:
+        constraints: dict[str, Any] = {"minLength": self.eta, "maxLength": self.eta, "required": True}
+        if self.sets is not None:
+            text = f"The number of a set of {self.eta} possible {self.domain.called}, under which {SETS} lists it."
+            constraints = {"minimum": 0, "maximum": self.sets - 1, "required": True}
+            return {"name": self.name, "type": "integer", "constraints": constraints, "description": text}
         return {
             "name": self.name,
             "type": "array",
-            "constraints": {"minLength": self.eta, "maxLength": self.eta, "required": True},
+            "constraints": constraints,
             "description": f"A set of {self.eta} possible {self.domain.called}, in domain order.",
             "arrayItem": {"type": self.domain.kind},
         }
+
+    def published(self) -> dict[str, Any]:
+        return super().published() | ({} if self.sets is None else {"sets": self.sets})
+
+    @classmethod
+    def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
+        found = super().parse(column, {name: one for name, one in fields.items() if name != "sets"}, design)
+        assert isinstance(found, SetStatement)
+        if "sets" not in fields:
+            return found
+        sets, eta = fields["sets"], found.eta
+        if not isinstance(sets, int) or isinstance(sets, bool) or column.name.casefold() == SET_KEY:
+            raise ValueError("sets that are kept once are counted")
+        if not numberable(column.d, eta) or not 1 <= sets <= comb(column.d, eta):
+            raise ValueError("there are more sets than the values allow")
+        return replace(found, sets=sets)
+
+    # ------------------------------------------------------------------ the table of sets
+
+    def written_out(self) -> SetStatement:
+        return self.numbered(None)
+
+    def numbered(self, table: SetCells | None) -> SetStatement:
+        """The same statement, whose file holds numbers into this table of different sets; without one, lists."""
+        return replace(self, sets=None if table is None else len(table), held=table)
+
+    def to_parquet(self, cells: Any) -> Any:
+        import pyarrow as pa
+
+        if self.held is None:
+            return self.to_arrow(cells)
+        if not isinstance(cells, NumberedSets) or cells.table is not self.held:
+            raise self.disagrees("holds sets that are not numbered by its table.")
+        return pa.array(np.asarray(cells.ids, code_dtype(len(self.held))))
+
+    def from_parquet(self, column: Any) -> Cells:
+        import pyarrow as pa
+
+        if self.sets is None:
+            return self.from_arrow(column)
+        if self.held is None:
+            raise self.disagrees("has no table of its sets.")
+        if column.type != pa.from_numpy_dtype(code_dtype(self.sets)) or column.null_count:
+            raise ReleaseError(f"column {self.name!r} should hold numbers of sets and does not.", hint=AGAIN)
+        ids = column.to_numpy(zero_copy_only=False)
+        if len(ids) and int(ids.max()) >= self.sets:
+            raise ReleaseError(f"column {self.name!r} names a set that does not exist.", hint=AGAIN)
+        return numbered(self.held, ids)
+
+    @property
+    def side(self) -> str | None:
+        return None if self.sets is None else SETS
+
+    @property
+    def side_texts(self) -> str | None:
+        return None if self.sets is None else self._texts
+
+    @property
+    def side_key(self) -> str | None:
+        return None if self.sets is None else SET_KEY
+
+    def side_title(self, names: Sequence[str]) -> str:
+        return "The sets that numbers in the data stand for: a column for each that has some, a row for each number"
+
+    def side_words(self, names: str) -> str:
+        return f"the sets that the numbers in {names} stand for"
+
+    def side_fields(self) -> list[dict[str, Any]]:
+        item = {"type": "array", "arrayItem": {"type": self.domain.kind}}
+        return [{"name": SET_KEY, "type": "integer"}, {"name": self.name, **item}]
+
+    def side_columns(self) -> dict[str, Any]:
+        """Numbers and sets, in ascending order of their lists; shorter columns end early."""
+        import pyarrow as pa
+
+        assert self.held is not None
+        lists = self.to_arrow(self.held)
+        return {SET_KEY: pa.array(np.arange(len(lists))), self.name: lists}
+
+    def read_side(self, columns: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The columns as they are: each is for one statement, which looks at it."""
+        return columns
+
+    def with_side(self, found: Any) -> Statement:
+        import pyarrow as pa
+
+        assert self.sets is not None
+        ids, lists = found[SET_KEY], found[self.name]
+        if ids.type != pa.int64() or ids.null_count or not np.array_equal(ids.to_numpy(), np.arange(len(ids))):
+            raise ValueError("sets are not numbered from 0 on")
+        if len(lists) < self.sets or lists.slice(self.sets).null_count != len(lists) - self.sets:
+            raise ValueError("there are more sets than the manifest says")
+        try:
+            cells = self.from_arrow(lists.slice(0, self.sets))
+        except NorenError:
+            raise ValueError("a set is none of the column") from None
+        assert isinstance(cells, SetCells)
+        codes = cells.codes(self.eta).astype(np.int64)
+        apart = codes[1:] != codes[:-1]
+        rising = np.take_along_axis(codes[1:] - codes[:-1], apart.argmax(axis=1)[:, None], axis=1) > 0
+        if not rising.all():
+            raise ValueError("sets are not in order, or one stands twice")
+        return replace(self, held=cells)

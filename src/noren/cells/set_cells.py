@@ -50,6 +50,11 @@ class SetCells:
     def is_mask(self) -> bool:
         return self.data.ndim == 1
 
+    @property
+    def listed(self) -> SetCells:
+        """Sets among which all of these are, for what must be known of every one."""
+        return self
+
     @classmethod
     def from_codes(cls, d: int, codes: NDArray) -> SetCells:
         """Sets from an (n, eta) array of codes; the order inside a row does not matter, repeats are refused."""
@@ -106,6 +111,15 @@ class SetCells:
         first = np.zeros(int(key.max(initial=-1)) + 1, np.int64)
         first[key] = np.arange(len(self))
         return self.take(first), key
+
+    def counted(self) -> tuple[SetCells, NDArray[np.int64]]:
+        """The different sets, and how many rows hold each."""
+        distinct, ids = self.distinct()
+        return distinct, np.bincount(ids, minlength=len(distinct))
+
+    def weighed(self) -> tuple[SetCells, NDArray[np.int64]]:
+        """Sets and how many rows each stands for: each set once where that costs nothing."""
+        return self, np.ones(len(self), np.int64)
 
     def sizes(self) -> NDArray[np.uint16]:
         """How many values each set holds."""

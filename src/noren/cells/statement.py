@@ -275,11 +275,23 @@ class Statement(ABC):
 
     @abstractmethod
     def to_arrow(self, cells: Any) -> Any:
-        """The column of a Parquet file."""
+        """The column as a reader sees it."""
 
     @abstractmethod
     def from_arrow(self, column: Any) -> Cells:
         """Cells from a file's column; anything the statement does not allow is refused."""
+
+    def written_out(self) -> Statement:
+        """The same with every cell written out, where a Parquet file keeps what many share once."""
+        return self
+
+    def to_parquet(self, cells: Any) -> Any:
+        """The column of a Parquet file, where it is kept otherwise than readers see it."""
+        return self.to_arrow(cells)
+
+    def from_parquet(self, column: Any) -> Cells:
+        """Cells from the column of a Parquet file."""
+        return self.from_arrow(column)
 
     @property
     def csv_title(self) -> str:
@@ -336,9 +348,18 @@ class Statement(ABC):
         """What the side table tells about the columns of these names, which share it."""
         return ""
 
+    def side_words(self, names: str) -> str:
+        """The same as a line of the page for people, with names that are quoted already."""
+        return f"what is known about {names}"
+
     def side_fields(self) -> list[dict[str, Any]]:
         """The columns of the side table in a data package."""
         return []
+
+    @property
+    def side_texts(self) -> str | None:
+        """Where the side table, as a Parquet file, holds texts that are read as a dictionary."""
+        return None
 
     @property
     def side_key(self) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ahead import ahead
 from noren.cells import CellBatch, OpenCells, batch_length
 from noren.cells.encode import as_dictionary, encode_bins, encode_labels, label_counts
 from noren.cells.encode_terms import encode_terms, present, term_counts
@@ -90,7 +91,7 @@ class LocalEngine:
         return found.select(names).to_numpy(), found["\0n"].to_numpy()
 
     def apply(self, source: Source, reading: Reading, apply: Apply, *, meter: Meter = silent) -> Iterator[CellBatch]:
-        for batch in self.encoded(source, reading, meter=meter):
+        for batch in ahead(self.encoded(source, reading, meter=meter)):
             yield apply(batch)
 
     def scatter(
@@ -104,7 +105,7 @@ class LocalEngine:
     def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
         judgement = make()
         wanted = [name for name in published.columns if name in judgement.needs]
-        for batch in published.batches(wanted) if wanted else ():
+        for batch in ahead(published.batches(wanted)) if wanted else ():
             judgement.observe(batch)
             meter(batch_length(batch))
         return judgement.verdicts()

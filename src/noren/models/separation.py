@@ -64,11 +64,7 @@ class SeparationCheck(SetCheck):
         if not len(cells):
             return
         self.records += len(cells)
-        if cells.is_mask:
-            distinct, times = np.unique(cells.data, return_counts=True)
-        else:
-            distinct, times = np.unique(cells.data, axis=0, return_counts=True)
-        sets = SetCells(cells.d, distinct)
+        sets, times = cells.counted()
         sizes = sets.sizes()
         for eta in np.unique(sizes).tolist():
             members = sizes == eta

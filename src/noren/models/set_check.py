@@ -55,9 +55,10 @@ class SetSizeCheck(SetCheck):
     """
 
     def observe(self, batch: CellBatch) -> None:
-        sizes = self.statement.different(batch[self.column])
+        sets, times = self.statement.checked(batch[self.column]).weighed()
+        sizes = self.statement.different(sets)
         if not len(sizes):
             return
-        self.records += len(sizes)
-        self.breaches += int((sizes < self.required - 1e-9).sum())
+        self.records += int(times.sum())
+        self.breaches += int(times[sizes < self.required - 1e-9].sum())
         self.keep_least(int(sizes.min()))

@@ -201,15 +201,13 @@ class ClosenessCheck(Check):
         if not len(cells):
             return
         self.records += len(cells)
-        self.wrong_size += int((cells.sizes() != self.design.eta).sum())
+        sets, times = cells.weighed()
+        self.wrong_size += int(times[sets.sizes() != self.design.eta].sum())
         if self.wrong_size or self.overall is None:
             return
-        if cells.is_mask:
-            distinct, times = np.unique(cells.data, return_counts=True)
-        else:
-            distinct, times = np.unique(cells.data, axis=0, return_counts=True)
+        distinct, times = cells.counted()
         for start in range(0, len(distinct), CHUNK):
-            part = SetCells(cells.d, distinct[start : start + CHUNK])
+            part = distinct.take(slice(start, start + CHUNK))
             distances = self._distances(part, self.overall.shares)
             self.worst = max(self.worst, float(distances.max()))
             self.breaches += int(times[start : start + CHUNK][distances > self.model.t + TOLERANCE].sum())

@@ -51,6 +51,7 @@ from noren.release.package import (
 )
 from noren.release.published import Published
 from noren.release.release import Release
+from noren.release.set_tally import SetTally
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
 from noren.secret import Keystream, SigningKey
@@ -286,16 +287,19 @@ class _Run:
         with aside(target) as work:
             buckets = Path(tempfile.mkdtemp(prefix="buckets-", dir=work))
             started, before = perf_counter(), sum(self.seconds.values())
-            data, rows = write_cells(work, draft.statements, self._shuffled(draft, buckets), file_format)
-            self.seconds["write"] = perf_counter() - started - (sum(self.seconds.values()) - before)
+            tally = SetTally(draft.statements) if file_format == "parquet" else None
+            shuffled = self._shuffled(draft, buckets, tally)
+            data, rows, columns = write_cells(work, draft.statements, shuffled, file_format, tally)
+            inside = sum(self.seconds.values()) - before  # runs beside the writing, in part
+            self.seconds["write"] = max(0.0, perf_counter() - started - inside)
             shutil.rmtree(buckets)
             if rows != draft.rows:
                 raise NorenError(f"{rows} rows were written instead of {draft.rows}; nothing is published.")
-            write_sides(work, draft.statements, data.suffix)
-            statements = tuple(with_sides(work, draft.statements, data.suffix))
+            write_sides(work, columns, data.suffix)
+            statements = tuple(with_sides(work, columns, data.suffix))
             store = store_for(data)
             verdicts = self._verified(draft, store, statements)
-            published = draft.published(store)
+            published = draft.published(store, columns)
             manifest = self._manifest(draft, published, verdicts)
             write_descriptor(work, data, manifest, self.sign)
             self._record()
@@ -305,8 +309,8 @@ class _Run:
         memoised, people = self._memoised(draft), not self.people
         return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts)
 
-    def _shuffled(self, draft: Draft, folder: Path | None) -> Iterator[CellBatch]:
-        """Anonymised records in a uniformly random order."""
+    def _shuffled(self, draft: Draft, folder: Path | None, tally: SetTally | None = None) -> Iterator[CellBatch]:
+        """Anonymised records in a uniformly random order; a tally has seen all of them when the first come."""
         table, started = draft.table, perf_counter()
         name = "Drawing decoys" if draft.designs else "Writing records"
 
@@ -322,7 +326,8 @@ class _Run:
                 self.seconds["draw decoys"] = draft.seconds
 
         after = perf_counter()
-        shuffled = table.engine.scatter(made(), draft.rows, Keystream(), folder)
+        cells = made() if tally is None else map(tally.numbered, made())
+        shuffled = table.engine.scatter(cells, draft.rows, Keystream(), folder)
         with self.stage("Shuffling and writing" if folder is not None else "Shuffling", draft.rows) as meter:
             self.seconds["shuffle"] = 0.0
             inside = sum(self.seconds.get(part, 0.0) for part in ("read and encode", "draw decoys"))

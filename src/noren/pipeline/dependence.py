@@ -12,6 +12,7 @@ of the table, and only the sampled records are coded and drawn; nothing is skipp
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Cells, Statement, concat
 from noren.cells.batch import PERSON
+from noren.pipeline import screen
 from noren.pipeline.draft import Draft
 from noren.pipeline.picked import PickedSource
 from noren.pipeline.refusal import Told, refused
@@ -40,8 +42,11 @@ RIGHT = 0.95
 """How often certainty must prove right, among people with about as many others who show the same, to be believed."""
 
 
-def told(draft: Draft, most_asked: int | None = None) -> list[Told]:
-    """Every ordered pair of a protected and another published column, the most telling first; of so many people."""
+def told(draft: Draft, most_asked: int | None = None, above: float | None = None) -> list[Told]:
+    """Every ordered pair of a protected and another published column, the most telling first; of so many people.
+
+    With `above`, only pairs that may tell of a larger share than that.
+    """
     hidden = [s for s in draft.statements if s.role.needs_requirement and s.hides and s.rows_per_record == 1]
     if not hidden or len(draft.statements) < 2:
         return []
@@ -51,15 +56,16 @@ def told(draft: Draft, most_asked: int | None = None) -> list[Told]:
         return []
     shown = [s for s in draft.statements if s.name in truth and s.d]
     rows = {s.name: _Possible.of(s, cells[s.name].take(slice(0, most_asked or ASKED))) for s in shown}
+    loud = None if above is None else _screened(truth, rows, shown, hidden, above)
     out = []
     for own in hidden:
-        if own.name not in rows:
+        if own.name not in rows or (loud is not None and not any(name == own.name for name, _ in loud)):
             continue
         listed = rows[own.name].listed(own.d)
         a, prior = truth[own.name], np.bincount(truth[own.name], minlength=own.d).astype(np.float64)
         alone = _certain(listed.weight * prior[listed.value], listed.value, a[: len(listed)])
         for other in shown:
-            if other.name == own.name:
+            if other.name == own.name or (loud is not None and (own.name, other.name) not in loud):
                 continue
             wide = listed.value.shape[1] * rows[other.name].value.shape[1]
             asked = min(len(listed), max(LEAST, PRODUCTS // wide))
@@ -73,10 +79,23 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
     most = policy.dependence.most
     if most >= 1:
         return []
-    found = [one for one in told(draft) if one.surely > most]
+    found = [one for one in told(draft, above=most) if one.surely > most]
     if not found:
         return []
     raise refused(found, {s.name for s in draft.statements if s.hides}, list(draft.by_name), policy)
+
+
+def _screened(
+    truth: Mapping[str, NDArray[np.int64]],
+    rows: Mapping[str, _Possible],
+    shown: Sequence[Statement],
+    hidden: Sequence[Statement],
+    most: float,
+) -> set[tuple[str, str]]:
+    """The pairs that are worth a close look."""
+    few = {s.name: rows[s.name].first(screen.ASKED).dense(s.d).T for s in shown if s.d <= screen.MOST_VALUES}
+    found = screen.Screen(truth, few, certain=CERTAIN, support=SUPPORT, right=RIGHT)
+    return found.loud({s.name for s in hidden}, [s.name for s in shown], most)
 
 
 def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
@@ -149,9 +168,16 @@ class _Possible:
         """The same with every value listed, where those that are not have a chance too."""
         if not self.floor > 0:
             return self
-        dense = np.full((len(self), d), self.floor)
-        np.put_along_axis(dense, self.value, self.weight, axis=1)
+        dense = self.dense(d)
         return _Possible(np.broadcast_to(np.arange(d), dense.shape), dense, 0.0)
+
+    def dense(self, d: int) -> NDArray[np.float64]:
+        """(records, d): the likelihood of every record's cell under every value."""
+        out = np.full((len(self), d), self.floor)
+        row = np.broadcast_to(np.arange(len(self))[:, None], self.value.shape)
+        kept = self.weight > 0
+        out[row[kept], self.value[kept]] = self.weight[kept]
+        return out
 
     def at(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """The likelihood of every record's cell under one value each."""

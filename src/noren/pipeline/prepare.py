@@ -9,6 +9,7 @@ from unicodedata import normalize
 
 from noren.engines import engine_for
 from noren.errors import NAMED_FROM, PolicyError, Problem
+from noren.io.held import held
 from noren.io.sample import sampled
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
@@ -49,6 +50,7 @@ def prepare(
     policy = read_policy(policy)
     source = sampled(open_table(data, policy), policy.sample.share if sample else None)
     engine = engine_for(source, engine)
+    source = held(source, data)
     published = [name for name in source.columns if name in policy.published]
     if not published:
         raise PolicyError(column_problems(policy, source.name, source.columns), source=policy.source)

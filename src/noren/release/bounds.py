@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from noren.cells.numbered_sets import MOST_SETS
+from noren.cells.set import SETS
 from noren.errors import ReleaseError
 from noren.release.manifest import Manifest
 
@@ -41,6 +43,7 @@ def check_size(path: Path, manifest: Manifest) -> None:
             raise _refused(path, f"a row group claims more than {MOST_ROWS_AT_ONCE:,} rows")
     else:
         most = manifest.records + manifest.counterfeits if path.name.startswith("groups-") else MOST_PAIRS
+        most = MOST_SETS if path.stem == SETS else most
     if found.num_rows > most:
         raise _refused(path, f"it claims {found.num_rows:,} rows, more than the manifest allows ({most:,})")
     if any(group.total_byte_size > UNPACKED + RATIO * path.stat().st_size for group in groups):

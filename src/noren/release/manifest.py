@@ -35,7 +35,7 @@ from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.schema.tuples import Member, TupleDomain, tuple_parts
 
-FORMAT = 3
+FORMAT = 4
 MOST_WHOLE = 100_000
 """Whole numbers between the ends of a published column at most."""
 MOST_RECORDS = 2**53
@@ -272,7 +272,7 @@ class Manifest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, ser_json_inf_nan="constants")
 
-    format: Literal[3] = 3
+    format: Literal[4] = 4
     noren: str = Field(description="Version of the software that made the release.")
     title: str = ""
     records: int = Field(ge=0, le=MOST_RECORDS, description="Number of records.")
@@ -304,7 +304,7 @@ class Manifest(BaseModel):
         stems = list(dict.fromkeys(column.side for column in self.columns if column.side is not None))
         for kind in {stem.rsplit("-", 1)[0] for stem in stems}:
             numbers = [stem for stem in stems if stem.rsplit("-", 1)[0] == kind]
-            if numbers != [f"{kind}-{number}" for number in range(1, len(numbers) + 1)]:
+            if numbers != [kind] and numbers != [f"{kind}-{number}" for number in range(1, len(numbers) + 1)]:
                 raise ValueError("the side tables are not numbered from 1 on")
         return self
 

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -30,9 +31,11 @@ from noren.release.bounds import check_size
 from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_pages
 from noren.release.manifest import FORMAT, Manifest
 from noren.release.readme import README, code, readme
+from noren.release.set_tally import SetTally
 from noren.release.signature import SIGNATURE, read_signature, write_signature
 from noren.release.store import Store, read_side, store_for, titles_of, write_data, write_side
 from noren.release.upgrades import known_format, upgraded
+from noren.release.used import demand_used
 from noren.secret.signing import SigningKey
 
 MOST_BYTES = 1 << 28
@@ -90,13 +93,27 @@ def manifest_digest(block: dict[str, Any]) -> str:
 
 
 def write_cells(
-    directory: Path, columns: Sequence[Statement], batches: Iterable[CellBatch], file_format: FileFormat
-) -> tuple[Path, int]:
-    """Write the data file. Returns its path and the number of rows."""
+    directory: Path,
+    columns: Sequence[Statement],
+    batches: Iterable[CellBatch],
+    file_format: FileFormat,
+    tally: SetTally | None = None,
+) -> tuple[Path, int, tuple[Statement, ...]]:
+    """Write the data file. Returns its path, the number of rows, and the columns as they were written.
+
+    A tally, which must have seen all cells when the first batch comes, decides which sets are kept once; a CSV file
+    holds lists.
+    """
     if file_format not in MEDIA:
         raise ReleaseError(f"unknown format {file_format!r}.", hint=f"Known: {', '.join(MEDIA)}.")
     path = directory / f"data.{file_format}"
-    return path, write_data(path, columns, batches)
+    if tally is None or file_format == "csv":
+        plain = tuple(column.written_out() for column in columns)
+        return path, write_data(path, plain, batches), plain
+    batches = iter(batches)
+    first = list(islice(batches, 1))
+    written = tally.columns()
+    return path, write_data(path, written, map(tally.written, chain(first, batches))), written
 
 
 def sides(columns: Iterable[Statement]) -> dict[str, list[Statement]]:
@@ -105,29 +122,51 @@ def sides(columns: Iterable[Statement]) -> dict[str, list[Statement]]:
     for column in columns:
         if column.side is not None:
             out.setdefault(column.side, []).append(column)
-    return dict(sorted(out.items(), key=lambda item: (item[0].rsplit("-", 1)[0], int(item[0].rsplit("-", 1)[1]))))
+    return dict(sorted(out.items(), key=lambda item: _place(item[0])))
+
+
+def _place(stem: str) -> tuple[str, int]:
+    """Side tables stand by kind and number; one that all columns share has no number."""
+    kind, _, number = stem.rpartition("-")
+    return (kind, int(number)) if kind else (stem, 0)
+
+
+def side_columns(sharing: Sequence[Statement]) -> dict[str, Any]:
+    """A side table with what each of the columns that share it puts in; of what several put in, the longest."""
+    out: dict[str, Any] = {}
+    for column in sharing:
+        for name, cells in column.side_columns().items():
+            out[name] = cells if len(cells) > len(out.get(name, ())) else out[name]
+    return out
+
+
+def side_fields(sharing: Sequence[Statement]) -> list[dict[str, Any]]:
+    """The same as fields of a data package."""
+    return list({field["name"]: field for column in sharing for field in column.side_fields()}.values())
 
 
 def write_sides(directory: Path, columns: Iterable[Statement], suffix: str) -> None:
     """Write every side table once."""
     for name, sharing in sides(columns).items():
-        write_side(directory / f"{name}{suffix}", sharing[0].side_columns())
+        write_side(directory / f"{name}{suffix}", side_columns(sharing))
 
 
 def with_sides(directory: Path, columns: Sequence[Statement], suffix: str, escaped: bool = True) -> list[Statement]:
     """The columns with what the side tables in the directory say; columns that share a table share what it says."""
     import pyarrow as pa
 
-    found: dict[str, Any] = {}
+    found: dict[str, Statement] = {}
     for name, sharing in sides(columns).items():
         path = directory / f"{name}{suffix}"
         try:
-            found[name] = sharing[0].read_side(read_side(path, escaped))
+            texts = [one for column in sharing if (one := column.side_texts) is not None]
+            told = sharing[0].read_side(read_side(path, escaped, texts))
+            found |= {column.name: column.with_side(told) for column in sharing}
         except (pa.ArrowException, DataError, KeyError, ValueError, TypeError, OSError):
             titles = ", ".join(repr(column.name) for column in sharing)
             message = f"{path}: not the table that {titles} needs."
             raise ReleaseError(message, hint="Ask for the release again.") from None
-    return [column if column.side is None else column.with_side(found[column.side]) for column in columns]
+    return [found.get(column.name, column) for column in columns]
 
 
 def write_descriptor(directory: Path, data: Path, manifest: Manifest, sign: SigningKey | None = None) -> None:
@@ -165,7 +204,7 @@ def described(
     for name, sharing in sides(manifest.columns).items():
         path = directory / f"{name}{data.suffix}"
         described = {"title": sharing[0].side_title([column.name for column in sharing])}
-        resources.append(_resource(name, path, {"fields": sharing[0].side_fields()}) | described)
+        resources.append(_resource(name, path, {"fields": side_fields(sharing)}) | described)
     page = directory / README
     told = {"path": README, "bytes": page.stat().st_size, "hash": f"sha256:{checksum(page)}"} if page.exists() else None
     return {
@@ -206,7 +245,7 @@ def demand_closed(directory: Path) -> None:
         titles = {name: title if title in columns_of(data) else name for name, title in titles.items()}
     tables = {data: [titles[column.name] for column in manifest.columns]}
     tables |= {
-        directory / f"{stem}{data.suffix}": [field["name"] for field in sharing[0].side_fields()]
+        directory / f"{stem}{data.suffix}": [field["name"] for field in side_fields(sharing)]
         for stem, sharing in sides(manifest.columns).items()
     }
     page = [README] if "readme" in package else []
@@ -224,12 +263,12 @@ def demand_closed(directory: Path) -> None:
             raise _tampered(directory / README, "it says something else than the manifest")
     for path in tables:
         demand_pages(path)
+    demand_used(data, manifest.columns)
 
 
 def _beside(sharing: Sequence[Statement]) -> str:
     """What a side table holds, in words that no column's name gets into unquoted."""
-    names = ", ".join(code(column.name) for column in sharing)
-    return f"which values the groups of {names} hold" if sharing[0].is_class else f"what is known about {names}"
+    return sharing[0].side_words(", ".join(code(column.name) for column in sharing))
 
 
 def _standard(value: Any) -> Any:

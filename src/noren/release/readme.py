@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from noren.cells import Statement
+from noren.cells.set import SET_KEY, SETS
 from noren.release.manifest import Manifest
 
 README = "README.md"
@@ -96,7 +97,7 @@ def readme(
         or "| none | | | |",
         first=json.dumps(manifest.columns[0].name) if manifest.columns else "",
         signed=SIGNED if signed else UNSIGNED,
-        **_commands(data),
+        **_commands(data, [one.name for one in manifest.columns if one.side == SETS]),
     )
 
 
@@ -116,6 +117,8 @@ def _meaning(columns: Sequence[Statement], data: str) -> str:
     out = ["Do not count cells as if they were the truth."]
     if any(one.design is not None for one in columns):
         way = "a JSON array" if data.endswith(".csv") else "a list"
+        numbered = any(one.side == SETS for one in columns)
+        way = f"a number, under which `{SETS}.parquet` has the list" if numbered else way
         out.append(f"A set ({way}) holds values of which one may be true; the others were drawn by chance.")
     for one in columns:
         if not one.column.is_open and one.domain.made_of:
@@ -139,7 +142,25 @@ def _told(columns: Sequence[Statement]) -> str:
     return f"What the published parameters tell: {' '.join(found)}\n\n" if found else ""
 
 
-def _commands(data: str) -> dict[str, str]:
+def _commands(data: str, numbered: Sequence[str]) -> dict[str, str]:
+    """How to read the data without this package; where sets are kept once, with the lists that numbers stand for."""
+    if numbered:
+        sets = f"{SETS}.parquet"
+        plain = next((name for name in numbered if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name)), "COLUMN")
+        return {
+            "polars": (
+                f'import polars as pl; data, sets = pl.read_parquet("{data}"), pl.read_parquet("{sets}"); '
+                "data.with_columns(sets[name].gather(data[name]) for name in sets.columns[1:])"
+            ),
+            "r": (
+                f'data <- arrow::read_parquet("{data}"); sets <- arrow::read_parquet("{sets}"); '
+                "for (name in names(sets)[-1]) data[[name]] <- sets[[name]][data[[name]] + 1]"
+            ),
+            "sql": (
+                f"SELECT sets.\"{plain}\" FROM '{data}' AS data JOIN '{sets}' AS sets "
+                f'ON data."{plain}" = sets.{SET_KEY} LIMIT 10;'
+            ),
+        }
     if data.endswith(".csv"):
         return {
             "polars": f'import polars as pl; pl.read_csv("{data}")',

@@ -23,6 +23,7 @@ from noren.release.package import (
     write_sides,
 )
 from noren.release.published import Published
+from noren.release.set_tally import SetTally
 from noren.release.signature import read_signature
 from noren.release.statistics import Statistics
 from noren.release.store import Store
@@ -126,11 +127,12 @@ class Release(Statistics, Published):
         """
         target, key = Path(path), None if sign is None else signing_key(sign)
         with aside(target) as work:
-            data, rows = write_cells(work, self.manifest.columns, self.batches(), file_format)
+            tally = SetTally.of(self.statements, self.batches()) if file_format == "parquet" else None
+            data, rows, columns = write_cells(work, self.manifest.columns, self.batches(), file_format, tally)
             if rows != self.rows:
                 raise ReleaseError(f"{rows} rows were written instead of {self.rows}.")
-            write_sides(work, self.manifest.columns, data.suffix)
-            write_descriptor(work, data, self.manifest, key)
+            write_sides(work, columns, data.suffix)
+            write_descriptor(work, data, self.manifest.model_copy(update={"columns": columns}), key)
         return target
 
     def publish(self, address: str, *, grant: Sequence[str] = ()) -> str:

@@ -59,4 +59,11 @@ def _from_2(block: Block) -> Block:
     return {**block, "format": 3}
 
 
-UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, 2: _from_2}
+def _from_3(block: Block) -> Block:
+    """Format 3 wrote every set as a list; the present one may keep sets once and write their numbers."""
+    if any("sets" in column for column in block["columns"]):
+        raise ValueError("a column has a field of a later format")
+    return {**block, "format": 4}
+
+
+UPGRADES: dict[Any, Callable[[Block], Block]] = {1: _from_1, 2: _from_2, 3: _from_3}

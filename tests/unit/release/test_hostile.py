@@ -18,7 +18,7 @@ import pytest
 
 import noren as nr
 from noren.errors import NorenError, ReleaseError
-from noren.release import bounds
+from noren.release import bounds, set_tally
 from noren.release.package import checksum, manifest_digest
 from tests.unit.release.test_faults import TABLE, holder
 
@@ -34,6 +34,12 @@ def releases(tmp_path_factory) -> dict[tuple[str, str], Path]:
         for kind in ("parquet", "csv"):
             made = nr.anonymize(TABLE, policy, to=folder / kind, file_format=kind)
             out[way, kind] = made.path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(set_tally, "LEAST_ROWS", 1)
+        patch.setattr(set_tally, "ROWS_PER_SET", 1)
+        folder = tmp_path_factory.mktemp("numbered")
+        out["numbered", "parquet"] = nr.anonymize(TABLE, holder(folder, "decoys"), to=folder / "parquet").path
+    assert (folder / "parquet" / "sets.parquet").exists()
     return out
 
 

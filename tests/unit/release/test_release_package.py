@@ -212,8 +212,8 @@ def test_a_descriptor_cannot_point_outside(release: Path, name: object) -> None:
 
 
 def test_another_format_version_is_refused_by_number(release: Path) -> None:
-    claim(release, lambda block: block.update(format=4))
-    with pytest.raises(ReleaseError, match="written in format 4, which this version cannot read"):
+    claim(release, lambda block: block.update(format=5))
+    with pytest.raises(ReleaseError, match="written in format 5, which this version cannot read"):
         open_release(release)
 
 

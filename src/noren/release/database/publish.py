@@ -48,10 +48,11 @@ def publish(release: Release, place: str, *, grant: Sequence[str] = (), meter: M
             f"{address.name}: which schema?", hint='For example "postgresql://localhost/base?schema=patients_2026".'
         )
     demand_names(release.statements)
-    lookups = [_lookup(release, statement, number) for number, statement in enumerate(release.statements, 1)]
+    columns = tuple(column.written_out() for column in release.statements)
+    lookups = [_lookup(release, column, number) for number, column in enumerate(columns, 1)]
     with Connection(address) as base:
         base.run("BEGIN")
-        _write(base, release, address, lookups, meter)
+        _write(base, release, address, list(zip(columns, lookups, strict=True)), meter)
         _close(base, quoted(address.schema), grant)
         base.run("COMMIT")
     return address.name
@@ -77,7 +78,11 @@ def _lookup(release: Release, statement: Statement, number: int) -> Lookup | Non
 
 
 def _write(
-    base: Connection, release: Release, address: Address, lookups: Sequence[Lookup | None], meter: Meter
+    base: Connection,
+    release: Release,
+    address: Address,
+    columns: Sequence[tuple[Statement, Lookup | None]],
+    meter: Meter,
 ) -> None:
     schema = quoted(address.schema or "")
     try:
@@ -87,12 +92,12 @@ def _write(
             hint = "A release never overwrites: choose another name, or drop the schema first."
             raise ReleaseError(f"{address.name} exists already.", hint=hint) from None
         raise
-    for lookup in lookups:
+    statements = [column for column, _ in columns]
+    for _, lookup in columns:
         if lookup is not None:
             _fill_lookup(base, lookup, address)
-    for side, sharing in sides(release.statements).items():
+    for side, sharing in sides(statements).items():
         _fill_side(base, side, sharing[0], address)
-    columns = list(zip(release.statements, lookups, strict=True))
     types = ", ".join(f"{quoted(column.name)} {_type(release, column, lookup)}" for column, lookup in columns)
     keys = [_foreign_key(schema, column, lookup) for column, lookup in columns]
     base.run(f"CREATE TABLE {schema}.{CELLS} ({', '.join([types, *(key for key in keys if key)])})")
@@ -100,10 +105,11 @@ def _write(
     if rows not in (-1, release.rows):
         raise ReleaseError(f"{rows} rows were written instead of {release.rows}.")
     base.run(_view(schema, columns))
-    block = json.dumps(manifest_block(release.manifest), ensure_ascii=False)
+    manifest = release.manifest.model_copy(update={"columns": tuple(statements)})
+    block = json.dumps(manifest_block(manifest), ensure_ascii=False)
     base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest jsonb NOT NULL)")
     base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {text(block)}::jsonb)")
-    for comment in comments(schema, release.statements, lookups):
+    for comment in comments(schema, statements, [lookup for _, lookup in columns]):
         base.run(comment)
 
 

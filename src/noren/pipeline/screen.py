@@ -1,0 +1,98 @@
+"""Pairs of columns that may tell each other too much, found on few people: most pairs of a wide table tell nothing.
+
+What is counted is what `dependence.py` counts, on fewer people, and never less: whoever might count does. A pair is
+let go only if its share lies five standard deviations below the limit; every other one is looked at closely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+ASKED = 1_000
+"""People who are asked."""
+MOST_VALUES = 64
+"""Values of a domain that is screened; larger ones are looked at closely."""
+DEVIATIONS = 5.0
+UNSEEN = 20.0
+"""People whom a share means on average that may not show one."""
+SLACK = 1e-3
+"""By how much certainty and its support may fall short, for rounding."""
+
+
+class Screen:
+    """The cells of a few people in every column, and what everybody has, as tables."""
+
+    def __init__(
+        self,
+        truth: Mapping[str, NDArray[np.int64]],
+        likelihoods: Mapping[str, NDArray[np.float64]],
+        *,
+        certain: float,
+        support: float,
+        right: float,
+    ) -> None:
+        """`likelihoods` of a column's values under each person's cell, (values, people), for the first people."""
+        self._certain = certain - SLACK
+        self._support = support - SLACK
+        self._right = right
+        self._weights = {name: table.astype(np.float32) for name, table in likelihoods.items()}
+        self._n = len(next(iter(likelihoods.values())).T) if likelihoods else 0
+        self._codes = {name: truth[name].astype(np.uint16) for name in likelihoods}
+        self._asked = {name: truth[name][: self._n] for name in likelihoods}
+        self._mine = {name: table[self._asked[name], np.arange(self._n)] for name, table in self._weights.items()}
+        self._largest = {name: table.max(axis=0) for name, table in self._weights.items()}
+
+    def loud(self, owns: Collection[str], names: Sequence[str], most: float) -> set[tuple[str, str]]:
+        """Ordered pairs (protected, other) that may exceed the limit."""
+        out = {(own, other) for own in owns for other in names if own != other and not {own, other} <= {*self._weights}}
+        known = [name for name in names if name in self._weights]
+        alone = {name: self._alone(name) for name in known if name in owns}
+        for at, one in enumerate(known):
+            for other in known[at + 1 :]:
+                if one not in alone and other not in alone:
+                    continue
+                pairs = self._pairs(one, other)
+                for own, by, table in ((one, other, pairs), (other, one, pairs.T)):
+                    if own in alone and self._may_exceed(self._share(own, by, table), alone[own], most):
+                        out.add((own, by))
+        return out
+
+    def _may_exceed(self, share: float, alone: float, most: float) -> bool:
+        error = max(DEVIATIONS * float(np.sqrt((share + alone + most) / max(1, self._n))), UNSEEN / max(1, self._n))
+        return share - alone + error > most
+
+    def _pairs(self, one: str, other: str) -> NDArray[np.float32]:
+        """How often a value of one column stands beside a value of the other."""
+        rows, columns = len(self._weights[one]), len(self._weights[other])
+        keys = self._codes[one] * np.uint16(columns) + self._codes[other]
+        return np.bincount(keys, minlength=rows * columns).astype(np.float32).reshape(rows, columns)
+
+    def _alone(self, own: str) -> float:
+        """The share of people whom their own cell gives away."""
+        table = self._weights[own]
+        prior = np.bincount(self._codes[own], minlength=len(table)).astype(np.float32)
+        belief = table * prior[:, None]
+        true = belief[self._asked[own], np.arange(self._n)]
+        return float((true >= (self._certain + SLACK) * np.maximum(belief.sum(axis=0), 1e-30)).mean())
+
+    def _share(self, own: str, by: str, pairs: NDArray[np.float32]) -> float:
+        """The share of people who may be certain of the truth from their own cell and another column's."""
+        row, truth = np.arange(self._n), self._asked[own]
+        expected = pairs @ self._weights[by]
+        expected[truth, row] -= self._mine[by]
+        belief = self._weights[own] * expected
+        sure = np.flatnonzero(belief.max(axis=0) >= self._certain * np.maximum(belief.sum(axis=0), 1e-30))
+        if not len(sure):
+            return 0.0
+        best = belief[:, sure].argmax(axis=0)
+        behind = expected[best, sure] / np.maximum(self._largest[by][sure], 1e-30)
+        kept = behind >= self._support
+        right = kept & (best == truth[sure])
+        strength = np.floor(np.log2(np.maximum(behind, 1.0))).astype(np.int64)
+        found = np.bincount(strength[kept], minlength=1)
+        good = np.bincount(strength[right], minlength=len(found))
+        by_chance = DEVIATIONS * np.sqrt(found * self._right * (1 - self._right))
+        return float(good[good >= self._right * found - by_chance].sum() / self._n)

@@ -1,0 +1,83 @@
+"""Which sets a release shows, while its cells are made: where they are few, each is kept once and cells are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import CellBatch, Cells, SetStatement, Statement, batch_length
+from noren.cells.numbered_sets import SetOrder, numberable, numbered
+from noren.cells.set import SET_KEY
+from noren.cells.set_cells import code_dtype
+from noren.errors import NorenError
+
+LEAST_ROWS = 10_000
+"""Rows from which a second file is worth its trouble to a reader."""
+ROWS_PER_SET = 8
+"""Rows that share a set on average, at least, where sets are kept once."""
+
+
+class SetTally:
+    """The sets of every column that could be numbered, and which of them occur."""
+
+    def __init__(self, columns: Sequence[Statement]) -> None:
+        self._statements = tuple(columns)
+        self._orders: dict[str, SetOrder] = {}
+        for column in columns:
+            fits = isinstance(column, SetStatement) and column.name.casefold() != SET_KEY
+            if fits and numberable(column.d, column.values_per_record):
+                self._orders[column.name] = SetOrder.of(column.d, column.values_per_record)
+        self._seen = {name: np.zeros(order.nowhere + 1, bool) for name, order in self._orders.items()}
+        self._places: dict[str, NDArray] = {}
+        self._rows = 0
+
+    @classmethod
+    def of(cls, columns: Sequence[Statement], batches: Iterable[CellBatch]) -> SetTally:
+        """What a table shows whose cells are there already."""
+        out = cls(columns)
+        for batch in batches:
+            out.numbered(batch)
+        return out
+
+    def numbered(self, batch: CellBatch) -> dict[str, Cells]:
+        """The same cells with sets as numbers among all sets, which are kept in mind."""
+        out = dict(batch)
+        for name, order in self._orders.items():
+            ids = order.numbers(batch[name])  # type: ignore[arg-type]
+            self._seen[name][ids] = True
+            out[name] = numbered(order.universe, ids)
+        self._rows += batch_length(batch)
+        return out
+
+    def columns(self) -> tuple[Statement, ...]:
+        """The columns as they are written: with a table of the sets that occur, where these are few."""
+        out: list[Statement] = []
+        for column in self._statements:
+            if not isinstance(column, SetStatement):
+                out.append(column)
+                continue
+            seen = self._seen.get(column.name)
+            if seen is not None and seen[-1]:
+                raise NorenError(f"column {column.name!r} holds a set that its design does not draw.")
+            few = seen is not None and self._rows >= max(LEAST_ROWS, ROWS_PER_SET * int(seen.sum()))
+            if not few:
+                out.append(column.numbered(None))
+                continue
+            assert seen is not None
+            order = self._orders[column.name]
+            kind = code_dtype(int(seen.sum()))
+            self._places[column.name] = np.maximum(np.cumsum(seen) - 1, 0).astype(kind)
+            out.append(column.numbered(order.universe.take(np.flatnonzero(seen))))
+        self._tables = {column.name: column.held for column in out if isinstance(column, SetStatement)}
+        return tuple(out)
+
+    def written(self, batch: CellBatch) -> dict[str, Cells]:
+        """The cells of `columns()`, with numbers among the sets that occur."""
+        out = dict(batch)
+        for name, place in self._places.items():
+            table = self._tables[name]
+            assert table is not None
+            out[name] = numbered(table, place[self._orders[name].numbers(batch[name])])  # type: ignore[arg-type]
+        return out

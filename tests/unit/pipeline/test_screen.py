@@ -1,0 +1,87 @@
+"""The screen before the close look: what tells too much is never let go, what tells nothing mostly is."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import noren as nr
+from noren.pipeline import dependence, screen
+from noren.pipeline.anonymize import decide, drafted
+from noren.pipeline.dependence import told
+from noren.pipeline.draft import Draft
+from noren.pipeline.prepare import prepare
+
+D, N = 12, 4000
+RNG = np.random.default_rng(3)
+
+
+def draft(shares: dict[str, float], protected: list[str], *, p: float | None = None) -> Draft:
+    """A column `a`, and others that are a copy of it for a share of the people."""
+    codes = RNG.integers(0, D, N)
+    columns = {"a": codes}
+    for name, share in shares.items():
+        columns[name] = np.where(RNG.random(N) < share, codes + D, RNG.integers(0, D, N))
+    table = pl.DataFrame({name: [f"{name}{x}" for x in cells] for name, cells in columns.items()})
+    asked: list[nr.models.base.Model] = [nr.models.FrequencyLDiversity(on=protected, l=3)]
+    if p is not None:
+        asked = [nr.models.TCloseness(on=protected, t=p)]
+    roles = {name: "sensitive" if name in protected else "plain" for name in table.columns}
+    policy = nr.Policy(attributes=roles, require=asked)
+    found = prepare(table, policy)
+    return drafted(found, decide(found, policy), policy)
+
+
+def pairs(one: Draft, above: float) -> set[tuple[str, str]]:
+    return {(found.protected, found.by) for found in told(one, above=above)}
+
+
+@pytest.mark.parametrize("share", [0.06, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("protected", [["a"], ["a", "b"]])
+def test_what_tells_too_much_is_looked_at(share: float, protected: list[str]) -> None:
+    one = draft({"b": share, "c": 0.0}, protected)
+    limit = 0.05 * min(1.0, share)
+    closely = {(found.protected, found.by) for found in told(one) if found.more > limit}
+    assert closely <= pairs(one, limit)
+
+
+def test_what_tells_nothing_is_let_go() -> None:
+    one = draft(dict.fromkeys("bcdef", 0.0), ["a", "b", "c"])
+    assert pairs(one, 0.05) == set()
+    assert len(told(one)) == 3 * 5
+
+
+def test_a_limit_that_few_people_cannot_show_lets_nothing_go() -> None:
+    one = draft({"b": 0.0, "c": 0.0}, ["a"])
+    assert pairs(one, 0.0) == {("a", "b"), ("a", "c")}
+    assert pairs(one, 0.001) == {("a", "b"), ("a", "c")}
+
+
+def test_large_domains_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "MOST_VALUES", D - 1)
+    one = draft({"b": 0.0}, ["a"])
+    assert pairs(one, 0.05) == {("a", "b")}
+
+
+def test_the_screen_counts_what_the_close_look_counts() -> None:
+    """With everybody asked and no slack, on the same cells."""
+    one = draft({"b": 0.3, "c": 1.0, "d": 0.0}, ["a", "c"])
+    truth, cells = dependence._sampled(one)
+    rows = {s.name: dependence._Possible.of(s, cells[s.name]) for s in one.statements}
+    dense = {s.name: rows[s.name].dense(s.d).T for s in one.statements}
+    seen = screen.Screen(truth, dense, certain=0.99, support=2, right=0.95)
+    for own in ("a", "c"):
+        for other in one.statements:
+            if other.name == own:
+                continue
+            d = one.by_name[own].d
+            exact = dependence._told(rows[own], rows[other.name], truth[own], truth[other.name], d, other.d)
+            assert seen._share(own, other.name, seen._pairs(own, other.name)) == pytest.approx(exact, abs=0.01)
+            assert seen._share(own, other.name, seen._pairs(own, other.name)) >= exact - 1e-9
+
+
+def test_sets_that_may_lack_the_truth_are_screened_too() -> None:
+    one = draft({"b": 0.0}, ["a", "b"], p=0.2)
+    assert all(s.design is not None and s.design.floor > 0 for s in one.statements)
+    assert pairs(one, 0.05) == set()

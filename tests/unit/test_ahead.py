@@ -1,0 +1,64 @@
+"""Items that are made one ahead: the same ones, faults included, and no thread that stays behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from noren.ahead import ahead
+
+
+def makers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "noren-ahead"]
+
+
+def test_all_items_come_in_order() -> None:
+    assert list(ahead(iter(range(1000)))) == list(range(1000))
+    assert list(ahead([])) == []
+    assert makers() == []
+
+
+def test_a_fault_is_raised_where_items_are_used() -> None:
+    def some() -> Iterator[int]:
+        yield 1
+        raise KeyError("here")
+
+    made = ahead(some())
+    assert next(made) == 1
+    with pytest.raises(KeyError, match="here"):
+        next(made)
+    assert makers() == []
+
+
+def test_a_maker_that_nobody_wants_any_more_ends_and_closes() -> None:
+    closed = []
+
+    def endless() -> Iterator[int]:
+        try:
+            number = 0
+            while True:
+                yield number
+                number += 1
+        finally:
+            closed.append(True)
+
+    made = ahead(endless())
+    assert next(made) == 0
+    made.close()  # type: ignore[attr-defined]
+    assert closed == [True]
+    assert makers() == []
+
+
+def test_the_next_item_is_made_while_one_is_used() -> None:
+    started = threading.Event()
+
+    def two() -> Iterator[int]:
+        yield 1
+        started.set()
+        yield 2
+
+    for item in ahead(two()):
+        if item == 1:
+            assert started.wait(5)
