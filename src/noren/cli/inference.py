@@ -172,7 +172,7 @@ def regress(
 @click.argument("one")
 @click.argument("two")
 @click.option("--kind", type=OneOf("noren.inference.association:KINDS"), show_default="by what the columns hold")
-@click.option("--permutations", type=int, show_default="1999, or chi-square for very many records")
+@click.option("--permutations", type=int, show_default="up to 1999, or chi-square for very many records")
 @_options(ASKED, VALUE, JSON)
 def test(
     release: Path,

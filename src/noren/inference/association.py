@@ -27,7 +27,7 @@ KINDS: dict[str, str] = {
     "trend": "the numbers of both are not correlated",
 }
 PERMUTATIONS = 1_999
-WORK = 3e9
+WORK = 1e9
 """Most multiplications for the permutations."""
 SHUFFLED = 60
 """What putting a record elsewhere costs, in multiplications."""

@@ -48,7 +48,8 @@ class Statistics:
         >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 60, "visits": [0, 1, 2, 3, 4, 5] * 20})
         >>> columns = {"town": "plain", "visits": "sensitive"}
         >>> diverse = nr.models.FrequencyLDiversity(on="visits", l=2)
-        >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
+        >>> policy = nr.Policy(attributes=columns, require=[diverse], dependence={"most": 1.0})
+        >>> release = nr.anonymize(people, policy)
         >>> release.mean("visits", by="town").frame.columns
         ['town', 'mean', 'std_error', 'low', 'high', 'records']
         """
@@ -167,7 +168,8 @@ class Statistics:
         >>> people = pl.DataFrame({"age": [20, 30, 40, 50, 60] * 400, "visits": [0, 0, 1, 1, 2, 1, 2, 2, 3, 3] * 200})
         >>> columns = {"age": "plain", "visits": "sensitive"}
         >>> diverse = nr.models.FrequencyLDiversity(on="visits", l=2)
-        >>> release = nr.anonymize(people, nr.Policy(attributes=columns, require=[diverse]))
+        >>> policy = nr.Policy(attributes=columns, require=[diverse], dependence={"most": 1.0})
+        >>> release = nr.anonymize(people, policy)
         >>> fit = release.regress("visits ~ age")
         >>> fit
         <Regression of visits ~ age: gaussian, 2 coefficients, 2,000 records, scores>
@@ -215,8 +217,7 @@ class Statistics:
         >>> import polars as pl
         >>> people = pl.DataFrame({"town": ["Ulm", "Bonn"] * 300, "job": ["cook", "clerk", "miner", "nurse"] * 150})
         >>> columns, diverse = {"town": "plain", "job": "sensitive"}, nr.models.FrequencyLDiversity(on="job", l=2)
-        >>> limits = {"most": 1.0}
-        >>> policy = nr.Policy(attributes=columns, require=[diverse], dependence=limits)
+        >>> policy = nr.Policy(attributes=columns, require=[diverse], dependence={"most": 1.0})
         >>> release = nr.anonymize(people, policy)
         >>> release.test("job", "town").p_value < 0.01
         True

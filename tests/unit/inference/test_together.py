@@ -1,0 +1,37 @@
+"""Columns hidden together: each member is asked for like any column."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import noren as nr
+from noren.errors import QueryError
+
+FAR = 6.5
+
+
+def test_members_of_a_composite_have_means_models_and_relations() -> None:
+    rng = np.random.default_rng(11)
+    n = 3_000
+    town, code = rng.integers(0, 2, n), rng.integers(0, 6, n)
+    pay = code // 2 + rng.integers(0, 2, n)
+    frame = pl.DataFrame({"town": np.array(["Bonn", "Ulm"])[town], "code": code, "pay": pay})
+    policy = nr.Policy(
+        attributes={"town": "plain", "code": "sensitive", "pay": "sensitive"},
+        together=[["code", "pay"]],
+        require=[nr.models.FrequencyLDiversity(on=["code", "pay"], l=2)],
+        dependence={"most": 1.0},
+    )
+    release = nr.anonymize(frame, policy)
+    truth = dict(frame.group_by("town").agg(pl.col("pay").mean()).iter_rows())
+    for row in release.mean("pay", by="town"):
+        assert abs(row["mean"] - truth[row["town"]]) < FAR * row["std_error"]
+    found = release.correlation("code", "pay")[0]
+    assert abs(found["correlation"] - np.corrcoef(code, pay)[0, 1]) < FAR * found["std_error"]
+    fit = release.regress("pay ~ code")
+    slope = np.polyfit(code, pay, 1)[0]
+    assert abs(fit.coef["code"] - slope) < FAR * fit.frame["std_error"][1]
+    with pytest.raises(QueryError, match="one column of tuples"):
+        release.test("code", "pay")
