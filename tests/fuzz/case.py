@@ -18,7 +18,7 @@ from tests.fuzz.judge import judge
 from tests.fuzz.reading import Read, read_release
 from tests.fuzz.texts import is_missing, text
 from tests.fuzz.ties import places
-from tests.fuzz.truth import against_original, kept_records, overall
+from tests.fuzz.truth import against_original, kept_records, overall, texts_in
 from tests.fuzz.worlds import World, make_world
 
 NAMED_FROM = 5
@@ -127,21 +127,27 @@ def left_over(folder: Path) -> bool:
 
 
 def quoted(world: World, words: str) -> list[str]:
-    """Cells that fewer than five records share and that the message repeats; declared values may be named."""
-    declared = repr(world.attributes) + "\0".join(world.files.values()) + repr(world.data) + "\0".join(world.columns)
+    """Cells that fewer than five records share in every column, that nobody declared, and that the message repeats."""
+    declared = [*texts_in(world.attributes), repr(world.attributes), repr(world.data), *world.files.values()]
+    declared += world.columns
+    times = {name: _times(world, name) for name in world.columns}
+    shared = {cell for counts in times.values() for cell, count in counts.items() if count >= NAMED_FROM}
+    known = "\0".join([*declared, *COMMON, *shared])
     out = []
-    for name, values in world.columns.items():
-        between = world.attributes[name].get("separator")
-        cells: list[Any] = []
-        for value in values:
-            split = isinstance(value, str) and between
-            cells += value if isinstance(value, list) else value.split(between) if split else [value]
-        times = Counter(text(cell) for cell in cells if not is_missing(cell))
-        rare = [cell for cell, count in times.items() if count < NAMED_FROM and len(cell) >= LONG_ENOUGH]
-        rare = [cell for cell in rare if cell not in COMMON]
-        if any(cell in words and cell not in declared for cell in rare):
+    for name, counts in times.items():
+        rare = [cell for cell, count in counts.items() if count < NAMED_FROM and len(cell) >= LONG_ENOUGH]
+        if any(cell in words and cell not in known for cell in rare):
             out.append(f"the error quotes a rare cell of {name}: {words[:300]}")
     return out
+
+
+def _times(world: World, name: str) -> Counter[str]:
+    between = world.attributes[name].get("separator")
+    cells: list[Any] = []
+    for value in world.columns[name]:
+        split = isinstance(value, str) and between
+        cells += value if isinstance(value, list) else value.split(between) if split else [value]
+    return Counter(text(cell) for cell in cells if not is_missing(cell))
 
 
 def make_policy(world: World, folder: Path) -> nr.Policy:

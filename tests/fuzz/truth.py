@@ -193,8 +193,8 @@ def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
     for name, entry in read.entries.items():
         if entry["form"] != "node":
             continue
-        declared = "\0".join([*_texts(world.attributes[name]), *world.files.values()])
-        listed = set(_texts(entry))
+        declared = "\0".join([*texts_in(world.attributes[name]), *world.files.values()])
+        listed = set(texts_in(entry))
         whole = {int(one) for one in listed if WHOLE.fullmatch(one)}
         if whole and len(whole) == max(whole) - min(whole) + 1:  # all of a range, whoever has which
             listed -= set(map(str, whole))
@@ -211,12 +211,12 @@ LONG = 12
 """Characters from which on a text is not found by chance."""
 
 
-def _texts(part: Any) -> list[str]:
+def texts_in(part: Any) -> list[str]:
     """Every text somewhere in a piece of JSON."""
     if isinstance(part, dict):
-        return [found for item in part.values() for found in _texts(item)]
+        return [found for item in part.values() for found in texts_in(item)]
     if isinstance(part, list):
-        return [found for item in part for found in _texts(item)]
+        return [found for item in part for found in texts_in(item)]
     return [part] if isinstance(part, str) else []
 
 

@@ -185,3 +185,27 @@ def test_the_auditor_sees_whether_those_who_are_missing_hold(method, extra, hold
     more = more.set_column(more.column_names.index("status"), "status", pa.array(extra))
     found = nr.verify(nr.Release(shorter, release.store), rules, original=pa.concat_tables([there, more]))
     assert [v.holds for v in found if v.model == "left-out"] == [holds]
+
+
+def test_secrets_that_only_the_missing_have_are_judged_too():
+    """Four strangers go, each with a secret of their own: no cell shows it, and the original settles that it is well."""
+    people = pa.table(
+        {
+            "age": [30 + i % 2 for i in range(60)] + [90, 91, 92, 93],
+            "ill": ["abc"[i % 3] for i in range(60)] + ["w", "x", "y", "z"],
+        }
+    )
+    rules = nr.Policy(
+        attributes={"age": {"role": "quasi-identifier", "hierarchy": {"widths": [2]}}, "ill": "sensitive"},
+        require=[{"model": "frequency-l-diversity", "on": "ill", "l": 3}, {"model": "k-anonymity", "k": 4}],
+        method={"name": "incognito", "suppression": 0.1},
+        dependence={"most": 1},
+    )
+    outcome = run(people, rules)
+    assert outcome.facts.suppressed == 4
+    assert outcome.release.column("ill").domain.values == ("a", "b", "c")
+    found = nr.verify(outcome.release, rules, original=people)
+    assert [v.holds for v in found if v.model == "left-out"] == [True]
+    strict = rules.model_copy(update={"require": (rules.require[0].model_copy(update={"l": 5}),)})
+    found = nr.verify(outcome.release, strict, original=people)
+    assert [v.holds for v in found if v.model == "left-out"] == [False]

@@ -43,16 +43,21 @@ def missing_verdict(
     requirements: Sequence[Model],
     columns: Mapping[str, Column],
     counts: Mapping[str, NDArray[np.int64]],
+    places: Mapping[str, NDArray[np.int64]],
 ) -> Verdict:
     """The verdict about those who are missing from a release, from what the original has more than it.
 
     Only what is published exactly or in groups can be subtracted; a requirement on anything else stays undecided.
+    `places` are those of the published values among those that are counted, where these are more.
     """
     people = published.suppressed
     known: dict[str, NDArray[np.int64]] = {}
     for name in columns:
         if is_countable(statement := published.column(name)):
-            lost = counts[name] - published_counts(published, statement)
+            shown = published_counts(published, statement)
+            if name in places:
+                shown = np.bincount(places[name], shown, minlength=len(counts[name])).astype(np.int64)
+            lost = counts[name] - shown
             if (lost >= 0).all() and int(lost.sum()) == people:
                 known[name] = lost
     codes = {name: np.repeat(np.arange(len(found)), found) for name, found in known.items()}

@@ -33,6 +33,7 @@ from noren.policy.resolve import declared_column
 from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.release.release import Release, open_release
+from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.kinds import reader, sniff
 from noren.schema.roles import Role
@@ -397,9 +398,23 @@ class Truth:
         names = [one.name for one in release.statements if one.role.needs_requirement and one.lists_values]
         names = [name for name in names if release.column(name).terms is None]
         counts = self.counts(names, strangers=True) if names else {}
-        known = {name: release.column(name) for name in names if not counts[name][release.column(name).d :].any()}
-        columns = {name: statement.column for name, statement in known.items()}
-        return [missing_verdict(release, requirements, columns, {n: counts[n][: c.d] for n, c in columns.items()})]
+        columns: dict[str, Column] = {}
+        places: dict[str, NDArray[np.int64]] = {}
+        for name in names:
+            statement = release.column(name)
+            if not counts[name][statement.d :].any():
+                columns[name], counts[name] = statement.column, counts[name][: statement.d]
+            elif (place := self._places_of(statement)) is not None:  # some of the missing alone have their value
+                columns[name], counts[name], places[name] = self._table.columns[name], self._table.counts[name], place
+        return [missing_verdict(release, requirements, columns, counts, places)]
+
+    def _places_of(self, statement: Statement) -> NDArray[np.int64] | None:
+        """Where the published values stand among the original's; None where that is not known."""
+        own = None if self.policy is None else self._table.columns.get(statement.name)
+        if own is None or own.is_open:
+            return None
+        found = [own.domain.index.get(value, -1) for value in statement.domain.values]
+        return np.array(found, np.int64) if min(found, default=0) >= 0 else None
 
     def _means(self) -> list[Verdict]:
         """Means of classes have the mean of the original, where no number is missing and nobody was left out."""
