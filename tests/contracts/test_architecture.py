@@ -23,8 +23,8 @@ from noren.schema.roles import Role
 SOURCE = Path(noren.__file__).parent
 ORDER = (
     "lazy", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "cells", "io", "kernels",
-    "designs", "belief", "models", "analysis", "release", "table", "metrics", "methods", "engines", "policy", "pipeline",
-    "audit", "report", "demo", "cli", "studio",
+    "designs", "belief", "models", "analysis", "release", "table", "metrics", "methods", "engines", "policy",
+    "pipeline", "audit", "report", "demo", "cli", "studio",
 )  # fmt: skip
 LEAF = "kernels"
 """Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""
