@@ -40,7 +40,10 @@ def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
         ) from None
     if pa.types.is_floating(kind):
         texts = _plain_numbers(pc.if_else(pc.is_in(texts, pa.array(["nan", "-nan"])), None, texts))
-    positions = encoded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    indices = encoded.indices
+    if indices.null_count or indices.type not in (pa.int8(), pa.int16(), pa.int32()):
+        indices = indices.cast(pa.int32()).fill_null(-1)
+    positions = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
     empty = pc.or_kleene(texts.is_null(), pc.equal(texts, "")).to_numpy(zero_copy_only=False).astype(bool)
     if empty.any():
         lost = np.flatnonzero(empty)
@@ -69,10 +72,11 @@ def _plain_numbers(texts: Any) -> Any:
 def label_counts(column: Any, name: str) -> tuple[list[str], NDArray[np.int64], int]:
     """Distinct texts that occur, how often, and how many cells are missing."""
     texts, positions = as_dictionary(column, name)
-    counts = np.bincount(positions[positions >= 0], minlength=len(texts)).astype(np.int64)
+    missing = int((positions < 0).sum()) if positions.min(initial=0) < 0 else 0
+    counts = np.bincount(positions[positions >= 0] if missing else positions, minlength=len(texts)).astype(np.int64)
     occurring = np.flatnonzero(counts)
     labels = texts.take(occurring).to_pylist() if len(occurring) < len(texts) else texts.to_pylist()
-    return labels, counts[occurring], int((positions < 0).sum())
+    return labels, counts[occurring], missing
 
 
 def encode_labels(column: Any, name: str, domain: Domain) -> tuple[NDArray, int]:

@@ -95,7 +95,10 @@ class CsvSource:
 
         try:
             with self._open(columns, lambda row: "error", threads=True) as reader:
-                yield from reader
+                for batch in reader:
+                    for column in batch.columns:  # each text once, not once for every cell
+                        column.dictionary.validate(full=True)
+                    yield batch
         except (pa.ArrowException, UnicodeError) as error:
             if "Empty CSV file" not in str(error):  # a header without even a line break
                 raise self._explain(error) from None
@@ -123,7 +126,7 @@ class CsvSource:
                 ignore_empty_lines=len(self.columns) > 1,  # in a table of one column it is a missing cell
             ),
             convert_options=pv.ConvertOptions(
-                check_utf8=True,
+                check_utf8=False,
                 column_types=dict.fromkeys(columns, text_type),
                 include_columns=list(columns),
                 null_values=list(self.missing_values),
