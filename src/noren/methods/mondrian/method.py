@@ -59,6 +59,11 @@ class Mondrian(ClassMethod):
         description="Rounds after the cuts in which records move to neighbouring classes where that lowers the loss; "
         "0 keeps the classes apart as they were cut.",
     )
+    exchange: bool = Field(
+        default=True,
+        description="Where a requirement compares classes with the whole table: whether a cut may leave records of too "
+        "common secrets behind, so that classes overlap. Both ways are tried, and what loses less is kept.",
+    )
     weights: dict[str, float] = Field(
         default_factory=dict,
         description="How much the loss in a quasi-identifier counts; 1 for those that are not named.",

@@ -1,0 +1,220 @@
+"""Cuts that leave records behind: classes under requirements that compare them with the whole table.
+
+An ordinary cut fails where one side has too much of a secret. Here the side becomes a class without the records that
+are too much; they stay with the rest, which keeps covering what it covered and can be cut again by something else. A
+side is thinned until both hold: of every secret it keeps at most what a class of some size has by the table's shares,
+and that size is lowered step by step.
+
+A large part must not use up what a requirement permits, because the small ones that come out of it could not be
+balanced any more. So it is cut under a stricter one (`Reserve`).
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noren.kernels.compiled import kernel
+from noren.kernels.mondrian.costs import RANKED, Cover, cell_cost
+from noren.kernels.mondrian.cuts import Cuts, _candidates
+from noren.kernels.mondrian.slots import SLOTS, new_slots, summarise, survey, value_slots
+from noren.kernels.requirements import BETA_BASIC, CLOSE_EQUAL, CLOSE_TREE, DELTA, Rules, class_holds
+
+STEPS = 14
+"""Sizes that are tried for a side, from more than it has downwards."""
+LARGEST = 1.3
+"""The first of them, as a multiple of the side."""
+
+
+class Secrets(NamedTuple):
+    """The secrets of a record together, as one number."""
+
+    of: Any
+    """Per record: the number."""
+    codes: Any
+    """(numbers, columns): what it stands for in every sensitive column."""
+    share: Any
+    """Per number: its share of the table."""
+
+
+class Reserve(NamedTuple):
+    """How much of what requirements permit a part may use: all from `size` records down, and `least` of it in a part
+    that is much larger."""
+
+    least: Any
+    size: Any
+
+
+@kernel()
+def exchange(records, secrets, begins, costs, required, reserve):
+    """Cut parts of a table as far as requirements permit, each cut with as many records left behind as it takes.
+
+    Marks, of n + 1 places, where a class ends. Points and `secrets.of` are permuted so that every class lies in one
+    piece, and those that stay behind are the last ones in the order given. begins: where the parts begin, and the end.
+    """
+    rows, of = records.rows, secrets.of
+    kinds, widths, at, prices = costs
+    least, many = required.least, len(secrets.share)
+    n, q = rows.shape
+    most = 1
+    for b in range(q):
+        most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
+    cover = Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64))
+    columns = np.empty(q, np.int64)
+    slots = new_slots(n, most, widths.max(), q)
+    room = max(2, at.shape[1]) * most + 2
+    cuts = Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room))
+    hists = np.zeros((secrets.codes.shape[1], required.rules.reference.shape[1]))
+    ladder = np.zeros((most + 1, many), np.int64)
+    whole, side, rest = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64)
+    keep, kept = np.zeros(many, np.int64), np.zeros(many, np.int64)
+    ends = np.zeros(n + 1, np.int64)
+    stack = np.empty((128, 2), np.int64)
+    for part in range(len(begins) - 1):
+        ends[begins[part + 1]] = 1
+        stack[0, 0], stack[0, 1] = begins[part], begins[part + 1]
+        top = 1
+        while top > 0:
+            top -= 1
+            start, stop = stack[top, 0], stack[top, 1]
+            m = stop - start
+            if m < 2 * least:
+                continue
+            spans, count = survey(rows, start, stop, kinds, cover, columns)
+            active = columns[:count]
+            now = 0.0
+            for j in range(count):
+                b = active[j]
+                now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
+            whole[:] = 0
+            for i in range(start, stop):
+                whole[of[i]] += 1
+            rules = _stricter(required.rules, reserve.least + (1 - reserve.least) * min(1.0, reserve.size / m))
+            best = m * now * (1 - 1e-9)
+            chosen, first, last, outside = -1, 0, 0, False
+            for j in range(count):
+                a = active[j]
+                s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
+                summarise(rows, start, stop, active, spans, slots, s)
+                ladder[: s + 1] = 0
+                for i in range(start, stop):
+                    ladder[slots.of[i] + 1, of[i]] += 1
+                for t in range(s):
+                    ladder[t + 1] += ladder[t]
+                for c in range(_candidates(a, s, kinds[a], slots.present, at, cuts)):
+                    u, v = cuts.first[c], cuts.last[c]
+                    inner, outer = _side_costs(u, v, active, costs, slots)
+                    for turn in range(2):
+                        size = slots.before[v] - slots.before[u]
+                        loss = inner
+                        side[:] = ladder[v] - ladder[u]
+                        if turn == 1:
+                            size, loss = m - size, outer
+                            side[:] = whole - side
+                        if turn == 0 and size * inner + (m - size) * outer < best:
+                            rest[:] = whole - side
+                            if _holds(rules, side, secrets, least, hists) and _holds(rules, rest, secrets, least, hists):
+                                best = size * inner + (m - size) * outer
+                                chosen, first, last, outside = a, u, v, False
+                                kept[:] = side
+                                break
+                        for step in range(2 * STEPS):
+                            if size * loss + (m - size) * now >= best:
+                                break
+                            wanted = size * LARGEST * (1 - step // 2 / STEPS)
+                            taken = _thin(side, secrets.share, wanted, 0.999 if step % 2 == 0 else 0.5, keep)
+                            if taken * loss + (m - taken) * now >= best:
+                                continue
+                            rest[:] = whole - keep
+                            if _holds(rules, keep, secrets, least, hists) and _holds(rules, rest, secrets, least, hists):
+                                best = taken * loss + (m - taken) * now
+                                chosen, first, last, outside = a, u, v, turn == 1
+                                kept[:] = keep
+                                break
+            if chosen < 0:
+                continue
+            value_slots(rows, start, stop, chosen, cover, kinds[chosen] == RANKED, slots)
+            middle = start + kept.sum()
+            _part(records, of, slots.of, start, stop, first, last, outside, kept, middle)
+            ends[middle] = 1
+            small = 1 if middle - start > stop - middle else 0
+            stack[top + 1 - small, 0], stack[top + 1 - small, 1] = start, middle
+            stack[top + small, 0], stack[top + small, 1] = middle, stop
+            top += 2
+    return ends
+
+
+@kernel()
+def _stricter(rules, factor):
+    """The rules with a part of what those permit that compare with the whole table."""
+    first = rules.first.copy()
+    for r in range(len(first)):
+        if CLOSE_EQUAL <= rules.kinds[r] <= CLOSE_TREE or BETA_BASIC <= rules.kinds[r] <= DELTA:
+            first[r] *= factor
+    return Rules(
+        rules.kinds, rules.columns, first, rules.second, rules.values, rules.reference, rules.levels, rules.heights
+    )
+
+
+@kernel()
+def _side_costs(u, v, active, costs, slots):
+    """What a record loses in the slots u to v, and in the others."""
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    own, ahead, behind = slots.own, slots.ahead, slots.behind
+    inner, outer = 0.0, 0.0
+    for j in range(len(active)):
+        b = active[j]
+        if u == 0:
+            low, high, word = ahead.low[v, j], ahead.high[v, j], ahead.word[v, j]
+        else:
+            low, high, word = own.low[u, j], own.high[u, j], own.word[u, j]
+            for t in range(u + 1, v):
+                low, high, word = min(low, own.low[t, j]), max(high, own.high[t, j]), word | own.word[t, j]
+        inner += cell_cost(kinds, at, prices, b, low, high, word)
+        low, high = min(ahead.low[u, j], behind.low[v, j]), max(ahead.high[u, j], behind.high[v, j])
+        outer += cell_cost(kinds, at, prices, b, low, high, ahead.word[u, j] | behind.word[v, j])
+    return inner, outer
+
+
+@kernel()
+def _thin(side, share, wanted, up, keep):
+    """What a side keeps of every secret, for a class of the wanted size; how many records."""
+    total = 0
+    for s in range(len(side)):
+        keep[s] = min(side[s], int(wanted * share[s] + up))
+        total += keep[s]
+    return total
+
+
+@kernel()
+def _holds(rules, counts, secrets, least, hists):
+    """Whether records with so many of every secret meet all requirements as a class."""
+    n = 0
+    hists[:] = 0
+    for s in range(len(counts)):
+        n += counts[s]
+        for k in range(hists.shape[0]):
+            hists[k, secrets.codes[s, k]] += counts[s]
+    return n >= least and class_holds(rules, hists, n)
+
+
+@kernel()
+def _part(records, of, slots, start, stop, first, last, outside, kept, middle):
+    """Bring so many records of every secret of one side to the front, and all others behind them, both in the order
+    in which they stood."""
+    rows, secrets, who = records
+    old_rows, old_secrets = rows[start:stop].copy(), secrets[start:stop].copy()
+    old_who, old_of = who[start:stop].copy(), of[start:stop].copy()
+    front, back = start, middle
+    for i in range(stop - start):
+        if (first <= slots[start + i] < last) != outside and kept[old_of[i]] > 0:
+            kept[old_of[i]] -= 1
+            to = front
+            front += 1
+        else:
+            to = back
+            back += 1
+        rows[to], secrets[to], who[to], of[to] = old_rows[i], old_secrets[i], old_who[i], old_of[i]
