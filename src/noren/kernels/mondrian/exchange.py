@@ -59,7 +59,7 @@ def exchange(records, secrets, begins, costs, required, reserve):
     kinds, widths, at, prices = costs
     least, many = required.least, len(secrets.share)
     n, q = rows.shape
-    most = 1
+    most = np.int64(1)
     for b in range(q):
         most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
     cover = Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64))
@@ -69,8 +69,8 @@ def exchange(records, secrets, begins, costs, required, reserve):
     cuts = Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room))
     hists = np.zeros((secrets.codes.shape[1], required.rules.reference.shape[1]))
     ladder = np.zeros((most + 1, many), np.int64)
-    whole, side, rest = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64)
-    keep, kept = np.zeros(many, np.int64), np.zeros(many, np.int64)
+    whole, keep, kept = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64)
+    goes = np.zeros(n, np.bool_)
     ends = np.zeros(n + 1, np.int64)
     stack = np.empty((128, 2), np.int64)
     for part in range(len(begins) - 1):
@@ -89,62 +89,66 @@ def exchange(records, secrets, begins, costs, required, reserve):
             for j in range(count):
                 b = active[j]
                 now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
-            whole[:] = 0
-            for i in range(start, stop):
-                whole[of[i]] += 1
-            rules = _stricter(required.rules, reserve.least + (1 - reserve.least) * min(1.0, reserve.size / m))
+            factor = reserve.least + (1 - reserve.least) * min(1.0, reserve.size / m)
+            rules = _stricter(required.rules, factor)
             best = m * now * (1 - 1e-9)
-            chosen, first, last, outside = -1, 0, 0, False
-            for j in range(count):
-                a = active[j]
+            middle = np.int64(-1)
+            for a in active:
                 s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
                 summarise(rows, start, stop, active, spans, slots, s)
-                ladder[: s + 1] = 0
-                for i in range(start, stop):
-                    ladder[slots.of[i] + 1, of[i]] += 1
-                for t in range(s):
-                    ladder[t + 1] += ladder[t]
+                _climb(of, start, stop, slots.of, s, ladder)
+                for v in range(many):
+                    whole[v] = ladder[s, v]
                 for c in range(_candidates(a, s, kinds[a], slots.present, at, cuts)):
                     u, v = cuts.first[c], cuts.last[c]
                     inner, outer = _side_costs(u, v, active, costs, slots)
-                    for turn in range(2):
-                        size = slots.before[v] - slots.before[u]
-                        loss = inner
-                        side[:] = ladder[v] - ladder[u]
-                        if turn == 1:
-                            size, loss = m - size, outer
-                            side[:] = whole - side
-                        if turn == 0 and size * inner + (m - size) * outer < best:
-                            rest[:] = whole - side
-                            if _holds(rules, side, secrets, least, hists) and _holds(rules, rest, secrets, least, hists):
-                                best = size * inner + (m - size) * outer
-                                chosen, first, last, outside = a, u, v, False
-                                kept[:] = side
-                                break
-                        for step in range(2 * STEPS):
-                            if size * loss + (m - size) * now >= best:
-                                break
-                            wanted = size * LARGEST * (1 - step // 2 / STEPS)
-                            taken = _thin(side, secrets.share, wanted, 0.999 if step % 2 == 0 else 0.5, keep)
-                            if taken * loss + (m - taken) * now >= best:
-                                continue
-                            rest[:] = whole - keep
-                            if _holds(rules, keep, secrets, least, hists) and _holds(rules, rest, secrets, least, hists):
-                                best = taken * loss + (m - taken) * now
-                                chosen, first, last, outside = a, u, v, turn == 1
-                                kept[:] = keep
-                                break
-            if chosen < 0:
+                    inside = slots.before[v] - slots.before[u]
+                    for turn in range(-1, 4 * STEPS):
+                        other = turn >= 2 * STEPS
+                        step = turn % (2 * STEPS)
+                        size, loss, rest = (m - inside, outer, now) if other else (inside, inner, now)
+                        if turn < 0:
+                            rest = outer
+                        if size * loss + (m - size) * rest >= best:
+                            continue
+                        wanted = np.inf if turn < 0 else size * LARGEST * (1 - step // 2 / STEPS)
+                        up = 0.999 if step % 2 == 0 else 0.5
+                        taken = _thin(ladder, u, v, whole, other, secrets.share, wanted, up, keep)
+                        if taken * loss + (m - taken) * rest >= best:
+                            continue
+                        if not _both_hold(rules, whole, keep, secrets, least, hists):
+                            continue
+                        best = taken * loss + (m - taken) * rest
+                        middle = start + taken
+                        for value in range(many):
+                            kept[value] = keep[value]
+                        for i in range(start, stop):
+                            goes[i] = (u <= slots.of[i] < v) != other
+                        if turn < 0:
+                            break
+            if middle < 0:
                 continue
-            value_slots(rows, start, stop, chosen, cover, kinds[chosen] == RANKED, slots)
-            middle = start + kept.sum()
-            _part(records, of, slots.of, start, stop, first, last, outside, kept, middle)
+            _part(records, of, goes, start, stop, kept, middle)
             ends[middle] = 1
             small = 1 if middle - start > stop - middle else 0
             stack[top + 1 - small, 0], stack[top + 1 - small, 1] = start, middle
             stack[top + small, 0], stack[top + small, 1] = middle, stop
             top += 2
     return ends
+
+
+@kernel()
+def _climb(of, start, stop, slots, s, ladder):
+    """How many records of every secret the slots before each slot have."""
+    many = ladder.shape[1]
+    for t in range(s + 1):
+        for v in range(many):
+            ladder[t, v] = 0
+    for i in range(start, stop):
+        ladder[slots[i] + 1, of[i]] += 1
+    for t in range(s):
+        for v in range(many):
+            ladder[t + 1, v] += ladder[t, v]
 
 
 @kernel()
@@ -180,41 +184,55 @@ def _side_costs(u, v, active, costs, slots):
 
 
 @kernel()
-def _thin(side, share, wanted, up, keep):
-    """What a side keeps of every secret, for a class of the wanted size; how many records."""
+def _thin(ladder, u, v, whole, other, share, wanted, up, keep):
+    """What the slots u to v, or the others, keep of every secret for a class of the wanted size; how many records."""
     total = 0
-    for s in range(len(side)):
-        keep[s] = min(side[s], int(wanted * share[s] + up))
+    for s in range(len(share)):
+        have = ladder[v, s] - ladder[u, s]
+        if other:
+            have = whole[s] - have
+        keep[s] = have if wanted == np.inf else min(have, int(wanted * share[s] + up))
         total += keep[s]
     return total
 
 
 @kernel()
-def _holds(rules, counts, secrets, least, hists):
-    """Whether records with so many of every secret meet all requirements as a class."""
-    n = 0
-    hists[:] = 0
-    for s in range(len(counts)):
-        n += counts[s]
-        for k in range(hists.shape[0]):
-            hists[k, secrets.codes[s, k]] += counts[s]
-    return n >= least and class_holds(rules, hists, n)
+def _both_hold(rules, whole, keep, secrets, least, hists):
+    """Whether the records that a class keeps meet all requirements, and so do the others."""
+    columns, values = hists.shape
+    for turn in range(2):
+        n = np.int64(0)
+        for k in range(columns):
+            for v in range(values):
+                hists[k, v] = 0
+        for s in range(len(whole)):
+            count = keep[s] if turn == 0 else whole[s] - keep[s]
+            n += count
+            for k in range(columns):
+                hists[k, secrets.codes[s, k]] += count
+        if n < least or not class_holds(rules, hists, n):
+            return False
+    return True
 
 
 @kernel()
-def _part(records, of, slots, start, stop, first, last, outside, kept, middle):
-    """Bring so many records of every secret of one side to the front, and all others behind them, both in the order
-    in which they stood."""
+def _part(records, of, goes, start, stop, kept, middle):
+    """Bring so many records of every secret, of those that may go, to the front and all others behind them, both in
+    the order in which they stood."""
     rows, secrets, who = records
     old_rows, old_secrets = rows[start:stop].copy(), secrets[start:stop].copy()
     old_who, old_of = who[start:stop].copy(), of[start:stop].copy()
     front, back = start, middle
     for i in range(stop - start):
-        if (first <= slots[start + i] < last) != outside and kept[old_of[i]] > 0:
+        if goes[start + i] and kept[old_of[i]] > 0:
             kept[old_of[i]] -= 1
             to = front
             front += 1
         else:
             to = back
             back += 1
-        rows[to], secrets[to], who[to], of[to] = old_rows[i], old_secrets[i], old_who[i], old_of[i]
+        who[to], of[to] = old_who[i], old_of[i]
+        for b in range(rows.shape[1]):
+            rows[to, b] = old_rows[i, b]
+        for k in range(secrets.shape[1]):
+            secrets[to, k] = old_secrets[i, k]
