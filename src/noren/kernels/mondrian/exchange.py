@@ -91,7 +91,7 @@ def exchange(records, secrets, begins, costs, required, reserve):
                 now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
             factor = reserve.least + (1 - reserve.least) * min(1.0, reserve.size / m)
             rules = _stricter(required.rules, factor)
-            best = m * now * (1 - 1e-9)
+            best = m * now * (1 + 1e-12) + 1e-12  # a cut in two may gain nothing, one that leaves records must gain
             middle = np.int64(-1)
             for a in active:
                 s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
@@ -109,12 +109,13 @@ def exchange(records, secrets, begins, costs, required, reserve):
                         size, loss, rest = (m - inside, outer, now) if other else (inside, inner, now)
                         if turn < 0:
                             rest = outer
-                        if size * loss + (m - size) * rest >= best:
+                        bound = best if turn < 0 else min(best, m * now * (1 - 1e-9))
+                        if size * loss + (m - size) * rest >= bound:
                             continue
                         wanted = np.inf if turn < 0 else size * LARGEST * (1 - step // 2 / STEPS)
                         up = 0.999 if step % 2 == 0 else 0.5
                         taken = _thin(ladder, u, v, whole, other, secrets.share, wanted, up, keep)
-                        if taken * loss + (m - taken) * rest >= best:
+                        if taken * loss + (m - taken) * rest >= bound:
                             continue
                         if not _both_hold(rules, whole, keep, secrets, least, hists):
                             continue

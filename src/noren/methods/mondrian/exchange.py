@@ -33,9 +33,11 @@ class Exchange(Workbench):
         self.reserve = Reserve(USED, float(PER_SECRET * len(example)))
 
     def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
-        """Cut the parts that begin there. The first cuts keep something in reserve, those after moves do not."""
+        """Cut the parts that begin there: the first time with something in reserve, then and later without."""
         marks = exchange(self.records, self.secrets, begins, self.space.costs, self.required, self.reserve)
-        self.reserve = Reserve(1.0, 1.0)
+        if self.reserve.least < 1:
+            self.reserve = Reserve(1.0, 1.0)
+            return self.divide(np.concatenate([[0], np.flatnonzero(marks)]), relaxed)
         return np.asarray(marks)
 
     def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
