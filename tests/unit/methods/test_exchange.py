@@ -93,7 +93,8 @@ def test_records_stay_whole_and_nobody_is_lost() -> None:
     rows, codes = bench.space.rows, table.codes["s0"]
     begins = np.concatenate([[0], np.flatnonzero(bench.divide(np.array([0, 300, 800]), False))])
     who = bench.records.who
-    assert {0, 300, 800} <= set(begins.tolist()) and len(begins) > 10
+    assert {0, 300, 800} <= set(begins.tolist())
+    assert len(begins) > 10
     assert (np.sort(who) == np.arange(800)).all()
     assert set(who[:300].tolist()) == set(order(800)[:300].tolist()), "parts stay apart"
     assert (bench.records.rows == rows[who]).all()
@@ -121,7 +122,7 @@ def visits(n: int = 900) -> pl.DataFrame:
 def test_a_release_with_missing_cells_and_people_of_several_rows_holds(people: dict, k: int | None) -> None:
     require: list[dict] = [{"model": "t-closeness", "on": "ill", "t": 0.2}]
     require += [{"model": "k-anonymity", "k": k}] if k else []
-    roles = {name: "quasi-identifier" for name in ("sex", "age", "job")}
+    roles = dict.fromkeys(("sex", "age", "job"), "quasi-identifier")
     policy = nr.Policy(
         attributes={"who": "identifier", **roles, "ill": "sensitive"},
         require=require,
