@@ -70,6 +70,9 @@ def exchange(records, secrets, begins, costs, required, reserve):
     hists = np.zeros((secrets.codes.shape[1], required.rules.reference.shape[1]))
     ladder = np.zeros((most + 1, many), np.int64)
     whole, keep, kept = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64)
+    here, place = np.empty(many, np.int64), np.empty(many, np.int64)
+    for s in range(many):
+        place[s] = -1
     goes = np.zeros(n, np.bool_)
     ends = np.zeros(n + 1, np.int64)
     stack = np.empty((128, 2), np.int64)
@@ -93,11 +96,12 @@ def exchange(records, secrets, begins, costs, required, reserve):
             rules = _stricter(required.rules, factor)
             best = m * now * (1 + 1e-12) + 1e-12  # a cut in two may gain nothing, one that leaves records must gain
             middle = np.int64(-1)
+            found = _number(of, start, stop, here, place)
             for a in active:
                 s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
                 summarise(rows, start, stop, active, spans, slots, s)
-                _climb(of, start, stop, slots.of, s, ladder)
-                for v in range(many):
+                _climb(of, start, stop, slots.of, s, place, found, ladder)
+                for v in range(found):
                     whole[v] = ladder[s, v]
                 for c in range(_candidates(a, s, kinds[a], slots.present, at, cuts)):
                     u, v = cuts.first[c], cuts.last[c]
@@ -114,22 +118,25 @@ def exchange(records, secrets, begins, costs, required, reserve):
                             continue
                         wanted = np.inf if turn < 0 else size * LARGEST * (1 - step // 2 / STEPS)
                         up = 0.999 if step % 2 == 0 else 0.5
-                        taken = _thin(ladder, u, v, whole, other, secrets.share, wanted, up, keep)
+                        taken = _thin(ladder, u, v, whole, other, secrets.share, here[:found], wanted, up, keep)
                         if taken * loss + (m - taken) * rest >= bound:
                             continue
-                        if not _both_hold(rules, whole, keep, secrets, least, hists):
+                        if not _both_hold(rules, whole, keep, secrets.codes, here[:found], least, hists):
                             continue
                         best = taken * loss + (m - taken) * rest
                         middle = start + taken
-                        for value in range(many):
+                        for value in range(found):
                             kept[value] = keep[value]
                         for i in range(start, stop):
                             goes[i] = (u <= slots.of[i] < v) != other
                         if turn < 0:
                             break
+            if middle >= 0:
+                _part(records, of, goes, start, stop, place, kept, middle)
+            for v in range(found):
+                place[here[v]] = -1
             if middle < 0:
                 continue
-            _part(records, of, goes, start, stop, kept, middle)
             ends[middle] = 1
             small = 1 if middle - start > stop - middle else 0
             stack[top + 1 - small, 0], stack[top + 1 - small, 1] = start, middle
@@ -139,16 +146,27 @@ def exchange(records, secrets, begins, costs, required, reserve):
 
 
 @kernel()
-def _climb(of, start, stop, slots, s, ladder):
+def _number(of, start, stop, here, place):
+    """The secrets of a part, and the place of each among them, which is -1 for all others; how many."""
+    found = 0
+    for i in range(start, stop):
+        if place[of[i]] < 0:
+            place[of[i]] = found
+            here[found] = of[i]
+            found += 1
+    return found
+
+
+@kernel()
+def _climb(of, start, stop, slots, s, place, found, ladder):
     """How many records of every secret the slots before each slot have."""
-    many = ladder.shape[1]
     for t in range(s + 1):
-        for v in range(many):
+        for v in range(found):
             ladder[t, v] = 0
     for i in range(start, stop):
-        ladder[slots[i] + 1, of[i]] += 1
+        ladder[slots[i] + 1, place[of[i]]] += 1
     for t in range(s):
-        for v in range(many):
+        for v in range(found):
             ladder[t + 1, v] += ladder[t, v]
 
 
@@ -185,20 +203,20 @@ def _side_costs(u, v, active, costs, slots):
 
 
 @kernel()
-def _thin(ladder, u, v, whole, other, share, wanted, up, keep):
+def _thin(ladder, u, v, whole, other, share, here, wanted, up, keep):
     """What the slots u to v, or the others, keep of every secret for a class of the wanted size; how many records."""
     total = 0
-    for s in range(len(share)):
+    for s in range(len(here)):
         have = ladder[v, s] - ladder[u, s]
         if other:
             have = whole[s] - have
-        keep[s] = have if wanted == np.inf else min(have, int(wanted * share[s] + up))
+        keep[s] = have if wanted == np.inf else min(have, int(wanted * share[here[s]] + up))
         total += keep[s]
     return total
 
 
 @kernel()
-def _both_hold(rules, whole, keep, secrets, least, hists):
+def _both_hold(rules, whole, keep, codes, here, least, hists):
     """Whether the records that a class keeps meet all requirements, and so do the others."""
     columns, values = hists.shape
     for turn in range(2):
@@ -206,18 +224,18 @@ def _both_hold(rules, whole, keep, secrets, least, hists):
         for k in range(columns):
             for v in range(values):
                 hists[k, v] = 0
-        for s in range(len(whole)):
+        for s in range(len(here)):
             count = keep[s] if turn == 0 else whole[s] - keep[s]
             n += count
             for k in range(columns):
-                hists[k, secrets.codes[s, k]] += count
+                hists[k, codes[here[s], k]] += count
         if n < least or not class_holds(rules, hists, n):
             return False
     return True
 
 
 @kernel()
-def _part(records, of, goes, start, stop, kept, middle):
+def _part(records, of, goes, start, stop, place, kept, middle):
     """Bring so many records of every secret, of those that may go, to the front and all others behind them, both in
     the order in which they stood."""
     rows, secrets, who = records
@@ -225,8 +243,8 @@ def _part(records, of, goes, start, stop, kept, middle):
     old_who, old_of = who[start:stop].copy(), of[start:stop].copy()
     front, back = start, middle
     for i in range(stop - start):
-        if goes[start + i] and kept[old_of[i]] > 0:
-            kept[old_of[i]] -= 1
+        if goes[start + i] and kept[place[old_of[i]]] > 0:
+            kept[place[old_of[i]]] -= 1
             to = front
             front += 1
         else:
