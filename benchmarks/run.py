@@ -19,6 +19,7 @@ ADULT = (
     "protection_adult.py",
     "sweep_adult.py",
     "mondrian_adult.py",
+    "close_classes_adult.py",
     "incognito_adult.py",
     "grouping_adult.py",
     "audit_adult.py",

@@ -83,6 +83,23 @@ def test_the_attack_knows_the_rule_of_every_method(name: str) -> None:
         assert abs(believed[sure].mean() - right[sure].mean()) < slack
 
 
+def test_the_attack_and_the_requirement_know_who_stayed_behind_under_closeness() -> None:
+    table, close = dominated(800), nr.models.TCloseness(on="ill", t=0.15)
+    rules = nr.Policy(attributes=ROLES, require=[close], method="mondrian")
+    _, found = attacked(table, rules)
+    assert found.facts["people_of_overlapping_classes"] > 100
+    most = found.scenarios[1].summary["max_belief"]
+    assert most < 0.9
+    for limit, holds in ((0.9, True), (0.2, False)):
+        asked = [close, nr.models.Mechanism(on="ill", most=limit)]
+        strict = nr.Policy(attributes=ROLES, require=asked, method="mondrian")
+        if holds:
+            assert all(verdict.holds for verdict in nr.anonymize(table, strict).verdicts)
+        else:
+            with pytest.raises(nr.errors.RequirementNotMet, match="mechanism on 'ill'"):
+                nr.anonymize(table, strict)
+
+
 @pytest.mark.parametrize("name", ["anatomy", "rating"])
 def test_groups_drawn_at_random_tell_nothing_more(name: str) -> None:
     release = nr.anonymize(dominated(300), policy(name))

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian.classes import classes_of
+from noren.methods.mondrian.classes import _divided, classes_of
+from noren.methods.mondrian.exchange import Exchange, Reserve
 from noren.models import MODELS
 from noren.models.base import Model
 from noren.table import Plan, Recode, Records
@@ -27,6 +28,9 @@ CHOICES: tuple[tuple[str, dict[str, float | str]], ...] = (
     ("beta-likeness", {"beta": 1.5, "form": "basic"}),
     ("beta-likeness", {"beta": 2.0, "form": "enhanced"}),
     ("delta-disclosure", {"delta": 1.2}),
+    ("t-closeness", {"t": 0.3}),
+    ("t-closeness", {"t": 0.25, "distance": "ordered"}),
+    ("t-closeness", {"t": 0.2, "distance": "tree"}),
     ("p-sensitive-k-anonymity", {"p": 2, "k": 4}),
 )
 
@@ -73,7 +77,7 @@ def loss(table: Records, classes: Sequence[Sequence[int]]) -> float:
 def test_every_class_meets_every_requirement_and_covers_its_records(
     seed: int, n: int, requirements: list[Model], strict: bool, refinement: int, suppression: float
 ) -> None:
-    if any(model.model in ("beta-likeness", "delta-disclosure") for model in requirements):
+    if any(model.relative for model in requirements):
         suppression = 0.0
     table = small_table(seed, n)
     method = Mondrian(strict=strict, refinement=refinement, suppression=suppression)
@@ -89,6 +93,33 @@ def test_every_class_meets_every_requirement_and_covers_its_records(
     for name, column in recoding.recoded.items():
         assert isinstance(column, Recode)
         assert column.nodes.covers(column.data[keep], table.codes[name][keep]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 60),
+    requirements=requirement_lists(),
+    refinement=st.integers(0, 2),
+    used=st.sampled_from([0.1, 0.5, 1.0]),
+)
+def test_cuts_that_leave_records_behind_leave_classes_that_hold(
+    seed: int, n: int, requirements: list[Model], refinement: int, used: float
+) -> None:
+    """Whether or not they lose less than the cuts alone, and however much the first cuts keep in reserve."""
+    table = small_table(seed, n)
+    if not satisfies(table, range(n), requirements):
+        return
+    bench = Exchange(table, requirements, order, {})
+    bench.reserve = Reserve(used, 5.0)
+    begins = _divided(bench, n, Mondrian(refinement=refinement))
+    parts = [part.tolist() for part in np.split(bench.records.who, begins[1:-1])]
+    assert sorted(record for part in parts for record in part) == list(range(n))
+    for members in parts:
+        assert satisfies(table, members, requirements)
+        for first, rest in cuts(table, members):
+            assert not (satisfies(table, first, requirements) and satisfies(table, rest, requirements))
+    assert bench.loss(begins) == pytest.approx(loss(table, parts))
 
 
 @settings(max_examples=40, deadline=None)

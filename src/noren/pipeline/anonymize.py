@@ -60,6 +60,9 @@ from noren.table import Engine, Plan, Table, TermSearch
 
 GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
 """How many times as large classes are made, where people have several records, until enough people are in each."""
+STRICTER = 0.15
+"""By which power of that a requirement that compares with the whole table becomes stricter: the people of a class are
+not spread as its records are."""
 
 UNREGISTERED = (
     "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
@@ -364,10 +367,14 @@ class _Run:
 
 
 def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
-    """The requirements with classes that many times as large."""
+    """The requirements with classes that many times as large, and closer to the whole table by less than that."""
     least = max([2, *(model.least_class_size for model in requirements)])
     out = [
-        model.model_copy(update={"k": ceil(model.least_class_size * factor)}) if model.least_class_size > 1 else model
+        model.model_copy(update={"k": ceil(model.least_class_size * factor)})
+        if model.least_class_size > 1
+        else model.model_copy(update={model.parameter: model.required / factor**STRICTER})
+        if model.relative and factor > 1
+        else model
         for model in requirements
     ]
     counted = any(model.least_class_size > 1 for model in requirements)

@@ -10,20 +10,23 @@ import noren as nr
 from noren.methods.mechanism.moves import Moves
 from noren.methods.mechanism.rule import Beliefs, Rule, Silent
 from noren.methods.mechanism.sight import Sight
-from noren.models import FrequencyLDiversity
+from noren.methods.mechanism.stays import OVERLOOKED, Stays
+from noren.methods.mondrian import Mondrian
+from noren.models import FrequencyLDiversity, TCloseness
+from noren.models.class_check import ClassModel
 from noren.pipeline.prepare import prepare
 from noren.release.published import Published
 
 ROLES = {"age": "quasi-identifier", "ill": "sensitive"}
 
 
-def sight(people: pl.DataFrame, rows: pl.DataFrame, l: int = 2) -> Sight:  # noqa: E741
+def sight(people: pl.DataFrame, rows: pl.DataFrame, l: int = 2, t: float | None = None) -> Sight:  # noqa: E741
     """A release made by hand, in which an age is exact or covers everything."""
     from noren.cells import CodeCells, ExactStatement, NodeStatement
     from noren.release.store import MemoryStore
     from noren.schema.nodes import Nodes
 
-    model = FrequencyLDiversity(on="ill", l=l)
+    model: ClassModel = FrequencyLDiversity(on="ill", l=l) if t is None else TCloseness(on="ill", t=t)
     table = prepare(people, nr.Policy(attributes=ROLES, require=[model], method="mondrian")).records
     age, ill = table.columns["age"], table.columns["ill"]
     nodes = Nodes.from_runs(age.d, [*age.domain.values, "*"], [*([(v, v + 1)] for v in range(age.d)), [(0, age.d)]])
@@ -79,3 +82,29 @@ def test_no_rule_looks_at_a_secret() -> None:
     other = PEOPLE.with_columns(ill=pl.col("ill").reverse())
     for rule in (Moves("moved"), Moves("swept", nested=True), Silent("nothing")):
         assert rule.beliefs(sight(PEOPLE, ROWS)).after.tolist() == rule.beliefs(sight(other, ROWS)).after.tolist()
+
+
+def test_who_stayed_behind_has_what_the_narrow_class_could_not_take_or_the_wide_one_not_spare() -> None:
+    """The class of 30 could take any secret and the wide one spare a flu alone: its flu are rather those of 40."""
+    rule = Mondrian().mechanism()
+    assert isinstance(rule, Stays)
+    seen = sight(PEOPLE, ROWS, t=0.2)
+    found = rule.beliefs(seen)
+    flu, other = 2 / 6 + OVERLOOKED * 2 / 8, 1 / 6 + 1 / 8
+    assert by_age(seen, found, "30", "flu") == pytest.approx(flu / (flu + 2 * other))
+    assert by_age(seen, found, "40", "flu") == pytest.approx(0.5), "only the wide class covers them"
+    assert np.allclose(found.after.sum(axis=1), 1)
+    assert found.facts["people_of_overlapping_classes"] == 6
+
+
+@pytest.mark.parametrize(("t", "exchange"), [(0.1, True), (0.2, False)])
+def test_nothing_follows_where_no_record_could_move_or_none_is_left_behind(t: float, exchange: bool) -> None:
+    seen = sight(PEOPLE, ROWS, t=t)
+    found = Mondrian(exchange=exchange).mechanism().beliefs(seen)
+    assert not found.told.any()
+    assert by_age(seen, found, "30", "flu") == pytest.approx(0.5)
+
+
+def test_diversity_is_not_asked_who_stayed() -> None:
+    found = Mondrian().mechanism().beliefs(sight(PEOPLE, ROWS))
+    assert "people_of_overlapping_classes" not in found.facts

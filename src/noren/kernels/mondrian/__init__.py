@@ -3,6 +3,7 @@
 - `costs`: what a class loses in a column, from a summary of the codes it covers.
 - `slots`: the rows of a part, by the values of one column, and what they cover.
 - `cuts`: recursive cuts; the cheapest one whose sides meet every requirement is made.
+- `exchange`: cuts that leave records of too common secrets behind.
 - `moves`: afterwards records move to neighbouring classes where that lowers the loss.
 - `term_rules`: what quasi-sensitive terms reveal of a class.
 """

@@ -4,6 +4,7 @@
 - `rule`: what a rule is; every method names its own in `Method.mechanism`.
 - `moves`: records of too common secrets left their groups (sweep, three-phase, local suppression).
 - `refusals`: a class was not cut, or a level not lowered (mondrian, microaggregation, incognito).
+- `stays`: records that a narrower class could not take, where cuts leave records behind (mondrian under closeness).
 - `skips`: records of a curve that were passed over (hilbert).
 - `omissions`: terms that were left out, as few as suffice (suppress, with balance too).
 - `means`: groups that were joined, as published means show them (microaggregation).

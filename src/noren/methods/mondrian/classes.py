@@ -1,4 +1,4 @@
-"""The classes of `mondrian`: cut, refine, cut again, drop."""
+"""The classes of `mondrian`: cut, refine, cut again, drop; once more with cuts that leave records behind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from noren.kernels import requirements as kinds
 from noren.kernels.mondrian import Points, Required, cut, drop, move_records
-from noren.methods.mondrian.space import space_of
+from noren.methods.mondrian.space import losses_of, space_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled
 from noren.models.base import Model
@@ -63,18 +63,45 @@ class Workbench:
             terms = terms._replace(profiles=terms.profiles[self.records.who])
         return self.required._replace(terms=terms)
 
+    def loss(self, begins: NDArray[np.int64]) -> float:
+        """What all records lose together in classes that begin there."""
+        return float(losses_of(self.records.rows, begins, self.space.costs) @ np.diff(begins))
+
 
 def classes_of(
     table: Records, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
 ) -> tuple[NDArray[np.int64], int]:
-    """The class of every record (-1: dropped) and the number of classes. All records together meet the requirements."""
+    """The class of every record (-1: dropped) and the number of classes. All records together meet the requirements.
+
+    Where requirements compare classes with the whole table, cuts are also tried that leave records behind, and the
+    classes that lose less are taken.
+    """
     bench = Workbench(table, requirements, order, method.weights)
+    begins = _divided(bench, table.n, method)
+    if method.exchange and any(model.relative for model in requirements) and not len(bench.required.terms.of):
+        from noren.methods.mondrian.exchange import Exchange
+
+        other = Exchange(table, requirements, order, method.weights)
+        found = _divided(other, table.n, method)
+        if other.loss(found) < bench.loss(begins):
+            bench, begins = other, found
+    of, count = owners(begins), len(begins) - 1
+    budget = int(method.suppression * table.n + 1e-9)
+    if budget:
+        bench.drop(of, count, budget)
+    classes = np.empty(table.n, np.int64)
+    classes[bench.records.who] = of
+    return classes, count
+
+
+def _divided(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:
+    """Cut, then move records and cut again for some rounds: where the classes begin, and the end."""
 
     def divide(begins: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.concatenate([[0], np.flatnonzero(bench.divide(begins, not method.strict))])
 
-    begins = divide(np.array([0, table.n]))
-    awake = np.ones(table.n, bool)
+    begins = divide(np.array([0, n]))
+    awake = np.ones(n, bool)
     for _ in range(method.refinement):
         of, count = owners(begins), len(begins) - 1
         touched = bench.refine(of, awake[begins[:-1]])
@@ -83,13 +110,7 @@ def classes_of(
         awake = touched[of[bench.arrange(of)]]
         sizes = np.bincount(of, minlength=count)
         begins = divide(offsets_of(sizes[sizes > 0]))
-    of, count = owners(begins), len(begins) - 1
-    budget = int(method.suppression * table.n + 1e-9)
-    if budget:
-        bench.drop(of, count, budget)
-    classes = np.empty(table.n, np.int64)
-    classes[bench.records.who] = of
-    return classes, count
+    return begins
 
 
 def smallest_class(asked: Compiled) -> tuple[int, bool]:

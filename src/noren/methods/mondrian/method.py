@@ -9,6 +9,11 @@ cut, and a cut whose sides hold never has to be taken back.
 Quasi-sensitive terms are published in full: where a requirement is about what they are linked to, classes stay so
 large that their terms together reveal little enough.
 
+Where a requirement compares classes with the whole table (closeness, likeness, disclosure), such cuts soon fail: each
+side has too much of some secret. There, cuts are tried too that leave the records which are too much behind, in a class
+that stays as wide as it was and is cut by something else (after SABRE, Cao et al. 2011, which fills classes by the
+table's shares); and what loses less is kept.
+
 Afterwards, records move to neighbouring classes where that lowers the loss and all requirements still hold, and the
 classes are cut again.
 
@@ -59,6 +64,11 @@ class Mondrian(ClassMethod):
         description="Rounds after the cuts in which records move to neighbouring classes where that lowers the loss; "
         "0 keeps the classes apart as they were cut.",
     )
+    exchange: bool = Field(
+        default=True,
+        description="Where a requirement compares classes with the whole table: whether a cut may leave records of too "
+        "common secrets behind, so that classes overlap. Both ways are tried, and what loses less is kept.",
+    )
     weights: dict[str, float] = Field(
         default_factory=dict,
         description="How much the loss in a quasi-identifier counts; 1 for those that are not named.",
@@ -76,7 +86,13 @@ class Mondrian(ClassMethod):
             return Silent(WHY)
         from noren.methods.mechanism.refusals import Refusals, mondrian_parts
 
-        return Refusals("a class is cut wherever all parts meet all requirements", mondrian_parts)
+        cuts = Refusals("a class is cut wherever all parts meet all requirements", mondrian_parts)
+        if not self.exchange:
+            return cuts
+        from noren.methods.mechanism.stays import Stays
+
+        narrow = "where classes are compared with the whole table, a record is in the narrowest that can take it"
+        return Stays(f"{cuts.says}; {narrow}", cuts)
 
     def problems(self, roles: Mapping[str, Role], requirements: Sequence[Model]) -> list[Problem]:
         found = class_problems(self.name, roles, requirements, self.suppression, terms=True)

@@ -94,3 +94,24 @@ def _set_costs(d: int) -> NDArray[np.float64]:
         bits[:BITS] = BITS * np.log(BITS / (BITS - bits[:BITS]))
         bits[BITS] = d
     return np.clip(bits - 1, 0, max(0, d - 1)) / max(1, d - 1)
+
+
+def losses_of(rows: NDArray[np.int32], begins: NDArray[np.int64], costs: Costs) -> NDArray[np.float64]:
+    """What one record of every class loses, of rows that lie class by class: as the kernels price it."""
+    from noren.kernels.mondrian.costs import RANKED, SET
+
+    kinds, _, at, prices = costs
+    first, out = begins[:-1], np.zeros(len(begins) - 1)
+    for b in range(rows.shape[1]):
+        codes = rows[:, b]
+        if kinds[b] == SET:
+            word = np.bitwise_or.reduceat(np.uint64(1) << (codes.astype(np.uint64) & np.uint64(BITS - 1)), first)
+            out += prices[b, 0, np.bitwise_count(word)]
+            continue
+        low, high = np.minimum.reduceat(codes, first), np.maximum.reduceat(codes, first)
+        if kinds[b] == RANKED:
+            out += prices[b, 0, high] - prices[b, 0, low]
+        else:
+            height = (at[b][:, low] == at[b][:, high]).argmax(axis=0)
+            out += prices[b, height, low]
+    return out
