@@ -36,6 +36,7 @@ GENERATED = (
     ("risk_table.py",),
     ("first_use.py",),
     ("inference_generated.py",),
+    ("imputation_generated.py",),
     ("release_census.py", "--records", "10000000"),
 )
 
