@@ -48,34 +48,68 @@ class Reserve(NamedTuple):
     size: Any
 
 
-@kernel()
+class Room(NamedTuple):
+    """Room to work in."""
+
+    cover: Any
+    columns: Any
+    slots: Any
+    cuts: Any
+    stack: Any
+    hists: Any
+    ladder: Any
+    """(slots + 1, secrets): how many records of every secret the slots before each slot have."""
+    counts: Any
+    """(3, secrets): of a part, of what a side may keep, and of what the best one keeps."""
+    numbers: Any
+    """(2, secrets): the secrets of a part, and the place of each among them, -1 for all others."""
+    goes: Any
+    """Per record: whether it is on the side of the best cut."""
+
+
 def exchange(records, secrets, begins, costs, required, reserve):
     """Cut parts of a table as far as requirements permit, each cut with as many records left behind as it takes.
 
     Marks, of n + 1 places, where a class ends. Points and `secrets.of` are permuted so that every class lies in one
     piece, and those that stay behind are the last ones in the order given. begins: where the parts begin, and the end.
     """
-    rows, of = records.rows, secrets.of
-    kinds, widths, at, prices = costs
-    least, many = required.least, len(secrets.share)
-    n, q = rows.shape
-    most = np.int64(1)
-    for b in range(q):
-        most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
-    cover = Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64))
-    columns = np.empty(q, np.int64)
-    slots = new_slots(n, most, widths.max(), q)
-    room = max(2, at.shape[1]) * most + 2
-    cuts = Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room))
-    hists = np.zeros((secrets.codes.shape[1], required.rules.reference.shape[1]))
-    ladder = np.zeros((most + 1, many), np.int64)
-    whole, keep, kept = np.zeros(many, np.int64), np.zeros(many, np.int64), np.zeros(many, np.int64)
-    here, place = np.empty(many, np.int64), np.empty(many, np.int64)
-    for s in range(many):
-        place[s] = -1
-    goes = np.zeros(n, np.bool_)
+    (n, q), many, widths = records.rows.shape, len(secrets.share), costs.widths
+    most = int(np.where(costs.kinds == RANKED, np.minimum(widths, SLOTS), widths).max())
+    room = max(2, costs.at.shape[1]) * most + 2
     ends = np.zeros(n + 1, np.int64)
-    stack = np.empty((128, 2), np.int64)
+    _exchange(
+        records,
+        secrets,
+        begins,
+        costs,
+        required.rules,
+        required.least,
+        reserve,
+        Room(
+            Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64)),
+            np.empty(q, np.int64),
+            new_slots(n, most, int(widths.max()), q),
+            Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)),
+            np.empty((128, 2), np.int64),
+            np.zeros((secrets.codes.shape[1], required.rules.reference.shape[1])),
+            np.zeros((most + 1, many), np.int64),
+            np.zeros((3, many), np.int64),
+            np.full((2, many), -1),
+            np.zeros(n, np.bool_),
+        ),
+        ends,
+    )
+    return ends
+
+
+@kernel()
+def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends):
+    """`exchange` in room that was made for it."""
+    rows, of = records.rows, secrets.of
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    cover, columns, slots, cuts, stack, hists, ladder, counts, numbers, goes = room
+    whole, keep, kept = counts[0], counts[1], counts[2]
+    here, place = numbers[0], numbers[1]
     for part in range(len(begins) - 1):
         ends[begins[part + 1]] = 1
         stack[0, 0], stack[0, 1] = begins[part], begins[part + 1]
@@ -93,7 +127,7 @@ def exchange(records, secrets, begins, costs, required, reserve):
                 b = active[j]
                 now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
             factor = reserve.least + (1 - reserve.least) * min(1.0, reserve.size / m)
-            rules = _stricter(required.rules, factor)
+            rules = _stricter(given, factor)
             best = m * now * (1 + 1e-12) + 1e-12  # a cut in two may gain nothing, one that leaves records must gain
             middle = np.int64(-1)
             found = _number(of, start, stop, here, place)
@@ -142,7 +176,6 @@ def exchange(records, secrets, begins, costs, required, reserve):
             stack[top + 1 - small, 0], stack[top + 1 - small, 1] = start, middle
             stack[top + small, 0], stack[top + small, 1] = middle, stop
             top += 2
-    return ends
 
 
 @kernel()
