@@ -64,20 +64,6 @@ def row_numbers(columns: Sequence[NDArray], sizes: Sequence[int], n: int) -> NDA
     return _renumbered(key, span, limit)[0]
 
 
-def list_numbers(offsets: NDArray, entries: NDArray, size: int) -> NDArray[np.int64]:
-    """Number rows so that equal lists have equal numbers 0, 1, ...; entries lie between 0 and size - 1."""
-    lengths = np.diff(offsets)
-    number = np.asarray(lengths, np.int64).copy()
-    left, place = np.flatnonzero(lengths), 0
-    while len(left):
-        now = number[left]
-        number[left] = row_numbers((now, entries[offsets[left] + place]), (int(now.max()) + 1, size), len(left))
-        place += 1
-        left = left[lengths[left] > place]
-    most = [int(column.max(initial=0)) + 1 for column in (lengths, number)]
-    return row_numbers((lengths, number), most, len(lengths))
-
-
 def _renumbered(key: NDArray[np.int64], span: int, limit: int) -> tuple[NDArray[np.int64], int]:
     """Numbers 0, 1, ... in place of keys below `span`, and how many: by a table if it is small, else by sorting."""
     if span > limit:

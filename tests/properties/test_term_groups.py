@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from noren.methods.suppress import search as term_search
 from noren.methods.suppress.beliefs import TermRequirement, measure_groups
 from noren.methods.suppress.search import search_groups
-from noren.ragged import chosen, list_numbers, offsets_of
+from noren.ragged import chosen, offsets_of
 from noren.schema.knowledge import Knowledge
 
 DIVERSE = TermRequirement("cl", c=1.0, l=8)
@@ -21,17 +21,6 @@ def world(seed: int, records: int) -> tuple[Knowledge, NDArray[np.int64], NDArra
     knowledge = Knowledge.from_sets(sets, terms=[f"term {i}" for i in range(30)])
     rows = [sorted(rng.choice(sets[rng.integers(120)], 5, replace=False).tolist()) for _ in range(records)]
     return knowledge, offsets_of([len(row) for row in rows]), np.concatenate(rows)
-
-
-def test_lists_are_numbered_alike_where_they_are_equal() -> None:
-    rng = np.random.default_rng(0)
-    rows = [tuple(rng.integers(0, 3, rng.integers(0, 4)).tolist()) for _ in range(300)]
-    found = list_numbers(offsets_of([len(row) for row in rows]), np.array([v for row in rows for v in row]), 3)
-    assert len(dict(zip(rows, found.tolist(), strict=True))) == len(set(found.tolist()))
-    assert all(
-        dict(zip(rows, found.tolist(), strict=True))[row] == number for row, number in zip(rows, found, strict=True)
-    )
-    assert len(list_numbers(np.zeros(1, np.int64), np.zeros(0, np.int64), 1)) == 0
 
 
 def test_groups_with_the_same_term_sets_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, mean_bounds
 from noren.audit.left_out import attack_terms, term_requirements
 from noren.audit.people import People, known_people
+from noren.audit.sample import Sample
 from noren.audit.told import class_keys, key_names, searchable
 from noren.cells import Statement
 from noren.errors import QueryError
@@ -98,7 +99,11 @@ class Minimality(Attack):
         targets = _targets(release, self.k, case.policy)
         with case.stage("Replaying the method", len(targets)) as progress:
             for target in targets:
-                out.append(self._outside(release, target) if people is None else self._inside(release, target, people))
+                some = case.measured_rows if people is None else case.measured(people.n)
+                if people is None:
+                    out.append(self._outside(release, target, some))
+                else:
+                    out.append(self._inside(release, target, people, some))
                 progress(1)
         if not out:
             reason = _why_silent(release, _classes_by(release, None, case.policy))
@@ -107,7 +112,7 @@ class Minimality(Attack):
 
     # ------------------------------------------------------------------ outsider
 
-    def _outside(self, release: Release, target: Guarded) -> AttackResult:
+    def _outside(self, release: Release, target: Guarded, some: Sample) -> AttackResult:
         """Without people: how much a cut of k records off every class large enough would tell, were it the reason."""
         searchable(release)
         row_class, values = _classes(release), _values(release, target.statement)
@@ -115,7 +120,7 @@ class Minimality(Attack):
         before = _top_shares(row_class, values, target.statement.d)
         rows = np.arange(1, len(row_class) + 1)
         facts = self._facts(target, classes)
-        lines = _Lines("row", rows, target.promised, False)
+        lines = _Lines("row", rows, target.promised, False, some)
         plain = lines.scenario("classes", "the classes alone", before, before)
         if not target.rule.refuses_cuts or (values < 0).any():
             note = "an outsider does not know how many people look alike, and the rule tells nothing without that"
@@ -150,7 +155,7 @@ class Minimality(Attack):
 
     # ------------------------------------------------------------------ holder
 
-    def _inside(self, release: Release, target: Guarded, people: People) -> AttackResult:
+    def _inside(self, release: Release, target: Guarded, people: People, some: Sample) -> AttackResult:
         """The original's people, as the rule speaks of them."""
         sight = Sight.of(release, people.records, target.statement, target.models, target.k)
         found = target.rule.drawn(self.draws).beliefs(sight)
@@ -159,7 +164,7 @@ class Minimality(Attack):
         before, after = found.before.max(axis=1)[item], found.after.max(axis=1)[item]
         error = found.error[item]
         gains = (found.told & (found.after.max(axis=1) > sight.highest + CLEARLY * found.error + 1e-9))[item]
-        lines = _Lines("person", rows, target.promised or float(sight.shares.max()), True)
+        lines = _Lines("person", rows, target.promised or float(sight.shares.max()), True, some)
         plain = lines.scenario(
             "classes", "the classes alone", before, before, None, None, _truth(found, found.before, truth, after=False)
         )
@@ -274,12 +279,13 @@ def _targets(release: Release, k: int | None, policy: Policy | None = None) -> l
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines of scenarios: people or rows."""
+    """Lines of scenarios: people or rows. Figures are of all of them, lines of those that are measured."""
 
     by: Literal["person", "row"]
     rows: NDArray
     promised: float | None
     holder_only: bool
+    some: Sample
 
     def scenario(
         self,
@@ -297,7 +303,8 @@ class _Lines:
         more = extra or {}
         n = max(1, len(belief))
         slack = 0.0 if error is None else CLEARLY * error
-        frame = pl.DataFrame({"record": self.rows, "belief": belief, "before": before} | more)
+        told = {"record": self.rows, "belief": belief, "before": before} | more
+        frame = pl.DataFrame({name: self.some[found] for name, found in told.items()})
         most = 1.0 if self.promised is None else self.promised
         summary = {
             "mean_belief": float(belief.sum() / n),
@@ -314,7 +321,7 @@ class _Lines:
         if together is not None and error is not None and error.any():
             by_class = np.bincount(together, error)
             bounds["mean_belief"] = mean_bounds(summary["mean_belief"], float(np.sqrt((by_class**2).sum()) / n))
-        return Scenario(name, title, self.by, summary, frame, self.holder_only, bounds)
+        return Scenario(name, title, self.by, summary, frame, self.holder_only, bounds, self.some.of)
 
 
 def _truth(found: Beliefs, table: NDArray, truth: NDArray, *, after: bool) -> dict[str, NDArray]:

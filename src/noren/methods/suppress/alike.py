@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ragged import chosen, list_numbers, offsets_of, ranges, runs
+from noren.ragged import chosen, offsets_of, ranges, runs
+from noren.table.finding import numbered_sets
 
 Array = NDArray[np.int64]
 
@@ -36,11 +37,10 @@ def alike(order: Array, bounds: Array, terms: Array, codes: Array) -> Alike:
     sizes = np.diff(bounds)
     offsets, entries = chosen(terms, order)
     own = codes[entries]
-    lowest = int(own.min(initial=0))
-    number = list_numbers(offsets, own - lowest, int(own.max(initial=0)) - lowest + 1)
+    number = numbered_sets(offsets, own - own.min(initial=0))
     group = np.repeat(np.arange(len(sizes)), sizes)
     ranked = np.lexsort((number, group))
-    kind = list_numbers(bounds, number[ranked], int(number.max(initial=0)) + 1)
+    kind = numbered_sets(bounds, number[ranked])
     by_kind = np.argsort(kind, kind="stable")
     parts = np.split(by_kind, runs(kind[by_kind])[1:-1]) if len(kind) else []
     kinds = sorted(parts, key=lambda part: int(part[0]))
