@@ -12,7 +12,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.correlates import members
 from noren.audit.sets import Sets, drawn_anew
 from noren.cells import Cells, Statement
 from noren.release.published import Published
@@ -24,8 +23,8 @@ LEAST_PAIRS = 400
 """Sets that must hold a pair of values before it is judged."""
 MOSTLY = 0.8
 """A column in which one value has more rows than this says too little about an order."""
-REFERENCE = 200_000
-"""Simulated sets that published ones are compared with."""
+REFERENCE, ENOUGH = 200_000, 1_000_000
+"""Simulated sets that published ones are compared with: twice as many, within these bounds."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,12 @@ class Moments:
     """Sum of the features weighted by the row's place, counted from the middle."""
 
 
-def moments(statement: Statement, cells: Cells) -> Moments | None:
+def moments(statement: Statement, cells: Cells | Sets) -> Moments | None:
     """Which values rows hold, as features; None where nothing varies or there are too many values."""
     if len(cells) < 2 * LEAST_COUNT:
         return None
-    if statement.design is not None and statement.rows_per_record == 1:
-        if statement.d > MOST_VALUES:
-            return None
-        own = Sets(statement, cells)
-        return _of_members(own.codes, pairs(own), statement.d)
+    if isinstance(cells, Sets):
+        return None if statement.d > MOST_VALUES else _of_members(cells.codes, cells.pairs, statement.d)
     if statement.kinds is not None:
         codes = cells.distinct()[1]
         counts = np.bincount(codes)
@@ -128,7 +124,7 @@ def trend(of: Moments) -> tuple[float, float]:
     return float((found - df) / np.sqrt(2 * df)), float(chi2.sf(found, df))
 
 
-def order_patterns(statement: Statement, cells: Cells) -> list[Pattern]:
+def order_patterns(statement: Statement, cells: Cells | Sets) -> list[Pattern]:
     """Both tests of order for one column."""
     found = moments(statement, cells)
     if found is None:
@@ -146,10 +142,10 @@ def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
     d, n = sets.design.d, len(sets)
     if d > MOST_VALUES or sets.design.eta in (1, d):
         return None
-    many = max(REFERENCE, 2 * n)
+    many = max(REFERENCE, min(2 * n, ENOUGH))
     truth = np.random.default_rng(0).choice(d, many, p=prior)
     drawn = drawn_anew({sets.name: sets}, {sets.name: truth}, "reference")[sets.name]
-    ours, theirs = pairs(sets) / n, pairs(drawn) / many
+    ours, theirs = sets.pairs / n, drawn.pairs / many
     shared = (ours * n + theirs * many) / (n + many)
     error = np.sqrt(shared * (1 - shared) * (1 / n + 1 / many))
     upper = np.triu_indices(d)
@@ -159,18 +155,6 @@ def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
     z = (ours - theirs)[upper][fine] / error[upper][fine]
     worst = float(z[np.abs(z).argmax()])
     return Pattern("decoys as designed", sets.name, worst, min(1.0, two_sided(worst) * int(fine.sum())))
-
-
-def pairs(sets: Sets) -> NDArray[np.float64]:
-    """How many sets hold both of two values; on the diagonal, how many hold one. Equal sets are counted together."""
-    distinct, number = sets.cells.distinct()
-    counts = np.bincount(number, minlength=len(distinct)).astype(np.float64)
-    codes, d = Sets(sets.statement, distinct).codes, sets.design.d
-    out = np.zeros((d, d))
-    for start in range(0, len(codes), 1 << 16):
-        part = members(codes[start : start + (1 << 16)], d).astype(np.float64)
-        out += part.T @ (part * counts[start : start + (1 << 16), None])
-    return out
 
 
 def ranked_columns(release: Published) -> dict[str, NDArray[np.float64]]:

@@ -34,7 +34,7 @@ SAFETY = 1e-3
 """The sum that an order is judged by is not quite normal; its line is drawn for a level so much smaller."""
 SLOW = 1 << 20
 """Rows that the slow generator may order in all."""
-FAST = 1 << 27
+FAST = 1 << 26
 """Rows that each of the other generators may order in all: in very long tables not every seed's order is undone."""
 DEEP = 1 << 19
 """Records that may be drawn again in all for orders that come after all decoys."""
@@ -370,7 +370,7 @@ def _patterns(release: Release, sets: Mapping[str, Sets], progress: Any) -> Iter
     """The tests that need no seed."""
     for statement in release.statements:
         name = statement.name
-        yield from order_patterns(statement, release.cells([name])[name])
+        yield from order_patterns(statement, sets[name] if name in sets else release.cells([name])[name])
         if name in sets:
             found = design_pattern(sets[name], estimated(release, [name]))
             if found is not None:

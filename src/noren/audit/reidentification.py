@@ -148,7 +148,7 @@ class Reidentification(Attack):
         summary = self._summary(1 / sizes[of], inverse[of], estimate)
         one, numbers, of = np.ones(len(who), np.int64), who[people.rows], who[of]
         out = [self._scenario("raw", "raw table", numbers, one, sizes[of], inverse[of], estimate, who, summary)]
-        groups, records, journalist = (np.zeros(len(who), kind) for kind in (np.int64, np.int64, np.float64))
+        groups, records, journalist = np.zeros(len(who), np.int64), np.zeros(len(who), np.int64), np.zeros(len(who))
         for part in in_release(case, people, names, who):
             groups[part.people], records[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
             mean = np.add.reduceat(found.journalist[found.of[part.order]], part.bounds[:-1]) / np.diff(part.bounds)

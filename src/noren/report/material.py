@@ -25,6 +25,7 @@ from noren.pipeline.prepare import read_policy
 from noren.pipeline.verify import Truth, claimed, verify
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
+from noren.release.kept import kept
 from noren.release.release import Release
 from noren.table import TermSearch
 
@@ -91,6 +92,7 @@ def gather(
     rules = None if policy is None else read_policy(policy)
     with stage("Verifying", release.rows) as meter:
         verdicts = verify(release, rules, original=original, meter=meter)
+    release = kept(release)
     truth: dict[str, NDArray[np.float64]] = {}
     totals: dict[str, int] = {}
     if original is not None:

@@ -119,8 +119,12 @@ class Finder:
         from noren.kernels.linking_attack import covering_pairs
 
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
-        who, group = covering_pairs(self.nodes, self.runs, starts, stops, int(self.base[-1]), keys)
-        together = np.lexsort((group, who))
+        few_first = np.arange(len(self.columns))[::-1]  # people who begin alike stand together
+        order = sorted_groups(keys[:, few_first])[1]
+        nodes, keys = np.ascontiguousarray(self.nodes[:, few_first]), np.ascontiguousarray(keys[order][:, few_first])
+        who, group = covering_pairs(nodes, self.runs, starts, stops, int(self.base[-1]), keys)
+        who = order[who]
+        together = np.argsort(who * np.int64(len(self.bounds)) + group)
         return who[together].astype(np.int64), group[together].astype(np.int64)
 
     def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Matches]:
