@@ -33,6 +33,7 @@ GENERATED = (
     ("semantic_mse.py",),
     ("term_search.py",),
     ("risk_table.py",),
+    ("audit_large.py",),
     ("first_use.py",),
     ("release_census.py", "--records", "10000000"),
 )

@@ -145,7 +145,10 @@ class People:
         import polars as pl
 
         return pl.DataFrame(
-            {one.name: one.key(self.open[one.name]) if one.name in self.open else self.truth(one) for one in statements}
+            {
+                one.name: one.key(self.open[one.name]) if one.name in self.open else self.truth(one).astype(np.uint32)
+                for one in statements
+            }
         )
 
 
@@ -206,7 +209,7 @@ def exact_codes(release: Published) -> pl.DataFrame:
     cells = release.cells([one.name for one in chosen]) if chosen else {}
     keys = {one.name: one.key(cells[one.name]) for one in chosen}
     return pl.DataFrame(
-        {name: key.astype(np.int64) if isinstance(key, np.ndarray) else key for name, key in keys.items()}
+        {name: key.astype(np.uint32) if isinstance(key, np.ndarray) else key for name, key in keys.items()}
     )
 
 
