@@ -34,6 +34,7 @@ GENERATED = (
     ("semantic_mse.py",),
     ("term_search.py",),
     ("risk_table.py",),
+    ("audit_large.py",),
     ("first_use.py",),
     ("inference_generated.py",),
     ("imputation_generated.py",),

@@ -7,20 +7,24 @@ the original and its policy) and returns one result per target. What rests on th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from noren.audit.sample import MOST, Sample, sample_of
 from noren.errors import QueryError
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
+from noren.release.kept import kept
 from noren.release.release import Release
 from noren.results import one_line
 
 if TYPE_CHECKING:
     import polars as pl
+
+T = TypeVar("T")
 
 HOLDER_ONLY = "rests on the original: for the holder only"
 
@@ -33,7 +37,9 @@ class Case:
     policy: Policy | None = None
     original: Any = None
     stage: Stage = quiet
-    memory: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    most: int = MOST
+    """People, or rows, that are measured; of more, so many at random. 0 measures all."""
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What one attack read or computed and another can use: the original is read once."""
 
     def __post_init__(self) -> None:
@@ -43,6 +49,23 @@ class Case:
             )
         if not self.release.records:
             raise QueryError("the release has no records, so there is nobody to attack.")
+        object.__setattr__(self, "release", kept(self.release))
+
+    def remembered(self, key: Any, made: Callable[[], T]) -> T:
+        """What was made before under this key, or is made now."""
+        if key not in self.memory:
+            self.memory[key] = made()
+        found: T = self.memory[key]
+        return found
+
+    @property
+    def measured_rows(self) -> Sample:
+        """The published rows that are measured."""
+        return self.remembered("rows", lambda: sample_of(self.release.rows, self.most))
+
+    def measured(self, people: int) -> Sample:
+        """The people of the original who are measured."""
+        return self.remembered(("sample", people), lambda: sample_of(people, self.most))
 
 
 @dataclass(frozen=True)
@@ -57,11 +80,14 @@ class Scenario:
     frame: pl.DataFrame
     holder_only: bool
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Confidence bounds of the figures that are simulated."""
+    """Confidence bounds of the figures that are simulated, or measured on a sample."""
+    of: int | None = None
+    """How many people or rows there are, where only a sample of them was measured."""
 
     def to_dict(self) -> dict[str, Any]:
         """The figures without the lines."""
         plain: dict[str, Any] = {"name": self.name, "title": self.title, "by": self.by, "lines": self.frame.height}
+        plain |= {} if self.of is None else {"of": self.of}
         plain |= {"holder_only": self.holder_only, "summary": dict(self.summary)}
         return plain | ({"bounds": dict(self.bounds)} if self.bounds else {})
 

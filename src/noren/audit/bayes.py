@@ -24,6 +24,7 @@ from noren.audit.correlates import Correlates
 from noren.audit.knows import Attacked, knowledge_of, remembered
 from noren.audit.people import People, known_people
 from noren.audit.place import Place, key_statements, place_people
+from noren.audit.sample import Sample
 from noren.audit.sets import (
     CERTAIN,
     SURE,
@@ -102,19 +103,21 @@ class Bayes(Attack):
         if (reason := self.applies(release)) is not None:
             raise QueryError(f"the Bayesian attack does not apply to this release: {reason}.")
         rows = self._rows(release)
+        some = case.measured_rows
         targets = list(rows.sets) if self.column is None else [self.column]
         self._check(rows, targets)
-        correlates = _correlates(release, rows)
+        shown = rows.some(some)
+        correlates = _correlates(release, shown)
         people = None if case.original is None else known_people(case)
-        found = None if people is None else self._people(release, rows, people)
+        found = None if people is None else self._people(release, rows, people, case.measured(people.n))
         out = []
-        statements, cells = _readable(release, found)
+        statements, cells = _readable(release, found, some)
         with case.stage("Attacking sets", len(targets)) as progress:
             for name in targets:
                 given = correlates.given(name) if self.given is None else self.given
                 beside = correlates.beside(name) if self.beside is None else self.beside
                 everything = _everything(name, statements, cells, found)
-                out.append(self._result(name, rows, found, given, beside, everything))
+                out.append(self._result(name, shown, found, given, beside, everything, some))
                 progress(1)
         return out
 
@@ -142,9 +145,9 @@ class Bayes(Attack):
         joint = remembered(lambda names: estimated(release, names))
         return Attacked(published_sets(release), keys, joint, self.shrink, covers)
 
-    def _people(self, release: Release, rows: Attacked, people: People) -> Subjects:
+    def _people(self, release: Release, rows: Attacked, people: People, who: Sample) -> Subjects:
         """Everybody with the sets that are recognisably theirs, or with sets drawn anew."""
-        place = place_people(release, people)
+        place = place_people(release, people, who)
         truth = {name: people.truth(one.statement, place.who) for name, one in rows.sets.items()}
         drawn = drawn_anew(rows.sets, truth)
         mine = np.flatnonzero(place.recognised)
@@ -155,11 +158,12 @@ class Bayes(Attack):
         }
 
         def joint(names: Sequence[str]) -> NDArray[np.float64]:
-            codes = [people.published(release.column(name))[place.who] for name in names]
+            whose = place.who if who.whole else slice(None)
+            codes = [people.published(release.column(name))[whose] for name in names]
             return tabulated(codes, [release.column(name).d for name in names])
 
-        table = Attacked(sets, keys, remembered(joint), self.shrink, rows.covers)
-        return Subjects(table, truth, place)
+        table = Attacked(sets, keys, remembered(joint), self.shrink, rows.covers, who.of)
+        return Subjects(table, truth, place, who)
 
     def _result(
         self,
@@ -169,6 +173,7 @@ class Bayes(Attack):
         given: tuple[str, ...],
         beside: str | None,
         everything: tuple[Believed, Mapping[str, float]],
+        some: Sample,
     ) -> AttackResult:
         own = rows.sets[name]
         truth = None if people is None else people.truth[name]
@@ -177,17 +182,18 @@ class Bayes(Attack):
         limits = {}
         table = rows if people is None else people.table
         place = None if people is None else people.place
+        measured = some if people is None else people.who
         whole, used = everything
         others = [one for one in (*rows.keys, *rows.sets) if one != name]
-        scenarios = [_scenario("all", "all published columns", whole, own, place)]
+        scenarios = [_scenario("all", "all published columns", whole, own, place, measured)]
         for one in knowledge_of(table, name, given, beside):
             found = believe(len(table.sets[name]), own.design.d, one.prior, one.evidence, truth)
-            scenarios.append(_scenario(one.name, one.title, found, own, place))
+            scenarios.append(_scenario(one.name, one.title, found, own, place, measured))
             limits[one.name] = tanh(one.epsilon / 4)
         if place is not None:
             public = next(knowledge_of(rows, name, (), None))
             found = believe(len(own), own.design.d, public.prior, public.evidence)
-            scenarios.append(_scenario(public.name, public.title, found, own, None))
+            scenarios.append(_scenario(public.name, public.title, found, own, None, some))
             facts["recognised"] = float(place.recognised.mean())
         lead = scenarios[0].summary
         facts["all_columns"] = {
@@ -210,7 +216,7 @@ class Bayes(Attack):
             measure="belief",
             shares=(*SHARES, *(("right",) if truth is not None else ())),
             facts=facts,
-            notes=tuple(_notes(own.design, scenarios, facts, place)),
+            notes=tuple(_notes(own.design, scenarios, facts, place, measured)),
         )
 
 
@@ -221,15 +227,17 @@ class Subjects:
     table: Attacked
     truth: Mapping[str, NDArray[np.int64]]
     place: Place
+    who: Sample
 
 
-def _readable(release: Release, people: Subjects | None) -> tuple[list[Statement], dict[str, Cells]]:
+def _readable(release: Release, people: Subjects | None, some: Sample) -> tuple[list[Statement], dict[str, Cells]]:
     """The columns that are combined: of the published rows, or of the people as they stand in the release."""
     if people is None:
         statements = [s for s in release.statements if s.terms is None and s.rows_per_record == 1]
-        return statements, release.cells([s.name for s in statements])
+        cells = release.cells([s.name for s in statements])
+        return statements, cells if some.whole else {name: part.take(some.lines) for name, part in cells.items()}
     keys, table = key_statements(release), people.table
-    cells: dict[str, Cells] = {name: one.cells for name, one in table.sets.items()}
+    cells = {name: one.cells for name, one in table.sets.items()}
     general = [s.name for s in keys if not s.is_exact]
     shown = release.cells(general) if general else {}
     for one in keys:
@@ -262,13 +270,14 @@ def _everything(
     ), found.used
 
 
-def _scenario(name: str, title: str, found: Believed, own: Sets, place: Place | None) -> Scenario:
+def _scenario(name: str, title: str, found: Believed, own: Sets, place: Place | None, measured: Sample) -> Scenario:
     import polars as pl
 
-    summary, bounds = found.summary(own.design.eta), {}
+    summary = found.summary(own.design.eta)
+    bounds = measured.bounds(summary, SHARES)
     if place is None:
-        frame = found.frame(np.arange(1, len(found.belief) + 1), own.labels)
-        return Scenario(name + "-rows", title, "row", summary, frame, holder_only=False)
+        frame = found.frame(measured.lines + 1, own.labels)
+        return Scenario(name + "-rows", title, "row", summary, frame, False, bounds, measured.of)
     frame = found.frame(place.who + 1, own.labels).with_columns(recognised=pl.Series(place.recognised))
     assert found.right is not None
     assert found.truth_belief is not None
@@ -277,7 +286,7 @@ def _scenario(name: str, title: str, found: Believed, own: Sets, place: Place | 
     bounds["mean_truth_belief"] = mean_bounds(
         summary["mean_truth_belief"], float(found.truth_belief.std() / max(1, n) ** 0.5)
     )
-    return Scenario(name, title, "person", summary, frame, True, bounds)
+    return Scenario(name, title, "person", summary, frame, True, bounds, measured.of)
 
 
 def _baseline(overall: NDArray[np.float64], l: int, truth: NDArray | None) -> dict[str, float]:  # noqa: E741
@@ -303,7 +312,7 @@ def _baseline(overall: NDArray[np.float64], l: int, truth: NDArray | None) -> di
 
 
 def _notes(
-    design: Design, scenarios: Sequence[Scenario], facts: Mapping[str, Any], place: Place | None
+    design: Design, scenarios: Sequence[Scenario], facts: Mapping[str, Any], place: Place | None, measured: Sample
 ) -> Iterator[str]:
     lead, first = scenarios[0].summary, scenarios[1]
     told = facts["all_columns"]
@@ -313,6 +322,7 @@ def _notes(
         ranked = sorted(told["used"], key=lambda name: -told["used"][name])
         text += f"; most is told by {', '.join(ranked[:3])}"
     yield text
+    yield from measured.note("rows" if place is None else "people")
     above = first.summary["above_1_l"]
     yield (
         f"a set of {design.eta} equally likely values would leave every belief at 1/{design.eta}; with the overall "
@@ -330,7 +340,7 @@ def _notes(
             f"the others are drawn anew by the published design; bounds are {LEVEL:.0%}, of Wilson for right guesses"
         )
         if place.lost:
-            yield f"{place.lost:,} of the people fit no published record and are left out here"
+            yield f"{measured.count(place.lost)} of the people fit no published record and are left out here"
     if "right" in told:
         yield (
             f"who reads all published columns at once guesses {told['right']:.1%} of the people right, and "

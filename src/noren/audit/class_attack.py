@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.people import known_people
+from noren.audit.sample import Sample
 from noren.audit.told import (
     Target,
     in_release,
@@ -106,21 +108,27 @@ class ClassAttack(Attack):
         notes: list[str] = []
         scenarios: list[Scenario] = []
         people = None if case.original is None else known_people(case)
-        raw = None if people is None else true_target(statement, people)
-        truth = None if raw is None else raw.statement.key(raw.cells)[raw.kind]
+        raw = None if people is None else replace(true_target(case, statement, people), memory={})
+        truth = None
+        some = case.measured_rows
         with case.stage(f"Attacking {statement.name}", None):
-            target = published_target(release, statement, None if raw is None else raw.prior)
-            if people is not None and raw is not None and truth is not None:
-                whole, _ = self._lines(raw, [raw.own], len(truth), truth)
-                scenarios.append(self._scenario("raw", "raw table", "person", whole, raw, people.rows))
-                some, groups = self._lines(target, in_release(release, people, names), len(truth), truth)
+            target = replace(published_target(case, statement, None if raw is None else raw.prior), memory={})
+            if people is not None and raw is not None:
+                who = case.measured(people.n)
+                truth = raw.statement.key(raw.cells)[who[raw.kind]]
+                lines, _ = self._lines(raw, [who.among(raw.own)], len(truth), truth)
+                scenarios.append(self._scenario("raw", "raw table", "person", lines, raw, who[people.rows], who))
+                lines, groups = self._lines(target, in_release(case, people, names, who), len(truth), truth)
                 title = f"this release, by {', '.join(names) or 'no column'}" if lost else "this release"
-                scenarios.append(self._scenario("release", title, "person", some, target, people.rows))
-                notes += _found(groups)
-            rows, _ = self._lines(target, [target.own], release.records, None)
-            numbers = np.arange(1, release.records + 1)
+                scenarios.append(self._scenario("release", title, "person", lines, target, who[people.rows], who))
+                notes += [*who.note(), *_found(groups, who)]
+            rows, _ = self._lines(target, [some.among(target.own)], len(some), None)
             title = "this release, row by row"
-            scenarios.append(self._scenario("release-rows", title, "row", rows, target, numbers, truth is not None))
+            holder_only = truth is not None
+            scenarios.append(
+                self._scenario("release-rows", title, "row", rows, target, some.lines + 1, some, holder_only)
+            )
+            notes += some.note("rows") if truth is None else []
         if lost and truth is not None:
             notes.append(self._lower(lost, scenarios[-1].summary))
         facts = {"prior_from": target.basis, "values": target.d, "classes": len(target.own.bounds) - 1}
@@ -185,12 +193,14 @@ class ClassAttack(Attack):
         lines: Columns,
         target: Target,
         numbers: NDArray,
+        some: Sample,
         holder_only: bool = True,
     ) -> Scenario:
         summary = self.sums(lines, target)
         if by == "person":
-            summary["without_group"] = int((lines["groups"] == 0).sum())
-        return Scenario(name, title, by, summary, self._frame(lines, target, numbers), holder_only)
+            summary["without_group"] = some.scaled(int((lines["groups"] == 0).sum()))
+        frame, shares = self._frame(lines, target, numbers), (*self.shares, *self.truth_shares)
+        return Scenario(name, title, by, summary, frame, holder_only, some.bounds(summary, shares), some.of)
 
     def _frame(self, lines: Columns, target: Target, numbers: NDArray) -> pl.DataFrame:
         import polars as pl
@@ -234,18 +244,20 @@ def guessed(told: Histograms, found: Columns, of: NDArray, truth: NDArray, d: in
     return {"truth_belief": inside, "right": right}
 
 
-def _found(groups: NDArray[np.int64]) -> list[str]:
+def _found(groups: NDArray[np.int64], who: Sample) -> list[str]:
     lost, several = int((groups == 0).sum()), int((groups > 1).sum())
     out = []
     if lost:
-        out.append(f"{_people(lost, 'fall')} into no published class, so that only what was known before is believed")
+        out.append(
+            f"{_people(lost, 'fall', who)} into no published class, so that only what was known before is believed"
+        )
     if several:
-        out.append(f"{_people(several, 'fall')} into several published classes, and all their records count")
+        out.append(f"{_people(several, 'fall', who)} into several published classes, and all their records count")
     return out
 
 
-def _people(count: int, verb: str) -> str:
-    return f"1 person {verb}s" if count == 1 else f"{count:,} people {verb}"
+def _people(count: int, verb: str, who: Sample) -> str:
+    return f"1 person {verb}s" if count == 1 and who.whole else f"{who.count(count)} people {verb}"
 
 
 def _listed(names: Sequence[str]) -> str:

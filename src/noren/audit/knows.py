@@ -7,11 +7,12 @@ the record's other sets say. What all published columns say at once is worked ou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.audit.sample import Sample
 from noren.audit.sets import ByRow, Sets, constant
 
 Joint = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -41,6 +42,20 @@ class Attacked:
     shrink: float
     covers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     """(cells, values) of every column of general values: which values each of its cells covers."""
+    of: int | None = None
+    """Records that distributions come from, where these are a sample of them."""
+
+    @property
+    def records(self) -> int:
+        """Records that distributions come from."""
+        return len(next(iter(self.sets.values()))) if self.of is None else self.of
+
+    def some(self, sample: Sample) -> Attacked:
+        """The same of the records that are measured."""
+        if sample.whole:
+            return self
+        sets = {name: one.take(sample.lines) for name, one in self.sets.items()}
+        return replace(self, sets=sets, keys={name: sample[codes] for name, codes in self.keys.items()}, of=sample.n)
 
 
 def knowledge_of(table: Attacked, name: str, given: Sequence[str], beside: str | None) -> Iterator[Knows]:
@@ -71,8 +86,7 @@ def conditional(table: Attacked, name: str, given: Sequence[str], overall: NDArr
         if column in table.covers:
             joint = np.moveaxis(np.tensordot(table.covers[column], joint, (1, axis)), 0, axis)
     sizes = joint.shape[1:]
-    records = len(table.sets[name])
-    counts = joint.reshape(len(overall), -1).T * records
+    counts = joint.reshape(len(overall), -1).T * table.records
     held = counts.sum(axis=1, keepdims=True)
     weight = max(table.shrink, 1e-9)
     shares = (counts + weight * overall) / (held + weight)

@@ -9,7 +9,7 @@ the rule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, mean_bounds
 from noren.audit.left_out import attack_terms, term_requirements
 from noren.audit.people import People, known_people
+from noren.audit.sample import Sample
 from noren.audit.told import class_keys, key_names, searchable
 from noren.cells import Statement
 from noren.errors import QueryError
@@ -43,6 +44,7 @@ TITLES = {
     "gains": "gain",
 }
 TRUTH_TITLES = {"right": "right guess"}
+SHARES = ("above_promise", "certain", "mean_belief", "gains")
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,11 @@ class Minimality(Attack):
         targets = _targets(release, self.k, case.policy)
         with case.stage("Replaying the method", len(targets)) as progress:
             for target in targets:
-                out.append(self._outside(release, target) if people is None else self._inside(release, target, people))
+                some = case.measured_rows if people is None else case.measured(people.n)
+                if people is None:
+                    out.append(self._outside(release, target, some))
+                else:
+                    out.append(self._inside(case, target, people, some))
                 progress(1)
         if not out:
             reason = _why_silent(release, _classes_by(release, None, case.policy))
@@ -107,7 +113,7 @@ class Minimality(Attack):
 
     # ------------------------------------------------------------------ outsider
 
-    def _outside(self, release: Release, target: Guarded) -> AttackResult:
+    def _outside(self, release: Release, target: Guarded, some: Sample) -> AttackResult:
         """Without people: how much a cut of k records off every class large enough would tell, were it the reason."""
         searchable(release)
         row_class, values = _classes(release), _values(release, target.statement)
@@ -115,7 +121,7 @@ class Minimality(Attack):
         before = _top_shares(row_class, values, target.statement.d)
         rows = np.arange(1, len(row_class) + 1)
         facts = self._facts(target, classes)
-        lines = _Lines("row", rows, target.promised, False)
+        lines = _Lines("row", rows, target.promised, False, some)
         plain = lines.scenario("classes", "the classes alone", before, before)
         if not target.rule.refuses_cuts or (values < 0).any():
             note = "an outsider does not know how many people look alike, and the rule tells nothing without that"
@@ -150,31 +156,52 @@ class Minimality(Attack):
 
     # ------------------------------------------------------------------ holder
 
-    def _inside(self, release: Release, target: Guarded, people: People) -> AttackResult:
+    def _inside(self, case: Case, target: Guarded, people: People, some: Sample) -> AttackResult:
         """The original's people, as the rule speaks of them."""
-        sight = Sight.of(release, people.records, target.statement, target.models, target.k)
-        found = target.rule.drawn(self.draws).beliefs(sight)
+        release = case.release
+        sight = self._sight(case, target, people)
+        rule, rows = target.rule.drawn(self.draws), people.rows
+        if not some.whole and rule.answers_some:
+            sight = sight.asking(np.unique(sight.item[some.lines]))
+        found = rule.beliefs(sight)
         truth = people.published(target.statement)
-        item, rows = found.item, people.rows
+        item = found.item
+        if sight.asked is not None:  # figures are of those who are measured
+            item, rows, truth = some[item], some[rows], some[truth]
+            found = replace(found, item=item)
         before, after = found.before.max(axis=1)[item], found.after.max(axis=1)[item]
         error = found.error[item]
         gains = (found.told & (found.after.max(axis=1) > sight.highest + CLEARLY * found.error + 1e-9))[item]
-        lines = _Lines("person", rows, target.promised or float(sight.shares.max()), True)
+        lines = _Lines("person", rows, target.promised or float(sight.shares.max()), True, some)
         plain = lines.scenario(
             "classes", "the classes alone", before, before, None, None, _truth(found, found.before, truth, after=False)
         )
         extra = {"gains": gains, "told": found.told[item]} | _truth(found, found.after, truth, after=True)
         told = lines.scenario("minimality", "with the method's rule", after, before, item, error, extra)
         facts = self._facts(target, sight.classes) | dict(found.facts)
-        moved, right = found.leavers(truth)
+        moved, right = found.leavers(truth) if found.left else (0, 0)
         if found.left:
             facts |= {"moved_of_one_secret": moved, "moved_right": right}
-        gaining = np.unique(sight.pair_class[np.isin(sight.pair_item, np.unique(item[gains]))])
-        facts["gaining_classes"] = len(gaining)
-        notes = [*found.notes]
+        gaining = np.zeros(len(found.told), bool)
+        gaining[item[gains]] = True
+        place = sight.place[sight.pair_item]
+        facts["gaining_classes"] = len(np.unique(sight.pair_class[(place >= 0) & gaining[place]]))
+        if sight.asked is not None:
+            facts["measured"] = len(some)
+        notes = [*(some.note() if sight.asked is not None else []), *found.notes]
         if found.left:
             notes.append(f"{moved:,} people left groups that kept one dominant secret; {right:,} of them have it")
         return self._result(target, _values(release, target.statement), (plain, told), facts, notes, truth)
+
+    def _sight(self, case: Case, target: Guarded, people: People) -> Sight:
+        """The release as the adversary sees it; what does not depend on the secret is worked out once."""
+        of = (target.statement, target.models, target.k)
+        first: Sight | None = case.memory.get("sight")
+        found = None if first is None else first.about(case.release, *of)
+        if found is None:
+            found = Sight.of(case.release, people.records, *of)
+            case.memory.setdefault("sight", found)
+        return found
 
     # ------------------------------------------------------------------ result
 
@@ -207,7 +234,8 @@ class Minimality(Attack):
             baseline |= {"right": float((truth == overall.argmax()).mean())}
         told = [f"the rule of {target.method!r}: {target.rule.says}"]
         if "gaining_classes" in facts:
-            told.insert(0, f"{facts['gaining_classes']:,} of {facts['classes']:,} classes give something away")
+            least = "at least " if "measured" in facts else ""
+            told.insert(0, f"{least}{facts['gaining_classes']:,} of {facts['classes']:,} classes give something away")
         if facts.get("cut_by_k_alone"):
             told.append(f"k = {facts['k']} alone would have cut {facts['cut_by_k_alone']:,} classes")
         if facts.get("undecided_classes"):
@@ -223,7 +251,7 @@ class Minimality(Attack):
             scenarios=scenarios,
             titles=TITLES | (TRUTH_TITLES if truth is not None else {}),
             measure="belief",
-            shares=("above_promise", "certain", "mean_belief", "gains", *(("right",) if truth is not None else ())),
+            shares=(*SHARES, *(("right",) if truth is not None else ())),
             facts=facts,
             notes=(*told, *notes),
         )
@@ -274,12 +302,13 @@ def _targets(release: Release, k: int | None, policy: Policy | None = None) -> l
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines of scenarios: people or rows."""
+    """Lines of scenarios: people or rows. Figures are of all of them, lines of those that are measured."""
 
     by: Literal["person", "row"]
     rows: NDArray
     promised: float | None
     holder_only: bool
+    some: Sample
 
     def scenario(
         self,
@@ -297,7 +326,9 @@ class _Lines:
         more = extra or {}
         n = max(1, len(belief))
         slack = 0.0 if error is None else CLEARLY * error
-        frame = pl.DataFrame({"record": self.rows, "belief": belief, "before": before} | more)
+        told = {"record": self.rows, "belief": belief, "before": before} | more
+        measured = len(self.rows) < self.some.n
+        frame = pl.DataFrame(told if measured else {name: self.some[found] for name, found in told.items()})
         most = 1.0 if self.promised is None else self.promised
         summary = {
             "mean_belief": float(belief.sum() / n),
@@ -314,7 +345,9 @@ class _Lines:
         if together is not None and error is not None and error.any():
             by_class = np.bincount(together, error)
             bounds["mean_belief"] = mean_bounds(summary["mean_belief"], float(np.sqrt((by_class**2).sum()) / n))
-        return Scenario(name, title, self.by, summary, frame, self.holder_only, bounds)
+        if measured:
+            bounds |= self.some.bounds(summary, (*SHARES, "right"))
+        return Scenario(name, title, self.by, summary, frame, self.holder_only, bounds, self.some.of)
 
 
 def _truth(found: Beliefs, table: NDArray, truth: NDArray, *, after: bool) -> dict[str, NDArray]:

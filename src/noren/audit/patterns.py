@@ -12,7 +12,6 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.correlates import members
 from noren.audit.sets import Sets, drawn_anew
 from noren.cells import Cells, Statement
 from noren.release.published import Published
@@ -24,8 +23,8 @@ LEAST_PAIRS = 400
 """Sets that must hold a pair of values before it is judged."""
 MOSTLY = 0.8
 """A column in which one value has more rows than this says too little about an order."""
-REFERENCE = 200_000
-"""Simulated sets that published ones are compared with."""
+REFERENCE, ENOUGH = 200_000, 1_000_000
+"""Simulated sets that published ones are compared with: twice as many, within these bounds."""
 
 
 @dataclass(frozen=True)
@@ -44,64 +43,94 @@ class Pattern:
         return found | {"alarm": self.p < alarm}
 
 
-def features(statement: Statement, cells: Cells) -> NDArray[np.float64] | None:
-    """(rows, features), centred: which values a row holds; None where nothing varies or there are too many values."""
-    if statement.design is not None and statement.rows_per_record == 1:
-        if statement.d > MOST_VALUES:
-            return None
-        found = members(Sets(statement, cells).codes, statement.d).astype(np.float64)
-    elif statement.kinds is not None:
+@dataclass(frozen=True)
+class Moments:
+    """What the tests of order need to know of a column of rows of features, never held as a matrix."""
+
+    n: int
+    covariance: NDArray[np.float64]
+    """Of the features that vary."""
+    together: float
+    """Sum over neighbouring rows of the products of their features, centred."""
+    slope: NDArray[np.float64]
+    """Sum of the features weighted by the row's place, counted from the middle."""
+
+
+def moments(statement: Statement, cells: Cells | Sets) -> Moments | None:
+    """Which values rows hold, as features; None where nothing varies or there are too many values."""
+    if len(cells) < 2 * LEAST_COUNT:
+        return None
+    if isinstance(cells, Sets):
+        return None if statement.d > MOST_VALUES else _of_members(cells.codes, cells.pairs, statement.d)
+    if statement.kinds is not None:
         codes = cells.distinct()[1]
         counts = np.bincount(codes)
         if len(counts) > MOST_VALUES:
-            found = codes[:, None].astype(np.float64)
-        else:
-            often = np.flatnonzero(counts >= LEAST_COUNT)
-            place = np.full(len(counts), len(often))
-            place[often] = np.arange(len(often))
-            found = members(place[codes][:, None], len(often) + 1).astype(np.float64)
-    else:
-        found = np.nan_to_num(statement.position(cells))[:, None]
-    found -= found.mean(axis=0)
-    found = found[:, found.std(axis=0) > 0]
-    return found if found.shape[1] and len(found) >= 2 * LEAST_COUNT else None
+            return _of_numbers(codes.astype(np.float64))
+        often = np.flatnonzero(counts >= LEAST_COUNT)
+        place = np.full(len(counts), len(often))
+        place[often] = np.arange(len(often))
+        held = np.bincount(place, counts, minlength=len(often) + 1)
+        return _of_members(place[codes][:, None], np.diag(held), len(often) + 1)
+    return _of_numbers(np.nan_to_num(statement.position(cells)))
 
 
-def neighbours(rows: NDArray[np.float64]) -> tuple[float, float]:
+def _of_members(codes: NDArray, held: NDArray[np.float64], d: int) -> Moments | None:
+    """Rows that hold some of d values each; `held`: how many rows hold two of them, or one."""
+    n = len(codes)
+    mean = np.diag(held) / n
+    covariance = held / n - np.outer(mean, mean)
+    live = np.flatnonzero((np.diag(held) > 0) & (np.diag(held) < n))
+    if not len(live):
+        return None
+    both = sum(int((codes[:-1, a] == codes[1:, b]).sum()) for a in range(codes.shape[1]) for b in range(codes.shape[1]))
+    ends = [np.isin(np.arange(d), codes[row]) for row in (0, -1)]
+    place = np.arange(n) - (n - 1) / 2
+    slope = sum(np.bincount(codes[:, a], place, minlength=d) for a in range(codes.shape[1]))
+    together = both - float(mean @ (2 * n * mean - ends[0] - ends[1])) + (n - 1) * float(mean @ mean)
+    return Moments(n, covariance[np.ix_(live, live)], together, np.asarray(slope)[live])
+
+
+def _of_numbers(values: NDArray[np.float64]) -> Moments | None:
+    """Rows with one number each."""
+    values = values - values.mean()
+    spread = float(values @ values) / len(values)
+    if spread <= 0:
+        return None
+    place = np.arange(len(values)) - (len(values) - 1) / 2
+    slope = np.array([float(place @ values)])
+    return Moments(len(values), np.array([[spread]]), float(values[:-1] @ values[1:]), slope)
+
+
+def neighbours(of: Moments) -> tuple[float, float]:
     """Are neighbouring rows alike? Sum of products of neighbours against all orders: z and p, both sides.
 
     Under a uniform order its mean is -tr(C) and its variance about n tr(C^2), C the covariance of the features.
     """
-    n = len(rows)
-    covariance = rows.T @ rows / n
-    total = float((rows[:-1] * rows[1:]).sum())
-    z = (total + float(np.trace(covariance))) / np.sqrt(n * float((covariance**2).sum()))
+    z = (of.together + float(np.trace(of.covariance))) / np.sqrt(of.n * float((of.covariance**2).sum()))
     return float(z), two_sided(float(z))
 
 
-def trend(rows: NDArray[np.float64]) -> tuple[float, float]:
+def trend(of: Moments) -> tuple[float, float]:
     """Do values change along the table? Squared correlation of place and features, chi-square under any order."""
     from scipy.stats import chi2
 
-    n = len(rows)
-    place = np.arange(n) - (n - 1) / 2
-    slope = place @ rows
-    covariance = rows.T @ rows / (n - 1)
-    values, vectors = np.linalg.eigh(covariance)
+    n = of.n
+    values, vectors = np.linalg.eigh(of.covariance * (n / (n - 1)))
     live = values > values.max() * 1e-9
-    along = (slope @ vectors[:, live]) ** 2 / (values[live] * float(place @ place))
+    along = (of.slope @ vectors[:, live]) ** 2 / (values[live] * (n * (n * n - 1) / 12))
     df = int(live.sum())
     found = float(along.sum())
     return float((found - df) / np.sqrt(2 * df)), float(chi2.sf(found, df))
 
 
-def order_patterns(statement: Statement, cells: Cells) -> list[Pattern]:
+def order_patterns(statement: Statement, cells: Cells | Sets) -> list[Pattern]:
     """Both tests of order for one column."""
-    rows = features(statement, cells)
-    if rows is None:
+    found = moments(statement, cells)
+    if found is None:
         return []
     tests = (("neighbours", neighbours), ("trend", trend))
-    return [Pattern(name, statement.name, *test(rows)) for name, test in tests]
+    return [Pattern(name, statement.name, *test(found)) for name, test in tests]
 
 
 def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
@@ -113,10 +142,10 @@ def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
     d, n = sets.design.d, len(sets)
     if d > MOST_VALUES or sets.design.eta in (1, d):
         return None
-    many = max(REFERENCE, 2 * n)
+    many = max(REFERENCE, min(2 * n, ENOUGH))
     truth = np.random.default_rng(0).choice(d, many, p=prior)
     drawn = drawn_anew({sets.name: sets}, {sets.name: truth}, "reference")[sets.name]
-    ours, theirs = _pairs(sets.codes, d) / n, _pairs(drawn.codes, d) / many
+    ours, theirs = sets.pairs / n, drawn.pairs / many
     shared = (ours * n + theirs * many) / (n + many)
     error = np.sqrt(shared * (1 - shared) * (1 / n + 1 / many))
     upper = np.triu_indices(d)
@@ -128,25 +157,17 @@ def design_pattern(sets: Sets, prior: NDArray[np.float64]) -> Pattern | None:
     return Pattern("decoys as designed", sets.name, worst, min(1.0, two_sided(worst) * int(fine.sum())))
 
 
-def _pairs(codes: NDArray, d: int) -> NDArray[np.float64]:
-    """How many sets hold both of two values; on the diagonal, how many hold one."""
-    out = np.zeros((d, d))
-    for start in range(0, len(codes), 1 << 16):
-        part = members(codes[start : start + (1 << 16)], d)
-        out += part.T @ part
-    return out
-
-
 def ranked_columns(release: Published) -> dict[str, NDArray[np.float64]]:
     """Every column as ranks in standard units: enough to see that a table was sorted."""
-    from scipy.stats import rankdata
-
     out = {}
     for statement in release.statements:
         place = statement.position(release.cells([statement.name])[statement.name])
-        if np.isnan(place).any() or np.unique(place, return_counts=True)[1].max() > MOSTLY * len(place):
+        if np.isnan(place).any():
             continue
-        ranks = rankdata(place)
+        _, number, counts = np.unique(place, return_inverse=True, return_counts=True)
+        if counts.max() > MOSTLY * len(place):
+            continue
+        ranks = (np.cumsum(counts) - (counts - 1) / 2)[number.reshape(-1)]  # equal ones share their mean rank
         out[statement.name] = (ranks - ranks.mean()) / ranks.std()
     return out
 

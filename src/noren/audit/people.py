@@ -140,6 +140,17 @@ class People:
         }
         return texts(statements, cells)
 
+    def exact_codes(self, statements: Sequence[Statement]) -> pl.DataFrame:
+        """The same as codes of the published domains; texts where values are not listed."""
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                one.name: one.key(self.open[one.name]) if one.name in self.open else self.truth(one).astype(np.uint32)
+                for one in statements
+            }
+        )
+
 
 def known_people(case: Case) -> People:
     """The original of a case, prepared and read once for all its attacks."""
@@ -188,6 +199,18 @@ def exact_texts(release: Published, names: Sequence[str] | None = None) -> pl.Da
     """What every published row says in these exact columns, as text."""
     chosen = [one for one in exact_statements(release) if names is None or one.name in names]
     return texts(chosen, release.cells([one.name for one in chosen]) if chosen else {})
+
+
+def exact_codes(release: Published) -> pl.DataFrame:
+    """What every published row says in its exact columns, as `People.exact_codes` has it."""
+    import polars as pl
+
+    chosen = exact_statements(release)
+    cells = release.cells([one.name for one in chosen]) if chosen else {}
+    keys = {one.name: one.key(cells[one.name]) for one in chosen}
+    return pl.DataFrame(
+        {name: key.astype(np.uint32) if isinstance(key, np.ndarray) else key for name, key in keys.items()}
+    )
 
 
 def texts(statements: Sequence[Statement], cells: Mapping[str, Any]) -> pl.DataFrame:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.people import People, exact_statements, exact_texts, unique_pairs
+from noren.audit.people import People, exact_codes, exact_statements, unique_pairs
+from noren.audit.sample import Sample, sample_of
 from noren.audit.told import finder_for
 from noren.cells import Statement
 from noren.ragged import owners
@@ -40,23 +41,34 @@ def key_statements(release: Published) -> list[Statement]:
     return [one for one in release.statements if one.is_key and not one.column.is_open]
 
 
-def place_people(release: Published, people: People) -> Place:
-    """Where everybody stands."""
+def place_people(release: Published, people: People, some: Sample | None = None) -> Place:
+    """Where everybody stands, or all who are measured; whether a row is a person's own is seen among all people."""
     keys = key_statements(release)
+    measured = sample_of(people.n, 0) if some is None else some
     row = np.full(people.n, -1, np.int64)
     if all(one.is_exact for one in keys):
         exact = exact_statements(release)
-        mine, found = unique_pairs(people.exact_texts(exact), exact_texts(release))
+        mine, found = unique_pairs(people.exact_codes(exact), exact_codes(release))
         row[mine] = found
-        return Place(np.arange(people.n), row, row >= 0, 0, "exact columns")
+        row = measured[row]
+        return Place(measured.lines, row, row >= 0, 0, "exact columns")
     finder, asked = finder_for(release, [one.name for one in keys], {one.name: people.published(one) for one in keys})
     chance = np.random.default_rng(0).random(people.n)  # simulation only: nothing of it is published
-    fitting, single = np.zeros(release.rows, np.int64), np.zeros(people.n, bool)
-    for part in finder.candidates(asked, people.n):
-        sizes = np.diff(part.bounds)
-        at = part.bounds[part.of] + np.floor(chance[part.people] * sizes[part.of]).astype(np.int64)
-        row[part.people], single[part.people] = part.order[at], sizes[part.of] == 1
-        np.add.at(fitting, part.order, np.bincount(part.of, minlength=len(sizes))[owners(part.bounds)])
-    who = np.flatnonzero(row >= 0)
+    single = np.zeros(people.n, bool)
+    for part in finder.candidates([measured[codes] for codes in asked], len(measured)):
+        sizes, who = np.diff(part.bounds), measured.lines[part.people]
+        at = part.bounds[part.of] + np.floor(chance[who] * sizes[part.of]).astype(np.int64)
+        row[who], single[who] = part.order[at], sizes[part.of] == 1
+    alone = np.unique(row[single])
+    fitting = np.zeros(release.rows, np.int64)
+    if len(alone):  # a row that is somebody's only one may be others' too
+        names, codes = [one.name for one in keys], {one.name: people.published(one) for one in keys}
+        finder, asked = finder_for(release, names, codes, alone)
+        for part in finder.candidates(asked, people.n):
+            np.add.at(
+                fitting, alone[part.order], np.bincount(part.of, minlength=len(part.bounds) - 1)[owners(part.bounds)]
+            )
+    here = row[measured.lines]
+    who = measured.lines[here >= 0]
     own = single[who] & (fitting[row[who]] == 1)
-    return Place(who, row[who], own, people.n - len(who), "exact columns and general values")
+    return Place(who, row[who], own, len(measured) - len(who), "exact columns and general values")

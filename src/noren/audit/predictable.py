@@ -19,6 +19,7 @@ from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.patterns import Pattern, design_pattern, order_patterns, ranked_columns
+from noren.audit.sample import Sample
 from noren.audit.sets import CERTAIN, Sets, estimated, published_sets
 from noren.audit.weak import FAMILIES, Family, chance, draw, seeds, truths
 from noren.designs import DecoyDesign
@@ -33,6 +34,8 @@ SAFETY = 1e-3
 """The sum that an order is judged by is not quite normal; its line is drawn for a level so much smaller."""
 SLOW = 1 << 20
 """Rows that the slow generator may order in all."""
+FAST = 1 << 26
+"""Rows that each of the other generators may order in all: in very long tables not every seed's order is undone."""
 DEEP = 1 << 19
 """Records that may be drawn again in all for orders that come after all decoys."""
 ORDER = "order of rows"
@@ -131,7 +134,8 @@ class Predictable(Attack):
         }
         notes = [*_notes(hits, alarms, facts)]
         targets = [*sets, ORDER]
-        return [self._result(release, name, sets.get(name), hits, facts, notes) for name in targets]
+        some = case.measured_rows
+        return [self._result(release, name, sets.get(name), hits, facts, notes, some) for name in targets]
 
     def _window(self) -> tuple[int, int] | None:
         if (self.time_from is None) != (self.time_to is None):
@@ -150,7 +154,9 @@ class Predictable(Attack):
         hits: Mapping[str, Found],
         facts: Mapping[str, Any],
         notes: list[str],
+        some: Sample,
     ) -> AttackResult:
+        """Figures are of all rows, the lines of those that are measured."""
         import polars as pl
 
         n = release.rows
@@ -172,12 +178,11 @@ class Predictable(Attack):
                 place = found.order
         if own is None and found is not None:
             belief = np.ones(n)
-        frame = pl.DataFrame({"record": np.arange(1, n + 1), "belief": belief, "left": left})
+        frame = pl.DataFrame({"record": some.lines + 1, "belief": some[belief], "left": some[left]})
         if values is not None:
-            frame = frame.with_columns(value=values)
-        frame = frame.with_columns(
-            original_row=pl.when(pl.Series(place) >= 0).then(pl.Series(place) + 1).otherwise(None)
-        )
+            frame = frame.with_columns(value=values if some.whole else values.gather(some.lines))
+        at = pl.Series(some[place])
+        frame = frame.with_columns(original_row=pl.when(at >= 0).then(at + 1).otherwise(None))
         summary = {
             "mean_belief": float(belief.mean()),
             "certain": float((belief >= CERTAIN).mean()),
@@ -185,7 +190,8 @@ class Predictable(Attack):
             "order_found": float((place >= 0).mean()),
         }
         baseline = {"mean_belief": before, "certain": float(before >= CERTAIN), "seed_found": 0.0, "order_found": 0.0}
-        scenario = Scenario("seeds", f"{facts['seeds']:,} seeds tried", "row", summary, frame, holder_only=False)
+        title = f"{facts['seeds']:,} seeds tried"
+        scenario = Scenario("seeds", title, "row", summary, frame, holder_only=False, of=some.of)
         return AttackResult(
             attack=self.name,
             target=(name,),
@@ -228,17 +234,18 @@ def _guess(
     ordered = ranked_columns(release)
     line = -NormalDist().inv_cdf(SAFETY * level / tests / max(1, len(ordered)))
     budget = DEEP
-    slow = max(1, SLOW // max(1, n))
+    ordering = {True: max(1, SLOW // max(1, n)), False: max(1, FAST // max(1, n))}
+    as_they_are = np.arange(n)
     found: dict[str, Found] = {}
     deep = 0
     for number, seed in enumerate(tried):
         for family in FAMILIES:
             used = family.start(seed)
-            order = family.order(used, n) if not family.slow or number < slow else None
+            order = family.order(used, n) if number < ordering[family.slow] else None
             if order is not None and ORDER not in found:
                 _try_order(family, seed, order, ordered, line, found)
             if columns:
-                for generator, ways in _ways(seed, family, order, used, n):
+                for generator, ways in _ways(seed, family, order, used, as_they_are):
                     _try_sets(family, seed, generator, ways, columns, found)
             cost = n * max(1, len(columns))
             if columns and budget >= cost and len(found) < len(columns):
@@ -247,18 +254,21 @@ def _guess(
                 _try_after(family, seed, n, columns, found)
         progress(1)
     facts = {"tests": tests, "orders_after_all_decoys": deep, "columns_tested": [c.sets.name for c in columns]}
+    facts["orders_undone"] = min(len(tried), ordering[False])
     facts["records_compared"] = {column.sets.name: column.probed for column in columns}
     return found, facts
 
 
-def _ways(seed: int, family: Family, order: NDArray | None, used: Any, n: int) -> Iterator[tuple[Any, list[Way]]]:
-    """Where draws may begin in the stream, and how draws and rows may then belong together."""
-    plain = [Way("not shuffled", np.arange(n), None)]
+def _ways(
+    seed: int, family: Family, order: NDArray | None, used: Any, rows: NDArray[np.int64]
+) -> Iterator[tuple[Any, list[Way]]]:
+    """Where draws may begin in the stream, and how draws and rows (0, 1, ...) may then belong together."""
+    plain = [Way("not shuffled", rows, None)]
     if order is not None:
-        back = np.empty(n, np.int64)
-        back[order] = np.arange(n)
+        back = np.empty(len(rows), np.int64)
+        back[order] = rows
         plain.append(Way("shuffled by the same seed", back, order))
-        yield used, [Way("shuffled first", np.arange(n), order)]
+        yield used, [Way("shuffled first", rows, order)]
     yield family.start(seed), plain
 
 
@@ -360,7 +370,7 @@ def _patterns(release: Release, sets: Mapping[str, Sets], progress: Any) -> Iter
     """The tests that need no seed."""
     for statement in release.statements:
         name = statement.name
-        yield from order_patterns(statement, release.cells([name])[name])
+        yield from order_patterns(statement, sets[name] if name in sets else release.cells([name])[name])
         if name in sets:
             found = design_pattern(sets[name], estimated(release, [name]))
             if found is not None:
@@ -379,4 +389,6 @@ def _notes(hits: Mapping[str, Found], alarms: list[Pattern], facts: Mapping[str,
         yield f"{alarm.column}: the test {alarm.test!r} finds a pattern (z = {alarm.z:.1f})"
     if not alarms:
         yield f"{len(facts['patterns'])} tests of order and decoys find no pattern ({rate})"
+    if facts["orders_undone"] < facts["seeds"]:
+        yield f"the table is long: orders were undone for {facts['orders_undone']:,} of the {facts['seeds']:,} seeds"
     yield "a seed that is not found proves nothing: only simple uses of a few generators are tried"

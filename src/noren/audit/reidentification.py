@@ -19,6 +19,7 @@ from pydantic import Field
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.census import Census, read_census
 from noren.audit.people import known_people
+from noren.audit.sample import Sample
 from noren.audit.told import alike, in_release, key_names, published_classes, quasi_statements
 from noren.errors import QueryError
 from noren.metrics.population import Uniqueness, expected_inverse, uniqueness
@@ -81,9 +82,9 @@ class Reidentification(Attack):
                 "figures of the release are too low for that adversary"
             )
         with case.stage("Matching records", None):
-            found = self._published(release, names)
+            found = self._published(case, names)
             scenarios = self._people(case, found, names, notes) if case.original is not None else []
-            scenarios.append(self._rows(release, found))
+            scenarios.append(self._rows(found, case.measured_rows))
         facts = {"threshold": self.threshold, "classes": len(found.sizes), "quasi_identifiers": names}
         return [
             AttackResult(
@@ -101,8 +102,9 @@ class Reidentification(Attack):
             )
         ]
 
-    def _published(self, release: Release, names: list[str]) -> FoundClasses:
-        own = published_classes(release, names)
+    def _published(self, case: Case, names: list[str]) -> FoundClasses:
+        release = case.release
+        own = case.remembered(("rows alike", tuple(names)), lambda: published_classes(release, names))
         # a release of shuffled members has several rows of every person, all in one class
         sizes = np.diff(own.bounds) // release.rows_per_record
         of = np.empty(release.rows, np.int64)
@@ -121,37 +123,42 @@ class Reidentification(Attack):
 
     # ------------------------------------------------------------------ scenarios
 
-    def _rows(self, release: Release, found: FoundClasses) -> Scenario:
+    def _rows(self, found: FoundClasses, some: Sample) -> Scenario:
         import polars as pl
 
         sizes = found.sizes[found.of]
-        lines = {"candidates": sizes, "risk": 1 / sizes, "journalist": found.journalist[found.of]}
-        frame = pl.DataFrame({"record": np.arange(1, release.rows + 1)} | lines)
-        summary = self._summary(lines["risk"], lines["journalist"], found.uniqueness)
-        return Scenario("release-rows", "this release, row by row", "row", summary, frame, holder_only=False)
+        risk, journalist = 1 / sizes, found.journalist[found.of]
+        summary = self._summary(risk, journalist, found.uniqueness)  # of all rows: the figures cost nothing
+        lines = {"candidates": some[sizes], "risk": some[risk], "journalist": some[journalist]}
+        frame = pl.DataFrame({"record": some.lines + 1} | lines)
+        title = "this release, row by row"
+        return Scenario("release-rows", title, "row", summary, frame, holder_only=False, of=some.of)
 
     def _people(self, case: Case, found: FoundClasses, names: list[str], notes: list[str]) -> list[Scenario]:
         """The same people in the raw table and in the release."""
         people = known_people(case)
-        raw = alike(people.keys(people.quasi))
+        who = case.measured(people.n)
+        quasi = tuple(people.quasi)
+        raw = case.remembered(("people alike", quasi), lambda: alike(people.keys(quasi)))
         sizes = np.diff(raw.bounds)
         of = np.empty(people.n, np.int64)
         of[raw.people] = raw.of
-        one = np.ones(len(of), np.int64)
-        inverse = expected_inverse(sizes, found.fraction)[of]
+        inverse = expected_inverse(sizes, found.fraction)
         estimate = uniqueness(sizes, found.fraction)
-        out = [self._scenario("raw", "raw table", people.rows, one, sizes[of], inverse, estimate)]
-        groups, records, journalist = np.zeros(len(of), np.int64), np.zeros(len(of), np.int64), np.zeros(len(of))
-        for part in in_release(case.release, people, names):
+        summary = self._summary(1 / sizes[of], inverse[of], estimate)
+        one, numbers, of = np.ones(len(who), np.int64), who[people.rows], who[of]
+        out = [self._scenario("raw", "raw table", numbers, one, sizes[of], inverse[of], estimate, who, summary)]
+        groups, records, journalist = np.zeros(len(who), np.int64), np.zeros(len(who), np.int64), np.zeros(len(who))
+        for part in in_release(case, people, names, who):
             groups[part.people], records[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
             mean = np.add.reduceat(found.journalist[found.of[part.order]], part.bounds[:-1]) / np.diff(part.bounds)
             journalist[part.people] = mean[part.of]
         records //= case.release.rows_per_record
         title = "this release"
-        out.append(self._scenario("release", title, people.rows, groups, records, journalist, found.uniqueness))
-        notes += _estimated("population uniques of the raw table", estimate, found.fraction)
+        out.append(self._scenario("release", title, numbers, groups, records, journalist, found.uniqueness, who))
+        notes += [*who.note(), *_estimated("population uniques of the raw table", estimate, found.fraction)]
         if lost := int((records == 0).sum()):
-            notes.append(f"{lost:,} people match no published record and cannot be named")
+            notes.append(f"{who.count(lost)} people match no published record and cannot be named")
         return out
 
     def _scenario(
@@ -163,13 +170,19 @@ class Reidentification(Attack):
         records: NDArray,
         journalist: NDArray,
         estimate: Uniqueness,
+        who: Sample,
+        all_: dict[str, float] | None = None,
     ) -> Scenario:
+        """`all_` are the figures of everybody, where they are known; else those of the people who are measured."""
         import polars as pl
 
         risk = np.divide(1.0, records, out=np.zeros(len(records)), where=records > 0)
         lines = {"groups": groups, "candidates": records, "risk": risk, "journalist": journalist}
-        summary = self._summary(risk, journalist, estimate) | {"without_group": int((records == 0).sum())}
-        return Scenario(name, title, "person", summary, pl.DataFrame({"record": numbers} | lines), holder_only=True)
+        summary = self._summary(risk, journalist, estimate) if all_ is None else all_
+        summary |= {"without_group": who.scaled(int((records == 0).sum()))}
+        bounds = who.bounds(summary, SHARES[:4]) if all_ is None else {}
+        frame = pl.DataFrame({"record": numbers} | lines)
+        return Scenario(name, title, "person", summary, frame, True, bounds, who.of)
 
     def _summary(self, risk: NDArray, journalist: NDArray, found: Uniqueness) -> dict[str, float]:
         return {

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 CELLS_AT_ONCE = 1 << 22
+AT_ONCE = 1 << 16
+"""Sets that are counted at once."""
 TIE = 1e-9
 CERTAIN = 0.999
 SURE = 0.9
@@ -57,6 +59,19 @@ class Sets:
         """(rows, eta): the members in ascending order."""
         codes: NDArray = self.statement.checked(self.cells).codes(self.design.eta)
         return codes
+
+    @cached_property
+    def pairs(self) -> NDArray[np.float64]:
+        """How many sets hold both of two values; on the diagonal, how many hold one. Equal sets count together."""
+        distinct, number = self.cells.distinct()
+        counts = np.bincount(number, minlength=len(distinct)).astype(np.float64)
+        codes, d = Sets(self.statement, distinct).codes.astype(np.int64), self.design.d
+        out = np.zeros((d, d))
+        for start in range(0, len(codes), AT_ONCE):
+            part = np.zeros((len(codes[start : start + AT_ONCE]), d))
+            np.put_along_axis(part, codes[start : start + AT_ONCE], 1.0, axis=1)
+            out += part.T @ (part * counts[start : start + AT_ONCE, None])
+        return out
 
     def take(self, rows: NDArray) -> Sets:
         return Sets(self.statement, self.cells.take(rows))

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.audit.base import Case
 from noren.audit.people import People
+from noren.audit.sample import Sample
 from noren.audit.sets import estimated
 from noren.cells import Cells, CodeCells, ExactStatement, Likelihood, Statement
 from noren.errors import DataError, QueryError
 from noren.models.classes import Histograms, key_columns, summed
 from noren.ragged import chosen, offsets_of, owners
 from noren.release.published import Published
-from noren.release.release import Release
 from noren.table.finding import Finder, Matches, exact_nodes, sorted_groups
 from noren.table.records import QUASI
 
@@ -204,16 +205,18 @@ def published_classes(release: Published, names: Sequence[str]) -> Matches:
     return alike(class_keys(release, names))
 
 
-def finder_for(release: Published, names: Sequence[str], codes: Mapping[str, NDArray]) -> tuple[Finder, list[NDArray]]:
-    """The release to search in, and what is searched: codes of its domains by column, -1 for what it lacks."""
+def finder_for(
+    release: Published, names: Sequence[str], codes: Mapping[str, NDArray], rows: NDArray | None = None
+) -> tuple[Finder, list[NDArray]]:
+    """The release (or some rows of it) to search in, and what is searched: codes of its domains, -1 for others."""
     statements = [release.column(name) for name in names]
     cells = release.cells(names) if names else {}
     for one in statements:
         if one.column.is_open:
             raise QueryError(f"column {one.name!r} has too many values to find people by.", hint="Give it bins.")
     nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in statements]
-    data = [one.key(cells[one.name]) for one in statements]
-    return Finder(nodes, data, release.rows), [codes[name] for name in names]
+    data = [one.key(cells[one.name] if rows is None else cells[one.name].take(rows)) for one in statements]
+    return Finder(nodes, data, release.rows if rows is None else len(rows)), [codes[name] for name in names]
 
 
 def find_people(release: Published, people: People, names: Sequence[str]) -> tuple[Finder, list[NDArray]]:
@@ -229,10 +232,15 @@ def find_people(release: Published, people: People, names: Sequence[str]) -> tup
     return finder_for(release, names, codes)
 
 
-def in_release(release: Published, people: People, names: Sequence[str]) -> Iterator[Matches]:
-    """Every person with the published rows that cover the person's quasi-identifiers."""
-    finder, asked = find_people(release, people, names)
-    yield from finder.candidates(asked, people.n)
+def in_release(case: Case, people: People, names: Sequence[str], some: Sample) -> Iterator[Matches]:
+    """Every person who is measured, with the published rows that cover the person's quasi-identifiers."""
+
+    def found() -> tuple[Finder, list[NDArray]]:
+        finder, asked = find_people(case.release, people, names)
+        return finder, [some[codes] for codes in asked]
+
+    finder, asked = case.remembered(("finder", tuple(names)), found)
+    yield from finder.candidates(asked, len(some))
 
 
 # ---------------------------------------------------------------------- secrets
@@ -265,17 +273,27 @@ def why_no_secret(release: Published) -> str | None:
     return f"column {held[0].name!r} is {held[0].words} without a list of its values"
 
 
-def true_target(statement: Statement, people: People) -> Target:
+def true_target(case: Case, statement: Statement, people: People) -> Target:
     """A secret as the raw table tells it, with the overall distribution of the original."""
+    return case.remembered(("raw", statement.name), lambda: _true_target(case, statement, people))
+
+
+def _true_target(case: Case, statement: Statement, people: People) -> Target:
     exact = ExactStatement(statement.column)
     cells, kind = CodeCells(statement.d, people.secret(statement)).distinct()
     prior = exact.shares(np.bincount(exact.key(cells)[kind], minlength=statement.d))
-    own = alike(people.keys([name for name in people.quasi if name != statement.name]))
+    names = tuple(name for name in people.quasi if name != statement.name)
+    own = case.remembered(("people alike", names), lambda: alike(people.keys(names)))
     return Target(exact, cells, kind, prior, "the original", prior, own)
 
 
-def published_target(release: Release, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
+def published_target(case: Case, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
     """A secret as the release tells it. Without a prior the release's own distribution, or an estimate of it."""
+    return case.remembered(("published", statement.name), lambda: _published_target(case, statement, prior))
+
+
+def _published_target(case: Case, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
+    release = case.release
     cells = release.cells([statement.name])[statement.name]
     shares = statement.shares(statement.tally(cells))
     drawn = statement.design is not None
@@ -288,7 +306,8 @@ def published_target(release: Release, statement: Statement, prior: NDArray[np.f
     elif statement.is_class:
         own = alike(kind[:, None])
     else:
-        own = published_classes(release, key_names(release, statement.name)[0])
+        names = tuple(key_names(release, statement.name)[0])
+        own = case.remembered(("rows alike", names), lambda: published_classes(release, names))
     weights = prior if shares is None else shares
     if prior is None:  # every general value divided equally among those under it
         found = beliefs(statement, distinct, None)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST = 12
 """Lines of the summary."""
+MEASURED = 100_000
+"""As `noren.audit.sample` has it, which would load too much for --help."""
 
 
 @click.command(
@@ -51,6 +53,13 @@ MOST = 12
 @click.option("--truth", metavar="COLUMN", help="Column of the original with every person's true label.")
 @click.option("--k", type=click.IntRange(2), help="k of the merely k-anonymous table. Default: the policy's.")
 @click.option("--l", "size", type=click.IntRange(2), help="l of the merely l-diverse table. Default: the policy's.")
+@click.option(
+    "--sample",
+    type=click.IntRange(0),
+    default=MEASURED,
+    show_default=True,
+    help="People who are measured; of more, so many at random, with the error stated. 0 measures everybody.",
+)
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart: .html, .png or .svg.")
 @click.option("--records", type=click.Path(path_type=Path), help="Write what is believed about each record: .csv.")
 @click.option("--details", is_flag=True, help="Print every figure of every attack below the summary.")
@@ -67,6 +76,7 @@ def audit(
     truth: str | None,
     k: int | None,
     size: int | None,
+    sample: int,
     plot: Path | None,
     records: Path | None,
     details: bool,
@@ -102,7 +112,7 @@ def audit(
         options |= {"intersection.other": second, **({"intersection.later": later} if later else {})}
     opened = open_release(release)
     rules = None if policy is None else read_policy(policy)
-    case = Case(opened, rules, original, stages(as_json))
+    case = Case(opened, rules, original, stages(as_json), sample)
     found, skipped = _run(case, names, options)
     written = _write(found, plot, records)
     if as_json:
@@ -283,6 +293,8 @@ def _summary(results: Sequence[AttackResult], details: bool) -> None:
         say(f"Most is gained by an adversary who {first.adversary}.")
     for one in [result for _, result, _ in lines if result.attack == "bayes"][:1]:
         say(f"About {_targets(one)}: {one.notes[0]}.")
+    for note in dict.fromkeys(note for one in results for note in one.notes if note.startswith("measured on")):
+        say(f"{note[0].upper()}{note[1:]}.")
     if any(one.holder_only for one in results) and not details:
         say("These figures rest on the original; keep them with the holder.")
     if not details:
@@ -307,7 +319,8 @@ def _show(result: AttackResult) -> None:
     rows = [["before any release", "-", *_figures(result, result.baseline)]]
     for scenario in result.shown:
         figures = _figures(result, scenario.summary, scenario.bounds)
-        rows.append([scenario.title, f"{scenario.frame.height:,}", *figures])
+        of = "" if scenario.of is None else f" of {scenario.of:,}"
+        rows.append([scenario.title, f"{scenario.frame.height:,}{of}", *figures])
     people = "people" if result.shown[0].by == "person" else "rows"
     columns = ("table", people, *result.titles.values())
     table("What the adversary gains", columns, rows, columns[1:])

@@ -125,12 +125,13 @@ def covering_pairs(nodes, bounds, starts, stops, values, people):
     """All pairs (person, group) where every published node of the group covers the person's value.
 
     nodes: (groups, columns), numbered through all columns like the runs of values under them and like `people`'s
-    (people, columns) values, where -1 is a value that no node covers. Pairs come block by block of groups.
+    (people, columns) values, where -1 is a value that no node covers. Pairs come block by block of groups. What the
+    first columns of a person leave possible is kept for the next one, so equal beginnings should stand together.
     """
     groups, width = nodes.shape
     n = people.shape[0]
     bits = np.zeros((values, BLOCK // 64), np.uint64)
-    filled = np.zeros(values, np.bool_)
+    left = np.zeros((width, BLOCK // 64), np.uint64)
     who = np.empty(n + 16, np.int64)
     whom = np.empty(n + 16, np.int64)
     found = 0
@@ -138,26 +139,37 @@ def covering_pairs(nodes, bounds, starts, stops, values, people):
         end = min(groups, begin + BLOCK)
         words = (end - begin + 63) // 64
         bits[:] = 0
-        filled[:] = False
         for g in range(begin, end):
             word, bit = (g - begin) // 64, np.uint64(1) << np.uint64((g - begin) % 64)
             for c in range(width):
                 for run in range(bounds[nodes[g, c]], bounds[nodes[g, c] + 1]):
                     for value in range(starts[run], stops[run]):
                         bits[value, word] |= bit
-                        filled[value] = True
+        dead = width  # the first column after which nothing is left of the last person
         for person in range(n):
-            possible = True
-            for c in range(width):
-                if people[person, c] < 0 or not filled[people[person, c]]:
-                    possible = False
+            c = 0
+            if person:
+                while c < width and people[person, c] == people[person - 1, c]:
+                    c += 1
+            if c > dead:
+                continue
+            dead = width
+            while c < width:
+                value = people[person, c]
+                some = np.uint64(0)
+                if value >= 0:
+                    for word in range(words):
+                        both = bits[value, word] if c == 0 else bits[value, word] & left[c - 1, word]
+                        left[c, word] = both
+                        some |= both
+                if some == 0:
+                    dead = c
                     break
-            if not possible:
+                c += 1
+            if dead < width:
                 continue
             for word in range(words):
-                common = bits[people[person, 0], word]
-                for c in range(1, width):
-                    common &= bits[people[person, c], word]
+                common = left[width - 1, word]
                 place = begin + word * 64
                 while common:
                     if common & np.uint64(1):

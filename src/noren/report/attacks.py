@@ -112,6 +112,12 @@ def _attack(name: str, results: Sequence[Result], place: str, wide: bool) -> Par
     )
 
 
+def _lines(scenario: Mapping[str, Any]) -> str:
+    """How many were measured, and of how many where that is a sample."""
+    of = f" of {scenario['of']:,}" if "of" in scenario else ""
+    return f"{scenario['lines']:,}{of}"
+
+
 def _shortened(note: str) -> str:
     return note if len(note) <= LONG else f"{note[:LONG].rsplit(' ', 1)[0]} ..."
 
@@ -129,7 +135,7 @@ def _rows(
     out = [[*head, result["before"], "-", *(_figure(n in shares, result["baseline"].get(n)) for n in figures)]]
     for scenario in [final(result)] if brief else shown_scenarios(result):
         told = [_figure(n in shares, scenario["summary"].get(n), scenario["bounds"].get(n)) for n in figures]
-        out.append([*head, scenario["title"], f"{scenario['lines']:,}", *told])
+        out.append([*head, scenario["title"], _lines(scenario), *told])
     return out
 
 

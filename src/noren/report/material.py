@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.estimate import Estimate
-from noren.audit import ATTACKS, AttackResult, attack
+from noren.audit import ATTACKS, AttackResult, Case, made
 from noren.errors import NAMED_FROM, NorenError, QueryError
 from noren.models.base import Model
 from noren.models.verdict import Verdict
@@ -25,6 +25,7 @@ from noren.pipeline.prepare import read_policy
 from noren.pipeline.verify import Truth, claimed, verify
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
+from noren.release.kept import kept
 from noren.release.release import Release
 from noren.table import TermSearch
 
@@ -91,6 +92,7 @@ def gather(
     rules = None if policy is None else read_policy(policy)
     with stage("Verifying", release.rows) as meter:
         verdicts = verify(release, rules, original=original, meter=meter)
+    release = kept(release)
     truth: dict[str, NDArray[np.float64]] = {}
     totals: dict[str, int] = {}
     if original is not None:
@@ -202,12 +204,16 @@ def run_attacks(
     """
     found: list[AttackResult] = []
     refused: dict[str, str] = {}
-    for name in ATTACKS if names is None else dict.fromkeys(names):
+    wanted = list(ATTACKS if names is None else dict.fromkeys(names))
+    case = Case(release, policy, original, stage) if release.records and wanted else None
+    for name in wanted:
         if names is None and name in later:
             refused[name] = "It may take a while, so that it is left to noren report with --original."
             continue
         try:
-            found += attack(release, name, original=original, policy=policy, stage=stage)
+            if case is None:
+                raise QueryError("the release has no records, so there is nobody to attack.")
+            found += made(name, {}).run(case)
         except NorenError as error:
             if names is not None:
                 raise

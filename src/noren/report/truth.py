@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from noren.audit.sample import MOST, sample_of
 from noren.belief import Belief, believed
 from noren.cells import Statement
 from noren.models.base import QUASI, Model
@@ -70,16 +71,24 @@ def _beliefs(material: Material) -> tuple[list[dict[str, Any]], list[str]]:
             lead = result.scenarios[0]
             figures: dict[str, Any] = {name: lead.summary[name] for name in ("mean_belief", "max_belief", "sure")}
             figures |= {"right": lead.summary.get("right"), "before": result.baseline["mean_belief"]}
+            figures |= {} if lead.of is None else {"measured": lead.frame.height}
             out.append({"column": statement.name, "finds": "the row", **figures, "holder_only": lead.holder_only})
         elif worked < MOST_SECRETS:
             cells = cells or material.release.cells([s.name for s in readable])
-            found = believed(statement.name, readable, cells)
+            some = sample_of(material.release.rows, 0 if _by_class(statement, readable) else MOST)
+            read = cells if some.whole else {name: part.take(some.lines) for name, part in cells.items()}
+            found = believed(statement.name, readable, read)
             worked += 1
             if found is not None:
-                out.append(_measured(statement, found))
+                out.append(_measured(statement, found) | ({} if some.whole else {"measured": len(some)}))
         else:
             rest.append(statement.name)
     return sorted(out, key=lambda one: (-one["sure"], -one["mean_belief"])), rest
+
+
+def _by_class(statement: Statement, readable: Sequence[Statement]) -> bool:
+    """Whether what a row tells depends on its class, all of whose rows must then be read."""
+    return not statement.hides or any(s.hides for s in readable if s.role in QUASI and s.is_key)
 
 
 def _measured(statement: Statement, found: Belief) -> dict[str, Any]:
@@ -217,6 +226,8 @@ def remainder(truth: Mapping[str, Any]) -> list[str]:
         most = max(one["sure"] for one in truth["beliefs"][WORST:])
         count = len(truth["beliefs"]) - WORST
         out.append(f"{count} more secrets are told less: at most {percent(most)} of the people above {SURE:g}.")
+    if few := [one["measured"] for one in truth["beliefs"] if "measured" in one]:
+        out.append(f"Measured on {few[0]:,} people, drawn at random: the firmest belief is the firmest among them.")
     if truth["not_measured"]:
         out.append(
             f"{len(truth['not_measured'])} more secrets were not measured here: the bayes attack of noren audit does."

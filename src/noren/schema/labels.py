@@ -7,9 +7,11 @@ everything open; or an auditor's hierarchy must have it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from noren.schema.domain import MISSING, OTHER, OTHERS, Domain, bare, masks
 from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, unnumbered
@@ -48,12 +50,11 @@ def _names(domain: Domain, label: str, members: set[int]) -> bool:
         return members == {domain.index[label]}
     if label.endswith(OR_MISSING) and gone is not None:
         return gone in members and _names(domain, label.removesuffix(OR_MISSING), members - {gone})
-    values = [domain.values[code] for code in sorted(members)]
-    if unnumbered(label) == "{" + ", ".join(values) + "}":
+    inner = unnumbered(label)
+    if inner[:1] == "{" and inner == "{" + ", ".join(domain.values[code] for code in sorted(members)) + "}":
         return True
-    every = set(range(len(domain)))
-    if unnumbered(label).rstrip() in ANYTHING:
-        return members | ({gone} - {None}) == every
+    if inner.rstrip() in ANYTHING:
+        return members | ({gone} - {None}) == set(range(len(domain)))
     if domain.hidden:
         return _stands(domain, label, members)
     return members == _covered(domain, label)
@@ -84,7 +85,7 @@ def _covered(domain: Domain, label: str) -> set[int] | None:
     if ends is None:
         return _between(domain, label)
     if domain.edges is not None:
-        edges = np.asarray(domain.edges)
+        edges = _edges(tuple(domain.edges))
         low, high = (ends.low, ends.high) if domain.measure is None else bounds_on(ends, domain.measure)
         return set(np.flatnonzero((edges[:-1] >= low) & (edges[1:] <= high)).tolist())
     low, high = bounds_on(ends, "integer") if domain.integers is not None else (ends.low, ends.high)
@@ -97,6 +98,12 @@ def _covered(domain: Domain, label: str) -> set[int] | None:
         if first >= low and (last < high or (closed and last == high) or (last == inf == high)):
             out.add(code)
     return out
+
+
+@lru_cache(maxsize=4)
+def _edges(edges: tuple[float, ...]) -> NDArray[np.float64]:
+    """The same edges for thousands of labels."""
+    return np.asarray(edges)
 
 
 def _place(domain: Domain, value: str, kind: Kind) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ragged import chosen, offsets_of, owners, runs
+from noren.ragged import chosen, offsets_of, owners, row_numbers, runs
 from noren.schema.nodes import Nodes
 
 PEOPLE_AT_ONCE = 1 << 16
@@ -44,10 +44,12 @@ def sorted_groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[n
     """
     if not keys.shape[1]:
         return keys[:1], np.arange(len(keys)), np.array([0, len(keys)])
-    order = np.lexsort(keys.T[::-1])
-    ranked = keys[order]
-    bounds = runs(ranked)
-    return ranked[bounds[:-1]], order.astype(np.int64), bounds
+    least = keys.min(axis=0, initial=0)
+    columns = [keys[:, c] - least[c] for c in range(keys.shape[1])]
+    number = row_numbers(columns, [int(column.max(initial=0)) + 1 for column in columns], len(keys))
+    order = np.argsort(number, kind="stable").astype(np.int64)
+    bounds = runs(number[order])
+    return keys[order[bounds[:-1]]], order, bounds
 
 
 def numbered_sets(offsets: NDArray[np.int64], data: NDArray) -> NDArray[np.int64]:
@@ -117,8 +119,12 @@ class Finder:
         from noren.kernels.linking_attack import covering_pairs
 
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
-        who, group = covering_pairs(self.nodes, self.runs, starts, stops, int(self.base[-1]), keys)
-        together = np.lexsort((group, who))
+        few_first = np.arange(len(self.columns))[::-1]  # people who begin alike stand together
+        order = sorted_groups(keys[:, few_first])[1]
+        nodes, keys = np.ascontiguousarray(self.nodes[:, few_first]), np.ascontiguousarray(keys[order][:, few_first])
+        who, group = covering_pairs(nodes, self.runs, starts, stops, int(self.base[-1]), keys)
+        who = order[who]
+        together = np.argsort(who * np.int64(len(self.bounds)) + group)
         return who[together].astype(np.int64), group[together].astype(np.int64)
 
     def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Matches]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.audit import applicable, attack
+from noren.audit import Case, applicable, attack
 from noren.audit.told import published_target
 from noren.cells import CodeCells, OpenCells
 from noren.designs.posterior import posterior
@@ -57,7 +57,7 @@ def test_general_secrets_are_divided_among_their_values() -> None:
 def test_a_prior_divides_general_secrets() -> None:
     """Who knows that a is three times as common as b believes so below a node of both; c and d are not known at all."""
     release = of_nodes([[0], [0, 1], [2, 3]], [0, 0, 1], [0, 1, 2])
-    told = published_target(release, release.column("x"), np.array([0.75, 0.25, 0.0, 0.0]))
+    told = published_target(Case(release), release.column("x"), np.array([0.75, 0.25, 0.0, 0.0]))
     assert told.basis == "the original"
     part = told.told(told.own)
     assert part.value.tolist() == [0, 1, 2, 3]

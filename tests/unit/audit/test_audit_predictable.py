@@ -11,7 +11,7 @@ import pytest
 import noren as nr
 from noren.audit import attack, predictable
 from noren.audit.base import Case
-from noren.audit.patterns import design_pattern, features, neighbours, order_patterns, trend
+from noren.audit.patterns import design_pattern, moments, neighbours, order_patterns, trend
 from noren.audit.predictable import ORDER, Predictable
 from noren.audit.sets import Sets
 from noren.audit.weak import FAMILIES, chance, draw, seeds, truths
@@ -178,7 +178,7 @@ def test_tests_of_order_are_calibrated() -> None:
     codes = rng.choice(6, 2_000, p=[0.4, 0.3, 0.1, 0.1, 0.05, 0.05])
     z, p = [], []
     for _ in range(400):
-        rows = features(secret("exact", 6), CodeCells(6, rng.permutation(codes)))
+        rows = moments(secret("exact", 6), CodeCells(6, rng.permutation(codes)))
         z.append(neighbours(rows)[0])
         p.append(trend(rows)[1])
     assert abs(np.mean(z)) < 6 / 20

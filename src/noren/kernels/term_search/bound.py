@@ -27,7 +27,23 @@ from noren.kernels.term_search.judge import CL, EMD, order_of
 
 FINE, COARSE = 1.02, 1.3
 UNITS = 256
+ROUGH = 64
+"""Units of the tables that only say which scenarios are worth a fine one."""
 SLIGHT = 1e-9
+
+
+class Scenarios(NamedTuple):
+    """What could hold, before any fine table is made; `floor` is a lower bound on the cost of the whole group."""
+
+    grid: np.ndarray
+    gain: np.ndarray
+    peak: np.ndarray
+    at: np.ndarray
+    top: np.ndarray
+    ceiling: np.ndarray
+    need: np.ndarray
+    unit: np.ndarray
+    floor: np.ndarray
 
 
 class Bounds(NamedTuple):
@@ -155,9 +171,25 @@ def _shifted(group, gain):
     return added
 
 
+@kernel(no_cpython_wrapper=True)
+def _forced(group, peak, top):
+    """Least cost at which no record believes in a label above the top, whatever the tail."""
+    total = 0.0
+    for i in range(group.first.size - 1):
+        least = np.inf if group.complete[i] else 0.0
+        for o in range(group.first[i], group.first[i + 1]):
+            if peak[o] <= top * (1 + 1e-12):
+                least = min(least, group.cost[o])
+        total += least
+    return total
+
+
 @kernel()
-def cost_bounds(group, rule, limit):
-    """All scenarios that could hold at a cost below the limit, and what to add to needs from record i on."""
+def scenarios(group, rule):
+    """All scenarios, what to add to needs from record i on, and a cheap lower bound on each one's cost.
+
+    The bound takes the peak and the tail apart: one rough table a theta, of all options, serves every peak.
+    """
     d = group.first.size - 1
     diverse = rule.kind == CL
     grid = theta_grid(group, rule.records) if diverse else np.ones(1)
@@ -171,12 +203,12 @@ def cost_bounds(group, rule, limit):
         peak[:] = 0.0
     many = tops.size * grid.size
     at, top, ceiling = np.empty(many, np.int64), np.empty(many), np.empty(many)
-    need, unit, root = np.empty(many), np.empty(many), np.empty(many)
-    width = np.empty(many, np.int64)
-    tables = []
+    need, unit, floor = np.empty(many), np.empty(many), np.zeros(many)
+    most = np.zeros(grid.size)
     s = 0
     for j in range(tops.size):
         above = tops[j + 1] * (1 - 1e-9) if j + 1 < tops.size else np.inf
+        forced = _forced(group, peak, above) if diverse else 0.0
         for k in range(grid.size):
             if not diverse:
                 # for L2: gains >= square of alpha - bound; for the earth mover: gains >= bound
@@ -191,36 +223,63 @@ def cost_bounds(group, rule, limit):
                     continue
                 whole = abs(1 / grid[k] - np.rint(1 / grid[k])) < 1e-6
                 step = max(grid[k], want / UNITS) if whole else want / UNITS
-            wide = max(0, np.int64(np.ceil(want / step - SLIGHT))) + 1
-            table = np.empty((d + 1, wide))
-            _least(group, group.complete, gain[:, k], peak, above, step, wide, table)
-            if table[0, wide - 1] < limit:
-                at[s], top[s], ceiling[s], need[s], unit[s] = k, tops[j], above, want, step
-                root[s], width[s] = table[0, wide - 1], wide
-                s += 1
-                tables.append(table)
-    order = order_of(root[:s])
-    start = np.zeros(s + 1, np.int64)
-    for q in range(s):
+            at[s], top[s], ceiling[s], need[s], unit[s], floor[s] = k, tops[j], above, want, step, forced
+            most[k] = max(most[k], want)
+            s += 1
+    rough = np.empty((d + 1, ROUGH + 1))
+    for k in range(grid.size):
+        if diverse and most[k] > 0:
+            _least(group, group.complete, gain[:, k], peak, np.inf, most[k] / ROUGH, ROUGH + 1, rough)
+            for q in range(s):
+                if at[q] == k:
+                    wide = np.int64(np.ceil(need[q] * ROUGH / most[k] - SLIGHT))
+                    floor[q] = max(floor[q], rough[0, min(ROUGH, max(0, wide))])
+    return Scenarios(grid, gain, peak, at[:s], top[:s], ceiling[:s], need[:s], unit[:s], floor[:s]), added
+
+
+@kernel()
+def cost_bounds(group, listed, limit, most):
+    """Tables of the scenarios that could hold at a cost below the limit, of so many with the lowest floors."""
+    d = group.first.size - 1
+    many = listed.floor.size
+    wanted = np.zeros(many, np.bool_)
+    wanted[order_of(listed.floor)[:most]] = True
+    root, width, kept = np.empty(many), np.empty(many, np.int64), np.empty(many, np.int64)
+    tables = []
+    n = 0
+    for s in range(many):
+        if not wanted[s] or listed.floor[s] >= limit:
+            continue
+        k, step = listed.at[s], listed.unit[s]
+        wide = max(0, np.int64(np.ceil(listed.need[s] / step - SLIGHT))) + 1
+        table = np.empty((d + 1, wide))
+        _least(group, group.complete, listed.gain[:, k], listed.peak, listed.ceiling[s], step, wide, table)
+        if table[0, wide - 1] < limit:
+            root[n], width[n], kept[n] = table[0, wide - 1], wide, s
+            n += 1
+            tables.append(table)
+    order = order_of(root[:n])
+    start = np.zeros(n + 1, np.int64)
+    for q in range(n):
         start[q + 1] = start[q] + (d + 1) * width[order[q]]
-    least = np.empty(start[s])
-    for q in range(s):
+    least = np.empty(start[n])
+    for q in range(n):
         least[start[q] : start[q + 1]] = tables[order[q]].ravel()
-    kept = Bounds(
-        grid,
-        gain,
-        peak,
-        at[order],
-        top[order],
-        ceiling[order],
-        need[order],
-        unit[order],
-        root[order],
+    kept = kept[:n][order]
+    return Bounds(
+        listed.grid,
+        listed.gain,
+        listed.peak,
+        listed.at[kept],
+        listed.top[kept],
+        listed.ceiling[kept],
+        listed.need[kept],
+        listed.unit[kept],
+        root[:n][order],
         start,
-        width[order],
+        width[:n][order],
         least,
     )
-    return kept, added
 
 
 @kernel(no_cpython_wrapper=True)

@@ -46,6 +46,10 @@ class Refusals(Rule):
     def refuses_cuts(self) -> bool:
         return True
 
+    @property
+    def answers_some(self) -> bool:
+        return True
+
     def drawn(self, draws: int) -> Rule:
         return replace(self, draws=draws)
 
@@ -127,14 +131,18 @@ def told(
     notes: list[str],
 ) -> Beliefs:
     """Beliefs about items from those about parts: people of one item in several parts count alike."""
-    n = np.bincount(sight.item[who], minlength=sight.items)
-    after, error = np.zeros_like(sight.before), np.zeros(sight.items)
-    np.add.at(after, sight.item[who], posterior[cut.part])
-    np.add.at(error, sight.item[who], found.error[cut.part])
-    spoken = (n == sight.people) & (n > 0)
+    line, part, people = sight.place[sight.item[who]], cut.part, sight.people
+    if sight.asked is not None:
+        line, part, people = line[line >= 0], part[line >= 0], people[sight.asked]
+    n = np.bincount(line, minlength=len(people))
+    after, error = np.zeros_like(sight.before), np.zeros(len(people))
+    np.add.at(after, line, posterior[part])
+    np.add.at(error, line, found.error[part])
+    spoken = (n == people) & (n > 0)
     scale = np.maximum(n, 1)
     after = np.where(spoken[:, None], after / scale[:, None], sight.before)
-    return Beliefs(sight.item, sight.before, after, spoken, np.where(spoken, error / scale, 0.0), facts, notes)
+    item = sight.place[sight.item]
+    return Beliefs(item, sight.before, after, spoken, np.where(spoken, error / scale, 0.0), facts, notes)
 
 
 def cut_of(
@@ -172,7 +180,11 @@ def several(mine: NDArray[np.int64], parts: NDArray[np.int64]) -> NDArray[np.boo
 
 def mondrian_parts(sight: Sight, who: NDArray[np.int64], mine: NDArray[np.int64]) -> NDArray[np.int64]:
     """The parts that Mondrian makes for k alone inside every class."""
-    return parts_for_size(sight.table, who, mine, sight.k)
+    key = ("parts", sight.k)
+    if key not in sight.memory:
+        sight.memory[key] = parts_for_size(sight.table, who, mine, sight.k)
+    found: NDArray[np.int64] = sight.memory[key]
+    return found
 
 
 def parts_for_size(table: Records, who: NDArray[np.int64], mine: NDArray[np.int64], k: int) -> NDArray[np.int64]:

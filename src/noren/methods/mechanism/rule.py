@@ -72,6 +72,11 @@ class Rule(ABC):
         return False
 
     @property
+    def answers_some(self) -> bool:
+        """Whether beliefs about some items alone can be asked for (`Sight.asking`)."""
+        return False
+
+    @property
     def silent(self) -> bool:
         """Whether the form of the release tells nothing beyond its classes."""
         return False
@@ -112,5 +117,6 @@ class NotReplayed(Silent):
 
 def unchanged(sight: Sight, notes: Sequence[str] = (), **facts: Any) -> Beliefs:
     """What the classes say, and nothing else."""
-    items = sight.items
-    return Beliefs(sight.item, sight.before, sight.before, np.zeros(items, bool), np.zeros(items), facts, notes)
+    items = len(sight.before)
+    item = sight.place[sight.item]
+    return Beliefs(item, sight.before, sight.before, np.zeros(items, bool), np.zeros(items), facts, notes)

@@ -6,7 +6,7 @@ Whose row is whose is not in it, and no rule looks at anybody's secret.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,8 @@ class Sight:
     k: int
     item: NDArray[np.int64]
     """The item of every person."""
+    row_class: NDArray[np.int64]
+    """The class of every published row."""
     counts: NDArray[np.float64]
     """(classes, values): how many rows of every class have every value; a general value counts for all under it."""
     width: NDArray[np.float64]
@@ -56,6 +58,10 @@ class Sight:
     """(classes, columns): the published means, where columns have such."""
     averaged: tuple[str, ...]
     """The columns that are published as means."""
+    asked: NDArray[np.int64] | None = None
+    """The items that beliefs are asked for, ascending; all, if none are named."""
+    memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was worked out of people and classes alone, for every secret."""
 
     @classmethod
     def of(cls, published: Published, table: Records, secret: Statement, models: Sequence[ClassModel], k: int) -> Sight:
@@ -85,11 +91,23 @@ class Sight:
         averaged = [one for one in quasi if getattr(one, "numbers", None) is not None]
         means = [one.numbers[one.key(cells[one.name])][first] for one in averaged]  # type: ignore[attr-defined]
         return cls(
-            table, secret, models, k, item, _counted(secret, cells[secret.name], row_class, len(first)),
+            table, secret, models, k, item, row_class, _counted(secret, cells[secret.name], row_class, len(first)),
             _beside(widths, len(first)).astype(np.float64), _beside(low, len(first)), _beside(high, len(first)),
             _beside(codes, len(example)), tuple(one.name for one in searched), pair_item, pair_class,
             _beside(means, len(first)), tuple(one.name for one in averaged),
         )  # fmt: skip
+
+    def about(self, published: Published, secret: Statement, models: Sequence[ClassModel], k: int) -> Sight | None:
+        """The same people and classes beside another secret; None where that is one of the columns that find them."""
+        if secret.role in QUASI or self.secret.role in QUASI:
+            return None
+        cells = published.cells([secret.name])[secret.name]
+        counts = _counted(secret, cells, self.row_class, self.classes)
+        return replace(self, secret=secret, models=models, k=k, counts=counts, asked=None)
+
+    def asking(self, items: NDArray[np.int64]) -> Sight:
+        """The same, with beliefs about some items only."""
+        return replace(self, asked=items)
 
     # ------------------------------------------------------------------ items and classes
 
@@ -133,20 +151,34 @@ class Sight:
         return normal(pooled, self.overall)
 
     @cached_property
+    def place(self) -> NDArray[np.int64]:
+        """The line of every item in tables of beliefs; -1 for one that is not asked for."""
+        if self.asked is None:
+            return np.arange(self.items)
+        out = np.full(self.items, -1, np.int64)
+        out[self.asked] = np.arange(len(self.asked))
+        return out
+
+    @cached_property
     def highest(self) -> NDArray[np.float64]:
         """The largest share of a value in any class that covers an item: more than that no class says of its people."""
         out = np.zeros(self.items)
         np.maximum.at(out, self.pair_item, self.shares.max(axis=1)[self.pair_class])
-        return np.where(out > 0, out, self.overall.max())
+        out = np.where(out > 0, out, self.overall.max())
+        return out if self.asked is None else out[self.asked]
 
     def pooled(self, some: NDArray[np.bool_], people: NDArray) -> NDArray[np.float64]:
-        """(items, values): the rows of some classes, each shared out among those of these people whom it covers."""
+        """(items asked for, values): rows of some classes, each shared out among those of these people it covers."""
         from scipy.sparse import csr_array
 
         covered = np.bincount(self.pair_class, people[self.pair_item], minlength=self.classes)
         part = np.where(some & (covered > 0), 1 / np.where(covered > 0, covered, 1.0), 0.0)[self.pair_class]
-        reach = csr_array((part, (self.pair_item, self.pair_class)), shape=(self.items, self.classes))
-        return np.asarray(reach @ self.counts)
+        item, of = self.pair_item, self.pair_class
+        if self.asked is not None:
+            item = self.place[item]
+            item, of, part = item[item >= 0], of[item >= 0], part[item >= 0]
+        lines = self.items if self.asked is None else len(self.asked)
+        return np.asarray(csr_array((part, (item, of)), shape=(lines, self.classes)) @ self.counts)
 
     @cached_property
     def sole(self) -> NDArray[np.int64]:

@@ -23,6 +23,10 @@ class Skips(Rule):
 
     says: str
 
+    @property
+    def answers_some(self) -> bool:
+        return True
+
     def beliefs(self, sight: Sight) -> Beliefs:
         if not sight.names or not sight.whole:
             return unchanged(sight)
@@ -30,13 +34,17 @@ class Skips(Rule):
         first, last = _span(sight, place)
         passes = _passes(sight, first)
         last = np.where(passes, last, -1)
-        order = np.lexsort((first[sight.pair_class], sight.pair_item))
-        item, group = sight.pair_item[order], sight.pair_class[order]
-        begin = np.searchsorted(item, np.arange(sight.items + 1))
         covered = np.maximum(1, np.bincount(sight.pair_class, sight.people[sight.pair_item], sight.classes))
-        open_ = np.ones((sight.items, sight.d), bool)
-        weight = np.zeros((sight.items, sight.d))
-        told = np.zeros(sight.items, bool)
+        line = sight.place[sight.pair_item]
+        asked = np.flatnonzero(line >= 0)
+        asked = asked[np.lexsort((first[sight.pair_class[asked]], line[asked]))]
+        line, group = line[asked], sight.pair_class[asked]
+        place = place if sight.asked is None else place[sight.asked]
+        items = len(place)
+        begin = np.searchsorted(line, np.arange(items + 1))
+        open_ = np.ones((items, sight.d), bool)
+        weight = np.zeros((items, sight.d))
+        told = np.zeros(items, bool)
         for turn in range(int(np.diff(begin).max(initial=0))):
             who = np.flatnonzero(np.diff(begin) > turn)
             mine = group[begin[who] + turn]
@@ -46,7 +54,7 @@ class Skips(Rule):
             told[who[passed]] = True
         after = normal(weight, sight.overall)
         facts = {"groups_that_pass_over": int(passes.sum())}
-        return Beliefs(sight.item, sight.before, after, told, np.zeros(sight.items), facts)
+        return Beliefs(sight.place[sight.item], sight.before, after, told, np.zeros(items), facts)
 
 
 def _places(sight: Sight) -> NDArray[np.int64]:

@@ -7,7 +7,8 @@ terms left costs 1/w, and a group's cost is normalised by that of removing every
 - "adaptive": the paper's anytime search, ranked by gain per cost with ties by slack;
 - "depth-first": the paper's baseline.
 
-A time bound stops a search early, a node budget does so repeatably. Groups are independent and run on all cores.
+A time bound stops a search early, a node budget does so repeatably. Groups are independent and run on all cores; those
+with the same term sets are searched once.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
+from noren.methods.suppress.alike import alike, of_groups
 from noren.methods.suppress.beliefs import (
     TOLERANCE,
     Array,
@@ -33,7 +35,6 @@ from noren.methods.suppress.beliefs import (
     postings_of,
     removal_cost,
 )
-from noren.ragged import chosen
 from noren.schema.knowledge import Knowledge
 
 Search = Literal["best", "adaptive", "depth-first"]
@@ -44,6 +45,8 @@ MOST_OPEN = 1 << 22
 MOST_ENTRIES = 1 << 14
 """Terms of a group that the searches of the paper take: their memory grows with the square."""
 STARTS = 12
+FIRST = 4
+"""Scenarios that are tried before all others are looked at."""
 CLOSE = 1e-10
 
 
@@ -193,7 +196,7 @@ def _compile(search: Search) -> None:
     from noren.kernels.term_search import best
     from noren.kernels.term_search import start as starts
     from noren.kernels.term_search import tree as trees
-    from noren.kernels.term_search.bound import cost_bounds
+    from noren.kernels.term_search.bound import cost_bounds, scenarios
     from noren.kernels.term_search.judge import new_desk
 
     setting = _Setting.of(Knowledge.from_sets([[0], [1]], terms=["a", "b"]), TermRequirement("cl"), None, "ignore")
@@ -208,7 +211,8 @@ def _compile(search: Search) -> None:
         return
     group = starts.reordered(group, starts.overlap_order(group, rule, desk))
     choice = group.first[:-1].copy()
-    tables, added = cost_bounds(group, rule, np.inf)
+    listed, added = scenarios(group, rule)
+    tables = cost_bounds(group, listed, np.inf, FIRST)
     starts.start(group, rule, tables, desk, 0, choice, starts.cost_of(group, choice), counters)
     best.improve(group, rule, desk, choice, counters, np.zeros(2, np.int64), 0)
     starts.slack_of(group, rule, desk, choice)
@@ -264,7 +268,7 @@ def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
 def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -> tuple[Array, float, bool, bool, int]:
     from noren.kernels.term_search import best
     from noren.kernels.term_search import start as starts
-    from noren.kernels.term_search.bound import cost_bounds
+    from noren.kernels.term_search.bound import cost_bounds, scenarios
     from noren.kernels.term_search.judge import new_desk
 
     desk = new_desk(group.size.size)
@@ -279,7 +283,13 @@ def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
     holds = starts.slack_of(group, rule, desk, everything) >= -rule.tolerance
     choice = everything.copy()
     numbers = np.array([starts.cost_of(group, everything) if holds else np.inf, 0.0])
-    tables, added = cost_bounds(group, rule, numbers[best.BEST] - CLOSE)
+    listed, added = scenarios(group, rule)
+    tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, FIRST)
+    if len(listed.floor) > FIRST:  # a first choice spares the tables of what costs more
+        for s in range(len(tables.root)):
+            if tables.root[s] < numbers[best.BEST] - CLOSE:
+                numbers[best.BEST] = starts.start(group, rule, tables, desk, s, choice, numbers[best.BEST], counters)
+        tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, len(listed.floor))
     complete = bool(group.complete.all())
     if tables.root.size == 0:
         numbers[best.LOWEST] = numbers[best.BEST]
@@ -362,31 +372,35 @@ def search_groups(
         ~holds, 0, 0.0,
     )  # fmt: skip
     todo = np.flatnonzero(~holds)
-    workers = max(1, min(threads or os.cpu_count() or 1, todo.size))
+    same = alike(*of_groups(order, group_bounds, todo), bounds, codes)
+    kinds = same.kinds
+    workers = max(1, min(threads or os.cpu_count() or 1, len(kinds)))
     started = 0
 
-    def work(g: int) -> tuple[int, Array, GroupResult]:
+    def work(kind: Array) -> tuple[Array, Array, GroupResult]:
         nonlocal started
         started += 1
         limit = seconds
         if total_seconds is not None:
             left = total_seconds - (time.perf_counter() - begin)
-            fair = max(0.0, left) * workers / max(1, todo.size - started + workers)
+            fair = max(0.0, left) * workers / max(1, len(kinds) - started + workers)
             limit = fair if limit is None else min(limit, fair)
-        members = order[group_bounds[g] : group_bounds[g + 1]]
-        own, entries = chosen(bounds, members)
-        return g, entries, _search(setting, own, codes[entries], search, limit, nodes)
+        own, entries = same.entries(kind[0], bounds)
+        return kind, entries, _search(setting, own, codes[entries], search, limit, nodes)
 
     looked, spent, finished = 0, 0.0, count - todo.size
     with ThreadPoolExecutor(workers) as pool:
-        for g, entries, result in pool.map(work, todo.tolist()):
+        for kind, entries, result in pool.map(work, kinds):
             out.removed[entries] = result.removed
-            out.cost[g], out.lower_bound[g] = result.cost, result.lower_bound
-            out.optimal[g], out.feasible[g] = result.optimal, result.feasible
+            for other in kind[1:]:
+                out.removed[same.entries(other, bounds)[1]] = result.removed
+            groups = todo[kind]
+            out.cost[groups], out.lower_bound[groups] = result.cost, result.lower_bound
+            out.optimal[groups], out.feasible[groups] = result.optimal, result.feasible
             looked += result.nodes
-            finished += 1
+            finished += len(kind)
             if result.feasible:
-                spent += result.cost
+                spent += result.cost * len(kind)
             if progress is not None:
                 progress(finished, count, spent / finished)
     return GroupsResult(

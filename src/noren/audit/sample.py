@@ -1,0 +1,112 @@
+"""Which people or rows an attack measures: all of them, or of very many a uniform sample with its error stated.
+
+What an attack knows is always the whole release, and at the holder the whole original; a sample is only of those it is
+tried on. So a share is unbiased, and its error is that of a sample of so many without replacement. The largest figure
+of anybody is the largest of those who were measured. No verdict about a requirement rests on a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.audit.bounds import LEVEL, wilson
+from noren.ragged import chosen
+from noren.table.finding import Matches
+
+MOST = 100_000
+"""People, or rows, up to which all are measured."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of `n` people or rows, by their numbers in ascending order."""
+
+    n: int
+    lines: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everybody is measured."""
+        return len(self.lines) == self.n
+
+    @property
+    def of(self) -> int | None:
+        """How many there are, where not all are measured."""
+        return None if self.whole else self.n
+
+    def __getitem__(self, values: NDArray) -> NDArray:
+        """What was measured of everybody, for these."""
+        return values if self.whole else values[self.lines]
+
+    @cached_property
+    def place(self) -> NDArray[np.int64]:
+        """Where everybody stands among those who are measured; -1 for others."""
+        out = np.full(self.n, -1, np.int64)
+        out[self.lines] = np.arange(len(self))
+        return out
+
+    def among(self, part: Matches) -> Matches:
+        """Matches of these people alone, by their places in the sample, with only the sets that they need."""
+        if self.whole:
+            return part
+        at = self.place[part.people]
+        mine = np.flatnonzero(at >= 0)
+        sets, of = np.unique(part.of[mine], return_inverse=True)
+        bounds, rows = chosen(part.bounds, sets)
+        return Matches(at[mine], of.reshape(-1), part.groups[sets], part.order[rows], bounds)
+
+    # ------------------------------------------------------------------ errors
+
+    def bounds(self, summary: Mapping[str, float], shares: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Bounds of the shares: no figure between 0 and 1 varies more than a yes or no with the same mean."""
+        if self.whole:
+            return {}
+        return {name: wilson(summary[name], self._trials) for name in shares if 0 <= summary.get(name, -1) <= 1}
+
+    def count(self, found: int) -> str:
+        """How many of all, if `found` of those who were measured: a number, or one with its bounds."""
+        if self.whole:
+            return f"{found:,}"
+        low, high = wilson(found / max(1, len(self)), self._trials)
+        return f"about {self.scaled(found):,} ({round(low * self.n):,} to {round(high * self.n):,})"
+
+    def scaled(self, found: int) -> int:
+        """How many of all, if `found` of those who were measured."""
+        return found if self.whole else round(found * self.n / max(1, len(self)))
+
+    @property
+    def _trials(self) -> int:
+        """Draws with replacement that would tell as much."""
+        return round(len(self) * (self.n - 1) / max(1, self.n - len(self)))
+
+    @property
+    def margin(self) -> float:
+        """The most by which a share of those who were measured is off, at the level of all bounds."""
+        return 0.0 if self.whole else NormalDist().inv_cdf(0.5 + LEVEL / 2) * 0.5 / sqrt(max(1, self._trials))
+
+    def note(self, what: str = "people") -> list[str]:
+        """What a reader must know about the figures."""
+        if self.whole:
+            return []
+        return [
+            f"measured on {len(self):,} of {self.n:,} {what}, drawn at random: shares are within {self.margin:.1%} of "
+            f"those of all ({LEVEL:.0%}), and the largest figure is the largest of those measured"
+        ]
+
+
+def sample_of(n: int, most: int = MOST) -> Sample:
+    """Everybody, or of more than `most` so many of them at random, the same in every audit of a table so large."""
+    if n <= most or most <= 0:
+        return Sample(n, np.arange(n))
+    lines = np.random.default_rng(0).choice(n, most, replace=False, shuffle=False)  # measuring only; nothing secret
+    return Sample(n, np.sort(lines))
