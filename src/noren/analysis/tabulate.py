@@ -47,7 +47,8 @@ from noren.analysis.shuffled import SHUFFLED_ESTIMATORS, prepare_shuffled
 from noren.analysis.tight import class_aware
 from noren.errors import QueryError
 
-BOUNDED_ESTIMATORS = ("likelihood", "spread", "class-aware")
+NOT_BY_DESIGN = ("spread", "class-aware")
+BOUNDED_ESTIMATORS = ("likelihood", *NOT_BY_DESIGN)
 ESTIMATOR_NAMES = tuple(dict.fromkeys([*ESTIMATORS, *SEMANTIC_ESTIMATORS, *BOUNDED_ESTIMATORS]))
 """All estimators that can be asked for, of one release or another."""
 CELL_LIMIT = 50_000_000
@@ -120,7 +121,7 @@ def tabulate(
         raise QueryError(f"suppressed={suppressed} is not a number of records.", hint="Use 0 or more.")
     axes = [axis if axis.is_exact else settled(axis) for axis in axes] if _mixed(axes) else list(axes)
     shuffled = any(axis.is_shuffled for axis in axes)
-    if any(axis.is_coarse for axis in axes) or (estimator == "spread" and not shuffled):
+    if any(axis.is_coarse for axis in axes) or (estimator in NOT_BY_DESIGN and not shuffled):
         options: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps, "progress": progress}
         if population:
             raise QueryError(

@@ -165,7 +165,8 @@ def _classes(release: Release, columns: Mapping[str, Statement], cells: Mapping[
     from noren.analysis.rows import row_numbers
 
     tight = [statement for statement in release.statements if statement.tightness is not None]
-    read = {**cells, **release.cells([one.name for one in tight if one.name not in cells])}
+    others = [one.name for one in tight if one.name not in cells]
+    read = {**cells, **(release.cells(others) if others else {})}
     of = row_numbers([one.key(read[one.name]) for one in tight], release.rows)
     return Classes(of, np.bincount(of))
 
