@@ -88,9 +88,10 @@ class ReportedAxis:
         from noren.kernels.coarse import condense
 
         classes = reading.axis.classes
-        assert classes is not None and reading.required is not None
+        assert classes is not None
+        assert reading.required is not None
         count, bare = reading.required.astype(np.float64), reading.rows
-        bounds, index, occurs, _ = condense(bare.bounds, bare.value, count, count, reading.reported, groups)
+        bounds, _, occurs, _ = condense(bare.bounds, bare.value, count, count, reading.reported, groups)
         owner = np.repeat(np.arange(len(bare)), np.diff(bounds))
         everywhere = np.bincount(np.repeat(np.arange(len(bare)), bare.lengths), count, minlength=len(bare))
         node = code[reading.codes]

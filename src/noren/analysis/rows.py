@@ -164,7 +164,15 @@ def _segments(
     if axis.is_tight:
         entries = np.repeat(np.arange(len(rows)), rows.lengths) * np.int64(len(size)) + rows.value
         required = np.isin(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
+        _demand_room(axis, np.bincount(np.repeat(np.arange(len(rows)), rows.lengths), required, minlength=len(rows)))
     return rows, group_of[edges[:-1]], size, mass, required
+
+
+def _demand_room(axis: Axis, occurring: NDArray[np.float64]) -> None:
+    """Refuse classes of fewer records than values that certainly occur in them."""
+    assert axis.classes is not None
+    if np.any(axis.classes.sizes[axis.classes.of] < occurring[axis.distinct[1]]):
+        raise QueryError(f"Some classes of {axis.name!r} have fewer records than values they say occur.", hint=AGAIN)
 
 
 def _certain(

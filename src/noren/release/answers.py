@@ -145,7 +145,7 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
         else:
             allowed[owner] = admitted & allowed.get(owner, np.ones(len(admitted), bool))
     asked = _asked_terms(columns, cells, sure, listed)
-    classes = _classes(release, columns, cells)
+    classes = classes_of(release, columns, cells)
     if not keep.all():
         rows = np.flatnonzero(keep)
         classes = None if classes is None else replace(classes, of=classes.of[rows])
@@ -158,7 +158,7 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
     return Question(shown, allowed, columns, cells, int(keep.sum()), Shape.of(shown), classes, asked)
 
 
-def _classes(release: Release, columns: Mapping[str, Statement], cells: Mapping[str, Cells]) -> Classes | None:
+def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mapping[str, Cells]) -> Classes | None:
     """Who looks alike in all columns that say what occurs in classes, where one of them is asked for."""
     if all(statement.tightness is None for statement in columns.values()):
         return None
@@ -228,9 +228,7 @@ def _axis(question: Question, group: Grouping, allowed: NDArray[np.bool_] | None
     if allowed is None and group.is_identity:
         return Axis(group.title, statement, cells, classes=question.classes)
     groups = group.groups if allowed is None else np.where(allowed, group.groups, -1)
-    return Axis(
-        group.title, statement, cells, groups.astype(np.int64), len(group.labels), classes=question.classes
-    )
+    return Axis(group.title, statement, cells, groups.astype(np.int64), len(group.labels), classes=question.classes)
 
 
 def _counted(release: Release, records: int, level: float) -> Answer:
