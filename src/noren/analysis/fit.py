@@ -39,6 +39,8 @@ class Fit:
     table: NDArray[np.float64]
     iterations: int
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    maximum: NDArray[np.float64] | None = None
+    """Where the likelihood is largest, if the table was drawn away from there on purpose."""
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,9 @@ class Frame:
 
     def alone(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
         start = np.full(self.shape, self.kept / self.shape[1])
-        return converge(self, start, rule.tolerance, max_steps, progress)
+        from noren.analysis.regularised import regularised
+
+        return regularised(self, converge(self, start, rule.tolerance, max_steps, progress))
 
     def em_pass(
         self,

@@ -197,9 +197,8 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
     centre = intervals.linear_scores(frame, w)
     if estimator == "likelihood":
         maximum = intervals.likelihood_maximum(frame, fitted)
-        found = intervals.hybrid_interval(
-            frame, centre, fitted.table, level=level, population=population, maximum=maximum
-        )
+        around = fitted.table if fitted.maximum is None else fitted.maximum
+        found = intervals.hybrid_interval(frame, centre, around, level=level, population=population, maximum=maximum)
     else:
         found = intervals.linear_interval(frame, centre, invert(frame, w), level=level, population=population)
     found = intervals.bound_lost(frame, found, level=level, population=population)
