@@ -289,7 +289,7 @@ def prepare_rows(
         table = detail.atoms.prior
         if reading.fitted is not None and alone.hidden:
             inside = detail.atom >= 0
-            table = np.bincount(detail.atom[inside], reading.fitted[inside], minlength=len(table))
+            table = np.bincount(detail.atom[inside], reading.fitted[inside], minlength=len(table)).astype(np.float64)
             steps, facts = 2, {"stopping": "what is expected of tight classes", "converged": True}
         elif alone.hidden and len(alone.counts):
             alone.check()

@@ -9,8 +9,8 @@ even by
 
 How much that should be is judged twice. The design's own variance V says which part of the unbiased estimate's distance
 from even is noise: s_0 = V / (V + signal), where the signal is what the distance exceeds V by, and, as far as that is
-itself uncertain, what it is among all distributions on average. And held-out records score every s near it. The estimate
-is the mean over s, weighted by both. Where noise is less than LITTLE of the distance, nothing is smoothed.
+itself uncertain, what it is among all distributions on average. And held-out records score every s near it. The
+estimate is the mean over s, weighted by both. Where noise is less than LITTLE of the distance, nothing is smoothed.
 
 Intervals stay where they were, around the unbiased estimate and the maximum.
 """

@@ -107,8 +107,8 @@ class Reading:
             each, ones = np.arange(len(cells) + 1), np.ones(len(cells))
             return cls(axis, codes, Likelihood(each, each[:-1], ones), group_of[values], ones, ones)
         if statement.nodes is not None:
-            rows, *parts, required = _segments(axis, statement.nodes, statement.key(cells))
-            return cls(axis, codes, rows, *parts, required=required)
+            rows, reported, size, mass, required = _segments(axis, statement.nodes, statement.key(cells))
+            return cls(axis, codes, rows, reported, size, mass, required=required)
         ones = np.ones(axis.d)
         if statement.table is not None:
             held = _held(axis, statement.table, statement.key(cells), codes)
@@ -164,11 +164,11 @@ def _segments(
     if axis.is_tight:
         entries = np.repeat(np.arange(len(rows)), rows.lengths) * np.int64(len(size)) + rows.value
         required = np.isin(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
-        _demand_room(axis, np.bincount(np.repeat(np.arange(len(rows)), rows.lengths), required, minlength=len(rows)))
+        _demand_room(axis, np.add.reduceat(required, rows.bounds[:-1], dtype=np.int64))
     return rows, group_of[edges[:-1]], size, mass, required
 
 
-def _demand_room(axis: Axis, occurring: NDArray[np.float64]) -> None:
+def _demand_room(axis: Axis, occurring: NDArray[np.int64]) -> None:
     """Refuse classes of fewer records than values that certainly occur in them."""
     assert axis.classes is not None
     if np.any(axis.classes.sizes[axis.classes.of] < occurring[axis.distinct[1]]):

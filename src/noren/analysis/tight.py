@@ -85,7 +85,7 @@ class TightClasses:
 
     def total(self, shares: NDArray[np.float64], segments: int) -> NDArray[np.float64]:
         """How many of the rows asked about are expected in every segment."""
-        return np.bincount(self.segment, shares * self.asked[self.owner], minlength=segments)
+        return np.bincount(self.segment, shares * self.asked[self.owner], minlength=segments).astype(np.float64)
 
 
 def truncated(mean: NDArray[np.float64], required: NDArray[np.bool_]) -> tuple[NDArray, NDArray]:
