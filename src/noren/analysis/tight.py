@@ -11,9 +11,10 @@ with mu such that the expectations add up to n. That is the multinomial's condit
 
 What q is decides everything, and no release tells it. Classes are formed of near records: one that holds two values
 lies where they meet and has about as many of the one as of the other, whatever their shares among all; one that holds
-many is nearly a sample of all. So q is between even and the estimated shares p, by how many values m the class covers:
+many values, or is large, is nearly a sample of all. So q is between even and the estimated shares p, by how many values
+m the class covers:
 
-    q_v ~ u_v^(1/m) p_v^(1 - 1/m),      u even over S
+    q_v ~ u_v^a p_v^(1 - a),      a = min(1 / m, n^(-1/3)),      u even over S
 
 p is what the same formula says of all classes with q = u. Going on, with what comes out as the next p, makes the
 estimates worse (measured): the more shares are followed, the more they are exaggerated.
@@ -62,7 +63,7 @@ class TightClasses:
         owner = self.owner
         weight = even[self.segment] / self.sums(even[self.segment])[owner]
         if known is not None:
-            power = 1.0 / self.sums(np.ones(len(self.segment)))[owner]
+            power = np.minimum(1 / self.sums(np.ones(len(self.segment))), self.sizes ** (-1 / 3))[owner]
             part = np.maximum(known[self.segment], LEAST)
             weight = weight**power * (part / self.sums(part)[owner]) ** (1.0 - power)
             weight /= self.sums(weight)[owner]
