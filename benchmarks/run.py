@@ -34,6 +34,7 @@ GENERATED = (
     ("term_search.py",),
     ("risk_table.py",),
     ("first_use.py",),
+    ("low_signal.py",),
     ("release_census.py", "--records", "10000000"),
 )
 
