@@ -38,6 +38,7 @@ GENERATED = (
     ("first_use.py",),
     ("inference_generated.py",),
     ("imputation_generated.py",),
+    ("low_signal.py",),
     ("release_census.py", "--records", "10000000"),
 )
 

@@ -58,7 +58,9 @@ def test_it_verifies_as_it_did(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_answers_as_it_did(name: str) -> None:
+def test_it_answers_as_it_did(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for what is drawn to even at low signal, which version 0.1 did not know: that is put aside here."""
+    monkeypatch.setattr("noren.analysis.regularised.LITTLE", 2.0)
     release = opened(name)
     for then in told(name)["answers"]:
         if "count" in then:

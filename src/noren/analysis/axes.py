@@ -37,6 +37,16 @@ ALIKE = 1e-8
 
 
 @dataclass(frozen=True)
+class Classes:
+    """Which records look alike in every column of the release that its method generalised."""
+
+    of: NDArray[np.int64]
+    """The class of every row that is asked about."""
+    sizes: NDArray[np.int64]
+    """How many rows each class has in the whole release."""
+
+
+@dataclass(frozen=True)
 class Axis:
     """One attribute: `groups` maps a base value's code to a reported group 0..n_groups-1, or to -1 for "not counted";
     None reports every base value. A condition is an axis whose admitted values all map to group 0.
@@ -50,6 +60,8 @@ class Axis:
     groups: NDArray[np.int64] | None = None
     n_groups: int | None = None
     weights: NDArray | None = None
+    classes: Classes | None = None
+    """What the rows' classes are, where the column says what certainly occurs in them."""
 
     def __post_init__(self) -> None:
         d, reported = self.d, self.grouping.of
@@ -110,6 +122,11 @@ class Axis:
     def is_coarse(self) -> bool:
         """The cell leaves values open, and nothing about which ones is random by design."""
         return not self.is_exact and self.statement.design is None
+
+    @property
+    def is_tight(self) -> bool:
+        """Every class is known, and which values certainly occur in it."""
+        return self.is_coarse and self.classes is not None and self.statement.tightness in ("ends", "members")
 
     @property
     def is_blind(self) -> bool:

@@ -2,7 +2,8 @@
 
 A record certainly lies in a reported cell if on every axis all it may be is reported there, possibly if some of it is.
 For anatomised columns the group's own histogram says more: of a group with s records, a of them in the reported
-group, r of which meet the other axes, at least r + a - s and at most min(r, a) lie in the cell.
+group, r of which meet the other axes, at least r + a - s and at most min(r, a) lie in the cell. Tight classes say the
+same with two numbers for a: as many as certainly occur there, and all but those that certainly occur elsewhere.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, sizes_of
+from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, ranges, sizes_of
 from noren.cells import Likelihood
+from noren.cells.batch import number
 from noren.errors import QueryError
 
 WORK_LIMIT = 2e10
@@ -66,6 +68,8 @@ class ReportedAxis:
             np.concatenate([ones, share[kept]]),
         )
         limited = reading.held is not None and len(open_codes) > 0
+        if reading.required is not None and len(open_codes) > 0:
+            return cls._of_classes(reading, renamed, rows, groups)
         room = size[kept] if limited else np.full(int(kept.sum()), np.inf)
         slack = (whole[owner] - size)[kept] if limited else np.zeros(int(kept.sum()))
         return cls(
@@ -76,6 +80,43 @@ class ReportedAxis:
             np.concatenate([np.zeros(groups), slack]),
             groups,
             limited,
+        )
+
+    @classmethod
+    def _of_classes(cls, reading: Reading, code: NDArray[np.int64], rows: Likelihood, groups: int) -> ReportedAxis:
+        """The axis with a code for every class whose general value leaves open which group it is."""
+        from noren.kernels.coarse import condense
+
+        classes = reading.axis.classes
+        assert classes is not None
+        assert reading.required is not None
+        count, bare = reading.required.astype(np.float64), reading.rows
+        bounds, _, occurs, _ = condense(bare.bounds, bare.value, count, count, reading.reported, groups)
+        owner = np.repeat(np.arange(len(bare)), np.diff(bounds))
+        everywhere = np.bincount(np.repeat(np.arange(len(bare)), bare.lengths), count, minlength=len(bare))
+        node = code[reading.codes]
+        is_open = node >= groups
+        found, of = number(classes.of[is_open])
+        first = np.zeros(len(found), np.int64)
+        first[of] = node[is_open]
+        node[is_open] = groups + of
+        entry, offsets = ranges(rows.bounds[first], rows.bounds[first + 1])
+        kept = code[owner] >= groups  # in the order of the open codes' rows, which follow those of the groups
+        occurs, everywhere = occurs[kept], everywhere[owner][kept]
+        size = np.repeat(classes.sizes[found], np.diff(offsets)).astype(np.float64)
+        each = np.arange(groups)
+        return cls(
+            node,
+            Likelihood(
+                np.concatenate([np.arange(groups), groups + offsets]),
+                np.concatenate([each, rows.value[entry]]),
+                np.concatenate([np.ones(groups), rows.weight[entry]]),
+            ),
+            np.concatenate([np.ones(groups), np.zeros(len(entry))]),
+            np.concatenate([np.full(groups, np.inf), size - (everywhere - occurs)[entry - groups]]),
+            np.concatenate([np.zeros(groups), size - occurs[entry - groups]]),
+            groups,
+            True,
         )
 
 

@@ -39,6 +39,8 @@ class Fit:
     table: NDArray[np.float64]
     iterations: int
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    maximum: NDArray[np.float64] | None = None
+    """Where the likelihood is largest, if the table was drawn away from there on purpose."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,13 @@ class Stopping:
     """Hold out random records; otherwise every fourth in the order of the table."""
     is_whole: bool = False
     """Take a whole number of steps in all."""
+    together: NDArray[np.int64] | None = None
+    """Tuples of one number are held out together: records of a class tell of each other."""
 
     def folds(self, counts: NDArray[np.float64]) -> NDArray[np.int32]:
         """(folds, tuples): how many of each tuple's records are held out; independent of the rows' order."""
+        if self.together is not None:
+            return whole_folds(counts, self.together)
         return shuffled_folds(counts) if self.is_shuffled else regular_folds(counts)
 
 
@@ -157,6 +163,15 @@ def regular_folds(counts: NDArray[np.float64]) -> NDArray[np.int32]:
     total = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     scored = FOLDS if total[-1] <= 200_000 else 1
     return np.stack([np.diff((total + f) // FOLDS) for f in range(scored)]).astype(np.int32)
+
+
+def whole_folds(counts: NDArray[np.float64], together: NDArray[np.int64]) -> NDArray[np.int32]:
+    """All records of the tuples that belong together are held out in one fold, by chance; above 200,000 records one
+    fold is scored."""
+    rng = np.random.default_rng(FOLD_SEED)
+    fold = rng.integers(0, FOLDS, int(together.max(initial=0)) + 1)[together]
+    scored = FOLDS if counts.sum() <= 200_000 else 1
+    return np.stack([np.where(fold == f, counts, 0.0) for f in range(scored)]).astype(np.int32)
 
 
 def stride(step: int, longest: float) -> float:

@@ -93,7 +93,12 @@ class Frame:
 
     def alone(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
         start = np.full(self.shape, self.kept / self.shape[1])
-        return converge(self, start, rule.tolerance, max_steps, progress)
+        found = converge(self, start, rule.tolerance, max_steps, progress)
+        if rule is not self.stopping:  # whoever names a tolerance wants the maximum itself
+            return found
+        from noren.analysis.regularised import regularised
+
+        return regularised(self, found)
 
     def em_pass(
         self,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from noren.analysis.ascent import Progress
 from noren.analysis.atoms import WHOLE, Atoms, Detail
 from noren.analysis.fit import COARSE, DRAWN, Fit, Stopping, converge
-from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, ranges, sizes_of
+from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, ranges, row_numbers, sizes_of
 from noren.cells import Likelihood
 from noren.errors import QueryError
 
@@ -287,7 +287,11 @@ def prepare_rows(
         detail = Detail.of(reading)
         alone = Grid.of([detail.atoms], n)
         table = detail.atoms.prior
-        if alone.hidden and len(alone.counts):
+        if reading.fitted is not None and alone.hidden:
+            inside = detail.atom >= 0
+            table = np.bincount(detail.atom[inside], reading.fitted[inside], minlength=len(table)).astype(np.float64)
+            steps, facts = 2, {"stopping": "what is expected of tight classes", "converged": True}
+        elif alone.hidden and len(alone.counts):
             alone.check()
             start = alone.start(alone.counts)
             found = converge(alone, start * alone.em_pass(start)[0], tolerance, max_steps - 1, progress)
@@ -303,4 +307,7 @@ def prepare_rows(
     if straddling and not grid.is_single and grid.hidden and len(grid.counts):
         facts["straddling"] = straddling
     drawn = any(reading.axis.is_drawn for reading in readings)
-    return replace(grid, facts=facts, steps=steps, stopping=DRAWN if drawn else COARSE)
+    rule = DRAWN if drawn else COARSE
+    if (tight := [i for i, j in enumerate(grid.hidden) if readings[j].fitted is not None]) and len(grid.counts):
+        rule = replace(rule, together=row_numbers([grid.ids[:, i] for i in tight], len(grid.ids)))
+    return replace(grid, facts=facts, steps=steps, stopping=rule)

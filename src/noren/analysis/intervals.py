@@ -84,6 +84,8 @@ def likelihood_maximum(frame: Frame, found: Fit) -> NDArray[np.float64]:
     little about neighbours, and stopping early shows; elsewhere it does not, and going on would cost more than it
     gives.
     """
+    if found.maximum is not None:
+        return found.maximum
     split = frame.shape[0] > 1 and len(frame.decoys) == 1 and frame.decoys[0].design.threshold is not None
     if not split or frame.kept == 0:
         return found.table

@@ -94,6 +94,10 @@ class Reading:
     size: NDArray[np.float64]
     mass: NDArray[np.float64]
     held: NDArray[np.int64] | None = None
+    required: NDArray[np.bool_] | None = None
+    """Of every entry of the rows whether each class under that code has a record there, where that is known."""
+    fitted: NDArray[np.float64] | None = None
+    """How many records are estimated in every segment, where the rows rest on that."""
 
     @classmethod
     def of(cls, axis: Axis) -> Reading:
@@ -103,7 +107,8 @@ class Reading:
             each, ones = np.arange(len(cells) + 1), np.ones(len(cells))
             return cls(axis, codes, Likelihood(each, each[:-1], ones), group_of[values], ones, ones)
         if statement.nodes is not None:
-            return cls(axis, codes, *_segments(axis, statement.nodes, statement.key(cells)))
+            rows, reported, size, mass, required = _segments(axis, statement.nodes, statement.key(cells))
+            return cls(axis, codes, rows, reported, size, mass, required=required)
         ones = np.ones(axis.d)
         if statement.table is not None:
             held = _held(axis, statement.table, statement.key(cells), codes)
@@ -132,12 +137,15 @@ def _drawn_rows(axis: Axis) -> Likelihood:
 
 def _segments(
     axis: Axis, nodes: Nodes, occurring: NDArray[np.int64]
-) -> tuple[Likelihood, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Cut the base values wherever an occurring node begins or ends, or the reported group changes."""
+) -> tuple[Likelihood, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_] | None]:
+    """Cut the base values wherever an occurring node begins or ends, or the reported group changes, and around every
+    value that certainly occurs."""
     group_of = axis.grouping.of
     runs, run_bounds = ranges(nodes.bounds[occurring], nodes.bounds[occurring + 1])
     starts, stops = nodes.starts[runs], nodes.stops[runs]
-    edges = np.unique(np.concatenate([[0, axis.d], starts, stops, np.flatnonzero(np.diff(group_of)) + 1]))
+    certain, owner = _certain(axis, run_bounds, starts, stops)
+    around = (certain, certain + 1)
+    edges = np.unique(np.concatenate([[0, axis.d], starts, stops, *around, np.flatnonzero(np.diff(group_of)) + 1]))
     first, last = np.searchsorted(edges, starts), np.searchsorted(edges, stops)
     if (last - first).sum() > ENTRY_LIMIT:
         raise QueryError(
@@ -152,4 +160,34 @@ def _segments(
     mass = size
     if axis.weights is not None:
         mass = np.add.reduceat(np.asarray(axis.weights, np.float64), edges[:-1])
-    return rows, group_of[edges[:-1]], size, mass
+    required = None
+    if axis.is_tight:
+        entries = np.repeat(np.arange(len(rows)), rows.lengths) * np.int64(len(size)) + rows.value
+        required = np.isin(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
+        _demand_room(axis, np.add.reduceat(required, rows.bounds[:-1], dtype=np.int64))
+    return rows, group_of[edges[:-1]], size, mass, required
+
+
+def _demand_room(axis: Axis, occurring: NDArray[np.int64]) -> None:
+    """Refuse classes of fewer records than values that certainly occur in them."""
+    assert axis.classes is not None
+    if np.any(axis.classes.sizes[axis.classes.of] < occurring[axis.distinct[1]]):
+        raise QueryError(f"Some classes of {axis.name!r} have fewer records than values they say occur.", hint=AGAIN)
+
+
+def _certain(
+    axis: Axis, bounds: NDArray[np.int64], starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The base values that occur in every class of a node, and the node of each."""
+    owner = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    if not axis.is_tight:
+        return starts[:0], owner[:0]
+    if axis.statement.tightness == "members":
+        values, offsets = ranges(starts, stops)
+        return values, np.repeat(owner, np.diff(offsets))
+    ends = [(starts, owner), (stops - 1, owner)]
+    gone = axis.statement.domain.missing_code
+    if gone is not None:  # a missing value follows the others: where it is named, the interval ends before it
+        touched = (stops == gone + 1) & (starts < gone)
+        ends.append((np.full(int(touched.sum()), gone - 1, np.int64), owner[touched]))
+    return np.concatenate([values for values, _ in ends]), np.concatenate([nodes for _, nodes in ends])

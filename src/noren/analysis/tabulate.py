@@ -6,10 +6,12 @@ What the cells of the columns asked for say decides how it is answered:
 | --- | --- | --- |
 | exact and drawn | those of `estimators` | intervals: only the decoys are random, by a published design |
 | shuffled members beside exact ones | those of `shuffled` | intervals |
-| some coarse (general values, groups), whatever the others | `likelihood`, `spread` | hard bounds |
+| some coarse (general values, groups), whatever the others | `likelihood`, `spread`, `class-aware` | hard bounds |
 
 `likelihood` is EM over what all cells of a record say together. `spread` lets a cell count for all it leaves possible,
-columns independent: for reproducing papers, and for huge tables. What a coarse cell leaves open is not random by
+columns independent: for reproducing papers, and for huge tables. `class-aware` is `likelihood` that knows which values
+certainly occur in every class; it answers where the manifest says so and nothing else is asked for, and is `likelihood`
+where it does not. What a coarse cell leaves open is not random by
 design, so its estimates rest on an assumption, which they name; the bounds do not.
 """
 
@@ -42,9 +44,11 @@ from noren.analysis.frame import Frame, common_length, prepare
 from noren.analysis.grid import prepare_rows
 from noren.analysis.rows import Reading
 from noren.analysis.shuffled import SHUFFLED_ESTIMATORS, prepare_shuffled
+from noren.analysis.tight import class_aware
 from noren.errors import QueryError
 
-BOUNDED_ESTIMATORS = ("likelihood", "spread")
+NOT_BY_DESIGN = ("spread", "class-aware")
+BOUNDED_ESTIMATORS = ("likelihood", *NOT_BY_DESIGN)
 ESTIMATOR_NAMES = tuple(dict.fromkeys([*ESTIMATORS, *SEMANTIC_ESTIMATORS, *BOUNDED_ESTIMATORS]))
 """All estimators that can be asked for, of one release or another."""
 CELL_LIMIT = 50_000_000
@@ -53,6 +57,10 @@ HARD = "low and high are hard bounds"
 AT_RANDOM = (
     "records were coarsened at random (which values were generalised does not depend on the value itself within a "
     "published cell)"
+)
+IN_CLASSES = (
+    "the ends of intervals and the members of sets occur in their class, and its other records lie between evenly "
+    "spread and spread as all are"
 )
 
 
@@ -102,7 +110,8 @@ def tabulate(
 ) -> Tabulation:
     """Estimate how many records fall into every combination of the axes' groups, with intervals at `level` or bounds.
 
-    The estimator is `likelihood` unless another is named (`linear` for shuffled members). Without `population` the
+    The estimator is `likelihood` unless another is named (`linear` for shuffled members, `class-aware` for tight
+    classes). Without `population` the
     truth is the count in the original table, of which `suppressed` records were left out: they may lie anywhere, and
     raise `high`. `eps` is the bayes estimator's stopping change, `tolerance` the likelihood's, in records.
     `progress(step, value)` is called after every iteration with the largest change or the held-out log likelihood.
@@ -112,14 +121,15 @@ def tabulate(
         raise QueryError(f"suppressed={suppressed} is not a number of records.", hint="Use 0 or more.")
     axes = [axis if axis.is_exact else settled(axis) for axis in axes] if _mixed(axes) else list(axes)
     shuffled = any(axis.is_shuffled for axis in axes)
-    if any(axis.is_coarse for axis in axes) or (estimator == "spread" and not shuffled):
+    if any(axis.is_coarse for axis in axes) or (estimator in NOT_BY_DESIGN and not shuffled):
         options: dict[str, Any] = {"tolerance": tolerance, "max_steps": max_steps, "progress": progress}
         if population:
             raise QueryError(
                 "there is no interval for the population here: how cells were coarsened is not random by design.",
                 hint="Leave out population; low and high are then hard bounds for the original table.",
             )
-        return tabulate_bounded(axes, estimator or "likelihood", suppressed=suppressed, **options)
+        usual = "class-aware" if any(axis.is_tight for axis in axes) else "likelihood"
+        return tabulate_bounded(axes, estimator or usual, suppressed=suppressed, **options)
     chosen = estimator or ("linear" if shuffled else "likelihood")
     known = SHUFFLED_ESTIMATORS if shuffled else {**ESTIMATORS, **SEMANTIC_ESTIMATORS}
     _check_drawn(axes, chosen, tuple(known), level)
@@ -187,9 +197,8 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
     centre = intervals.linear_scores(frame, w)
     if estimator == "likelihood":
         maximum = intervals.likelihood_maximum(frame, fitted)
-        found = intervals.hybrid_interval(
-            frame, centre, fitted.table, level=level, population=population, maximum=maximum
-        )
+        around = fitted.table if fitted.maximum is None else fitted.maximum
+        found = intervals.hybrid_interval(frame, centre, around, level=level, population=population, maximum=maximum)
     else:
         found = intervals.linear_interval(frame, centre, invert(frame, w), level=level, population=population)
     found = intervals.bound_lost(frame, found, level=level, population=population)
@@ -276,7 +285,8 @@ def tabulate_bounded(
         counts, iterations = rows.spread(), 0
         facts["distinct_tuples"] = len(rows.counts)
     else:
-        grid = prepare_rows(readings, progress, tolerance, max_steps)
+        used = [class_aware(reading) for reading in readings] if estimator == "class-aware" else readings
+        grid = prepare_rows(used, progress, tolerance, max_steps)
         found = fit(grid, progress, tolerance=tolerance, max_steps=max_steps)
         counts, iterations = grid.sum_groups(found.table), found.iterations
         facts |= grid.facts | found.diagnostics | ({"work": float(grid.sharing.work)} if grid.hidden else {})
@@ -305,6 +315,10 @@ def _bounded_assumes(axes: Sequence[Axis], estimator: str, facts: dict[str, Any]
     if general and estimator == "spread":
         how = "by the given weights" if any(axis.weights is not None for axis in general) else "evenly"
         parts.append(f"general values spread {how} over the values they stand for, independently across columns")
+    elif estimator == "class-aware" and any(axis.is_tight for axis in general):
+        parts.append(IN_CLASSES)
+        if not all(axis.is_tight for axis in general):
+            parts.append(f"in the other columns {AT_RANDOM}")
     elif general:
         parts.append(AT_RANDOM)
     if fakes := sum(axis.statement.fake_entries for axis in grouped):

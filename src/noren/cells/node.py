@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from noren.cells.texts import labels_in
 from noren.schema.column import Column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.labels import misnamed, unlike
-from noren.schema.nodes import Nodes, tree_of
+from noren.schema.nodes import Nodes, Tight, tree_of
 
 Code = Annotated[int, Field(ge=-(2**31), le=2**31)]
 _LISTED = TypeAdapter(tuple[tuple[str, tuple[tuple[Code, Code], ...]], ...])
@@ -29,6 +29,7 @@ class NodeStatement(Statement):
     """Somewhere under this node. Codes number the nodes; `listed` are those that no published hierarchy names."""
 
     listed: Nodes | None = None
+    tight: Tight | None = None
 
     form: ClassVar[str] = "node"
     words: ClassVar[str] = "published as general values"
@@ -54,6 +55,10 @@ class NodeStatement(Statement):
     @property
     def nodes(self) -> Nodes:
         return self.catalogue
+
+    @property
+    def tightness(self) -> Tight | None:
+        return self.tight
 
     @property
     def kinds(self) -> int:
@@ -116,21 +121,25 @@ class NodeStatement(Statement):
         return {"name": self.name, "type": "string", "description": text}
 
     def published(self) -> dict[str, Any]:
+        said = {} if self.tight is None else {"tight": self.tight}
         if self.listed is None:
-            return {}
+            return said
         runs = zip(self.listed.labels, self.listed.runs, strict=True)
-        return {"nodes": [[label, [list(run) for run in covered]] for label, covered in runs]}
+        return {"nodes": [[label, [list(run) for run in covered]] for label, covered in runs], **said}
 
     @classmethod
     def parse(cls, column: Column, fields: Mapping[str, Any], design: ReadDesign) -> Statement:
         if ("nodes" in fields) == (column.tree is not None) and not ("nodes" in fields and column.domain.hidden):
             raise ValueError("a generalised column takes its nodes from a hierarchy or from a list")
-        cls.demand(fields, *(["nodes"] if "nodes" in fields else []))
+        cls.demand(fields, *(name for name in ("nodes", "tight") if name in fields))
+        tight = fields.get("tight")
+        if tight is not None and tight not in get_args(Tight):
+            raise ValueError("what occurs in every class is the ends, the members or two subtrees")
         listed = None
         if "nodes" in fields:
             given = _LISTED.validate_python(fields["nodes"])
             listed = Nodes.from_runs(column.d, [label for label, _ in given], [runs for _, runs in given])
-        made = cls(column, listed)
+        made = cls(column, listed, cast("Tight | None", tight))
         if len(set(made.catalogue.labels)) != made.kinds:
             raise ValueError("two general values have one label")
         return made

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from noren.cells.group import GroupTable
     from noren.schema.domain import Domain
     from noren.schema.hierarchy import Hierarchy
-    from noren.schema.nodes import Nodes
+    from noren.schema.nodes import Nodes, Tight
 
 ReadDesign = Callable[[Any], "Design"]
 """Makes a design from what a manifest says of it; raises ValueError for anything that is none."""
@@ -174,6 +174,11 @@ class Statement(ABC):
     @property
     def nodes(self) -> Nodes | None:
         """The general values, where cells are such."""
+        return None
+
+    @property
+    def tightness(self) -> Tight | None:
+        """What certainly occurs in every class under its general value; None where nothing is said."""
         return None
 
     @property

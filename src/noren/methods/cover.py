@@ -13,7 +13,7 @@ from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC
-from noren.schema.nodes import Nodes, runs_of, tree_of
+from noren.schema.nodes import Nodes, Tight, runs_of, tree_of
 from noren.table import Recode
 
 INTERVALS = 3
@@ -25,15 +25,18 @@ SPECIAL = (MISSING, OTHER)
 def cover(facts: Column, codes: NDArray, classes: NDArray[np.int64], count: int) -> Recode:
     """The node of every record, given the class (0..count-1) of every record; classes below 0 publish nothing."""
     kept = classes >= 0
+    tight: Tight = "members"
     if facts.tree is not None:
-        tree = tree_of(facts.tree)
+        tight, tree = "subtrees", tree_of(facts.tree)
         node = common_nodes(tree.at, codes[kept], classes[kept], count)
         nodes = tree.nodes
     elif facts.domain.is_ranked:
+        tight = "ends"
         nodes, node = _intervals(facts.domain, codes[kept], classes[kept], count)
     else:
         nodes, node = _value_sets(facts.domain, codes[kept], classes[kept], count)
-    return Recode(nodes, np.where(kept, node[np.maximum(classes, 0)], 0) if count else np.zeros(len(codes), int))
+    data = np.where(kept, node[np.maximum(classes, 0)], 0) if count else np.zeros(len(codes), int)
+    return Recode(nodes, data, tight)
 
 
 def common_nodes(at: NDArray[np.int64], codes: NDArray, classes: NDArray, count: int) -> NDArray[np.int64]:

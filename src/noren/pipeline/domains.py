@@ -81,11 +81,11 @@ def _without(change: Recode, column: Column, occurs: NDArray[np.bool_], keep: ND
         found = [known.get(tuple(codes.tolist()), -1) for codes in members.values()]
         if -1 not in found:
             number[used] = found
-            return Recode(tree, number[change.data])
+            return Recode(tree, number[change.data], change.tight)
     number[used] = np.arange(len(used))
     labels = [change.nodes.labels[node] for node in used]
     nodes = Nodes.from_members(int(occurs.sum()), labels, [codes.tolist() for codes in members.values()])
-    return Recode(nodes, number[change.data])
+    return Recode(nodes, number[change.data], change.tight)
 
 
 def same_nodes(one: Nodes, other: Nodes) -> bool:

@@ -163,10 +163,10 @@ class Draft:
         if isinstance(change, Recode):
             if column.tree is not None and same_nodes(change.nodes, tree_of(column.tree).nodes):
                 self._cells[name] = _coded(len(change.nodes), change.data)
-                return NodeStatement(column)
+                return NodeStatement(column, tight=change.tight)
             nodes, data = listed_nodes(change, self.keep)
             self._cells[name] = _coded(len(nodes), data)
-            return NodeStatement(column.met(name, column.domain, hierarchy=None), nodes)
+            return NodeStatement(column.met(name, column.domain, hierarchy=None), nodes, change.tight)
         if isinstance(change, Group):
             self._groups += 1
             self._grouped[name] = part.codes
@@ -185,8 +185,8 @@ class Draft:
         if found.column.tree is not None and not found.column.domain.hidden:  # every cell is one value
             whole = tree_of(found.column.tree).nodes
             self._cells[name] = _coded(len(whole), found.nodes.starts[found.data])
-            return NodeStatement(found.column)
-        return NodeStatement(found.column, found.nodes)
+            return NodeStatement(found.column, tight=change.tight)
+        return NodeStatement(found.column, found.nodes, found.tight)
 
     def published_codes(self, name: str, values: Sequence[str]) -> NDArray[np.int64]:
         """Where values of the original stand in the published domain; -1 for those that are nowhere."""

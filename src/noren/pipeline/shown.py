@@ -19,7 +19,7 @@ from noren.schema.domain import MISSING, OTHER, OTHERS, Domain, bin_labels, whol
 from noren.schema.extents import Ends, bounds_on, ends_of, measure_for
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC, Kind, is_code
-from noren.schema.nodes import Nodes, Tree, tree_of
+from noren.schema.nodes import Nodes, Tight, Tree, tree_of
 from noren.table import Recode
 
 LONGEST_RANGE = 10_000
@@ -36,6 +36,8 @@ class Shown:
     data: NDArray[np.int64]
     place: NDArray[np.int64]
     """The published base value of every value that the method saw; -1 for those that nothing published covers."""
+    tight: Tight | None = None
+    """What certainly occurs in every class, as far as the published values can say it."""
 
 
 def declares_leaves(column: Column) -> bool:
@@ -48,14 +50,16 @@ def shown(column: Column, change: Recode, keep: NDArray[np.bool_]) -> Shown:
     used = np.unique(change.data[keep])
     number = np.zeros(len(change.nodes), np.int64)
     number[used] = np.arange(len(used))
-    found = _on_a_line(column, change.nodes, used) or _named(column, change.nodes, used)
+    line = _on_a_line(column, change.nodes, used)
+    found = line or _named(column, change.nodes, used)
     data = number[change.data]
     runs = found[1].runs
     order = np.array(sorted(range(len(runs)), key=lambda node: runs[node]), np.int64)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     nodes = Nodes.from_runs(found[1].d, [found[1].labels[i] for i in order], [runs[i] for i in order])
-    return Shown(found[0], nodes, rank[data], found[2])
+    lost = change.tight == "ends" and line is None  # values of an order are known by name alone, not by their place
+    return Shown(found[0], nodes, rank[data], found[2], None if lost else change.tight)
 
 
 Found = tuple[Column, Nodes, NDArray[np.int64]]

@@ -26,6 +26,7 @@ from noren.pipeline.absence import missing_verdict
 from noren.pipeline.described import demand_described, demand_signed, other_nodes
 from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
+from noren.pipeline.tightness import tight_columns, tight_verdicts
 from noren.pipeline.tuples import as_published, with_members
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
@@ -388,7 +389,7 @@ class Truth:
         found = [self._no_term_more(column) for column in self.terms().values()]
         if self.release.manifest.sample is not None:
             return [*self._sampled(), *found]
-        return [*self._possible(), *self._means(), *found]
+        return [*self._possible(), *self._tight(), *self._means(), *found]
 
     def left_out(self, requirements: Sequence[Model]) -> list[Verdict]:
         """Those who are missing, as far as the release shows what the original has more than it."""
@@ -493,6 +494,13 @@ class Truth:
                 )
             )
         return out
+
+    def _tight(self) -> list[Verdict]:
+        """What is said of every class is true as far as counts can show it."""
+        names = tight_columns(self.release)
+        if not names:
+            return []
+        return tight_verdicts(self.release, self.counts(names, strangers=self.release.suppressed > 0))
 
     def _no_term_more(self, column: TermRecords) -> Verdict:
         """No term is published more often than it is true. Which record had which is not known any more."""

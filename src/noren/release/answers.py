@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
+from noren.analysis.axes import Axis, Classes
 from noren.analysis.members import Members, Shape
 from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
 from noren.cells import Cells, CodeCells, ExactStatement, Statement
@@ -55,6 +55,8 @@ class Question:
     rows: int
     shape: Shape
     """Which columns asked for stand along one axis: members of one composite."""
+    classes: Classes | None = None
+    """The classes of the rows, where columns say what certainly occurs in them."""
     terms: AskedTerms | None = None
     """Conditions on columns of terms, and the column that is asked for term by term."""
 
@@ -143,15 +145,30 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
         else:
             allowed[owner] = admitted & allowed.get(owner, np.ones(len(admitted), bool))
     asked = _asked_terms(columns, cells, sure, listed)
+    classes = classes_of(release, columns, cells)
     if not keep.all():
         rows = np.flatnonzero(keep)
+        classes = None if classes is None else replace(classes, of=classes.of[rows])
         cells = {name: column.take(rows) for name, column in cells.items()}
         asked = None if asked is None else asked.take(rows)
     shown = []
     for text, column, mark, argument in parsed:
         domain = column.domain if column.name in members.owner else columns[column.name].domain
         shown.append(members.grouped(grouping(text, column, mark, argument, domain)))
-    return Question(shown, allowed, columns, cells, int(keep.sum()), Shape.of(shown), asked)
+    return Question(shown, allowed, columns, cells, int(keep.sum()), Shape.of(shown), classes, asked)
+
+
+def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mapping[str, Cells]) -> Classes | None:
+    """Who looks alike in all columns that say what occurs in classes, where one of them is asked for."""
+    if all(statement.tightness is None for statement in columns.values()):
+        return None
+    from noren.analysis.rows import row_numbers
+
+    tight = [statement for statement in release.statements if statement.tightness is not None]
+    others = [one.name for one in tight if one.name not in cells]
+    read = {**cells, **(release.cells(others) if others else {})}
+    of = row_numbers([one.key(read[one.name]) for one in tight], release.rows)
+    return Classes(of, np.bincount(of))
 
 
 def _asked_terms(
@@ -209,9 +226,9 @@ def _axes(question: Question) -> list[Axis]:
 def _axis(question: Question, group: Grouping, allowed: NDArray[np.bool_] | None) -> Axis:
     statement, cells = question.columns[group.column], question.cells[group.column]
     if allowed is None and group.is_identity:
-        return Axis(group.title, statement, cells)
+        return Axis(group.title, statement, cells, classes=question.classes)
     groups = group.groups if allowed is None else np.where(allowed, group.groups, -1)
-    return Axis(group.title, statement, cells, groups.astype(np.int64), len(group.labels))
+    return Axis(group.title, statement, cells, groups.astype(np.int64), len(group.labels), classes=question.classes)
 
 
 def _counted(release: Release, records: int, level: float) -> Answer:

@@ -53,7 +53,7 @@ def _from_1(block: Block) -> Block:
 
 def _from_2(block: Block) -> Block:
     """Format 2 listed every value under general values; the present one may list edges instead."""
-    later = {"measure", "integers", "hidden"}
+    later = {"measure", "integers", "hidden", "tight"}
     if any(later & set(column) for column in block["columns"]):
         raise ValueError("a column has a field of a later format")
     return {**block, "format": 3}

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.schema.hierarchy import Hierarchy
+
+Tight = Literal["ends", "members", "subtrees"]
+"""What certainly occurs in every class under its general value: both ends of an interval (and a missing value that it
+names), every member of a set, values of two children of a node."""
 
 
 @dataclass(frozen=True, eq=False)

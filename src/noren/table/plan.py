@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noren.cells import Design, GroupTable, TermCells
 from noren.schema.column import Column
-from noren.schema.nodes import Nodes
+from noren.schema.nodes import Nodes, Tight
 from noren.table.records import Records
 
 
@@ -49,6 +49,8 @@ class Recode:
 
     nodes: Nodes
     data: NDArray
+    tight: Tight | None = None
+    """What certainly occurs in every class, where classes publish the least that covers them."""
 
 
 @dataclass(frozen=True)
