@@ -104,7 +104,7 @@ def tabulate(
 
     The estimator is `likelihood` unless another is named (`linear` for shuffled members). Without `population` the
     truth is the count in the original table, of which `suppressed` records were left out: they may lie anywhere, and
-    raise `high`. `eps` is the bayes estimator's stopping change, `tolerance` the likelihood's, in records.
+    raise `high`. `eps` is the bayes estimator's stopping change (before its division), `tolerance` the likelihood's.
     `progress(step, value)` is called after every iteration with the largest change or the held-out log likelihood.
     """
     common_length(axes)
