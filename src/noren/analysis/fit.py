@@ -16,7 +16,7 @@ error, but `Grid` takes up to six times as long (300,000 records, 18 x 16 x 7 ce
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,14 @@ class Evidence(Passes, Protocol):
         """The table in which the attributes are independent, if tuple t occurs counts[t] times."""
 
 
+@runtime_checkable
+class Searched(Protocol):
+    """Evidence that has a way of its own to the held-out optimum."""
+
+    def searched(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
+        """The table of several attributes."""
+
+
 def fit(
     evidence: Evidence,
     progress: Progress | None = None,
@@ -124,6 +132,8 @@ def fit(
         return found
     if evidence.is_single:
         return evidence.alone(rule, max_steps, progress)
+    if isinstance(evidence, Searched):
+        return evidence.searched(rule, max_steps, progress)
     return stop_by_held_out(evidence, rule, progress, max_steps)
 
 
