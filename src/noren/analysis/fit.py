@@ -8,6 +8,8 @@ fits noise: EM starts from independence of the attributes and goes on for as lon
 out, then as far on all records. Tables of one hidden attribute by exact ones are treated like the latter: exact columns
 split the records, and small slices need the others' help.
 
+Tables of exact and drawn columns have a quicker way to that stop, and better starts: `held_out` and `raking`.
+
 Two kernels stand behind it, and nobody here knows which one it is. `Frame` (exact and drawn columns) shares sums
 between sets of one size; `Grid` (any columns) takes rows of any length. On drawn columns both find tables of the same
 error, but `Grid` takes up to six times as long (300,000 records, 18 x 16 x 7 cells).

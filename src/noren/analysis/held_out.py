@@ -22,7 +22,7 @@ from noren.analysis.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, Stopping
 from noren.analysis.tuples import Held, Tuples
 
 Floats = NDArray[np.float64]
-NU = 2.0  # order of the method: larger damps more like plain steps and takes longer
+NU = 3.0  # order of the method: larger damps more like plain steps and takes longer
 ROOM = 0.5  # nats below the best held-out likelihood that count as the best
 PATIENCE = 3  # passes without a new best
 WINDOW = 3  # steps over which the curve's gains are compared

@@ -21,7 +21,6 @@ from noren.analysis.ascent import Progress
 from noren.analysis.fit import HELD_OUT_MIX, Fit, Stopping, converge
 from noren.analysis.held_out import Course, folds_of, search
 from noren.analysis.tuples import Held, Tuples
-from noren.designs.inversion import stretched
 
 Floats = NDArray[np.float64]
 Margins = Mapping[tuple[int, ...], Floats]
@@ -144,7 +143,8 @@ def by_held_out(tuples: Tuples, rule: Stopping, progress: Progress | None, max_s
     facts: dict[str, object] = {"start": "independence"}
     passes = 0
     if 3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS:
-        pairs, of_folds = {}, {}
+        pairs: dict[tuple[int, ...], Floats] = {}
+        of_folds: dict[tuple[int, ...], Floats] = {}
         for kept in reversed(list(combinations(columns, 2))):  # slots last: their records are known
             part = sought.pair(kept)
             found = part.searched(*part.independent())

@@ -158,7 +158,7 @@ class Tuples:
             columns.insert(0, np.zeros(len(self), np.int32))
         designs = [self.designs[j - 1] for j in chosen]
         order, ids, place = _sorted(slots, designs, sets, columns)
-        counts = np.bincount(place, self.counts, len(ids))
+        counts = np.bincount(place, self.counts, len(ids)).astype(np.float64)
         return Tuples(slots, designs, sets, order, ids, counts, weights), place
 
     def __len__(self) -> int:
@@ -202,9 +202,7 @@ class Tuples:
         """Rough number of additions that `information` would take."""
         return self._work(self._pairs)
 
-    def _run(
-        self, layout: Layout, work: Callable[[int, int, NDArray], float], lanes: int = 1
-    ) -> tuple[NDArray, float]:
+    def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float], lanes: int = 1) -> tuple[NDArray, float]:
         """Split the records into a few chunks, each adding to its own table, and add those up."""
         size, total = prod(layout.shape) * lanes, len(self)
         chunks = CHUNKS if self._work(layout) > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
