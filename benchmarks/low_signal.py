@@ -44,7 +44,7 @@ def main() -> None:
         frame = prepare([draw(rng, codes, DecoyDesign(d=d, eta=eta, p=p))])
         found = fit(frame)
         top = found.table if found.maximum is None else found.maximum
-        tables = (found.table, top, np.full(d, args.records / d), bayes(frame, eps=1 / eta).table)
+        tables = (found.table, top, np.full(d, args.records / d), bayes(frame).table)
         rows.append([float(np.abs(table.ravel() - truth).sum()) for table in tables])
     errors = np.array(rows)
     for name, ratio in zip(("default", "maximum", "even shares"), (errors[:, :3] / errors[:, 3:]).T, strict=True):

@@ -30,6 +30,7 @@ GENERATED = (
     ("decoys_census.py",),
     ("closeness_search.py",),
     ("reconstruction_census.py",),
+    ("likelihood_census.py",),
     ("semantic_draw.py",),
     ("semantic_mse.py",),
     ("term_search.py",),

@@ -129,24 +129,23 @@ def test_the_papers_iteration_is_the_librarys_bayes() -> None:
     asked = [ask(table, sex={"f"}), ask(table, age={"20", "30"}, sex={"m"})]
     found = from_sets(release, table, source, asked, np.random.default_rng(0))[PROPOSAL]
     for row, where in zip(found, ({"sex": ["f"]}, {"age": [20, 30], "sex": ["m"]}), strict=True):
-        assert row.tolist() == pytest.approx(release.estimate("job", where, "bayes").frame["count"].to_list(), rel=1e-9)
+        counts = release.estimate("job", where, "bayes").frame["count"].to_list()
+        assert row.tolist() == pytest.approx(counts, abs=0.01 * row.sum())  # the library leaps along the same path
 
 
 def test_equation_10_written_out() -> None:
     w, l, d = np.array([50.0, 30.0, 28.0, 12.0]), 2, 4  # noqa: E741
     p = [[1.0 if a == b else (l - 1) / (d - 1) for b in range(d)] for a in range(d)]
-    x = [value / l for value in w]
+    x = list(w)
     for _ in range(1000):
-        new = [
-            sum(w[b] * p[a][b] * x[a] / sum(p[c][b] * x[c] for c in range(d)) for b in range(d)) / l for a in range(d)
-        ]
+        new = [sum(w[b] * p[a][b] * x[a] / sum(p[c][b] * x[c] for c in range(d)) for b in range(d)) for a in range(d)]
         moved = max(abs(a - b) for a, b in zip(new, x, strict=True))
         x = new
         if moved < 1:
             break
     found, steps = equation_10(w[None], l)
-    assert found[0].tolist() == pytest.approx(x)
-    assert 1 <= steps[0] < 1000
+    assert found[0].tolist() == pytest.approx([value / l for value in x])
+    assert 1 < steps[0] < 1000
 
 
 def test_sets_of_the_whole_domain_give_equal_counts() -> None:

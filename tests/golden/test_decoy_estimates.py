@@ -59,8 +59,20 @@ def test_bayes_after_one_iteration(frame):
     w = frame.tuples.inclusions()
     np.testing.assert_allclose(bayes_step(frame, w, w)[0] / 2, [84 / 55, 84 / 55, 52 / 55])
     found = bayes(frame)
-    assert found.iterations == 1  # no cell moved by a record
+    assert found.iterations == 1  # no cell moved by one
     np.testing.assert_allclose(found.table[0], [84 / 55, 84 / 55, 52 / 55])
+
+
+def test_bayes_stops_before_the_division():
+    # 15 times the records: the first step moves the third cell by 2 * 15 * 3/55 = 1.64, and by half of that, which is
+    # below one, after the division. Exactly by hand.
+    frame = prepare([Axis.drawn("v", SetCells.from_codes(3, np.tile(SETS, (15, 1))), DecoyDesign(d=3, eta=2))])
+    w = frame.tuples.inclusions()
+    moved = bayes_step(frame, w, w) - w
+    np.testing.assert_allclose(moved[0], [90 / 110, 90 / 110, -90 / 55])
+    found = bayes(frame)
+    assert found.diagnostics["plain_steps"] > 1
+    assert found.diagnostics["last_change"] < 1
 
 
 def test_linear_variance(frame):

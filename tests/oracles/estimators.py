@@ -82,6 +82,16 @@ def bayes_step(designs: list[Design], w: np.ndarray, x: np.ndarray) -> np.ndarra
     return out.reshape(x.shape)
 
 
+def bayes(designs: list[Design], w: np.ndarray, eps: float) -> tuple[np.ndarray, int]:
+    """Equation 26 step by step until no cell moves by eps, then equation 27; and how many steps that took."""
+    matrix, seen = delta(designs), w.ravel()
+    x, change, steps = seen.copy(), np.inf, 0
+    while change >= eps:
+        following = x * (matrix @ np.divide(seen, x @ matrix, out=np.zeros_like(seen), where=seen > 0))
+        x, change, steps = following, float(np.abs(following - x).max()), steps + 1
+    return x.reshape(w.shape) / prod(eta for _, eta, _ in designs), steps
+
+
 def value_adding(designs: list[Design], records: list[tuple]) -> np.ndarray:
     """Equation 18."""
     w = inclusion_counts(designs, records)

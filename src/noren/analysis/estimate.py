@@ -113,7 +113,17 @@ class Estimate(Shown, Sequence[dict[str, Any]]):
         return f"{cells}, {self.records:,} records, {self.estimator}, {self.error_bars}"
 
     def _notes(self) -> tuple[str, ...]:
-        return (f"Assumes {self.assumes}{self._overlap}.",)
+        return (f"Assumes {self.assumes}{self._overlap}.", *self.shrunk)
+
+    @property
+    def shrunk(self) -> tuple[str, ...]:
+        """A sentence for each association that is likely weaker here than in the original, seen by the linear
+        estimate, which has no such pull."""
+        found: Mapping[str, float] = self.diagnostics.get("shrunk", {})
+        return tuple(
+            f"The association {pair} is likely shrunk by about {share:.0%} of its strength."
+            for pair, share in found.items()
+        )
 
 
 @dataclass(frozen=True, repr=False)

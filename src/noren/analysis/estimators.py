@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from noren.analysis.ascent import Progress
 from noren.analysis.fit import Fit, fit
 from noren.analysis.frame import Frame
+from noren.analysis.path import follow
 from noren.designs.inversion import WORST_CONDITION
 
 if TYPE_CHECKING:
@@ -71,17 +72,21 @@ def condition(frame: Frame) -> float | None:
 
 
 def bayes(frame: Frame, *, progress: Progress | None = None, eps: float = 1.0) -> Fit:
-    """Equations 26 and 27: Bayes' rule on inclusion counts, iterated until no cell moves by eps records."""
+    """Equations 26 and 27: Bayes' rule on inclusion counts, iterated until no cell moves by eps, then divided once.
+
+    The change is that of equation 26, before the division. That takes thousands of steps and more, so their path is
+    followed in leaps: `iterations` counts applications of the equation, `plain_steps` the steps they stand for.
+    """
     w = frame.inclusions()
     divisor = float(prod(axis.design.eta for axis in frame.decoys))
-    x, change, step = w, np.inf, 0
-    while step < MAX_BAYES_STEPS and change >= eps:
-        following = bayes_step(frame, x, w)
-        change = float(np.abs(following - x).max(initial=0.0)) / divisor
-        x, step = following, step + 1
-        if progress is not None:
-            progress(step, change)
-    return Fit(x / divisor, step, {"stopping": f"change below {eps:g} records", "converged": change < eps})
+    found = follow(lambda x: bayes_step(frame, x, w), w, eps, MAX_BAYES_STEPS, progress)
+    facts = {
+        "stopping": f"change below {eps:g} before the division by {divisor:g}",
+        "plain_steps": round(found.steps),
+        "last_change": found.change,
+        "converged": found.change < eps,
+    }
+    return Fit(found.table / divisor, found.evaluations, facts)
 
 
 def bayes_step(frame: Frame, x: NDArray[np.float64], w: NDArray[np.float64]) -> NDArray[np.float64]:

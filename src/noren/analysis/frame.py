@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from noren.analysis.ascent import Progress
 from noren.analysis.axes import Axis
-from noren.analysis.fit import DRAWN, MAX_STEPS, Fit, Stopping, converge
+from noren.analysis.fit import DRAWN, Fit, Stopping, converge
 from noren.analysis.tuples import Tuples
 from noren.cells.batch import number
 from noren.errors import QueryError
@@ -110,15 +110,15 @@ class Frame:
         return self.tuples.em_pass(x, held, floor, scale)
 
     def start(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The product of the attributes' own estimates. Every fold makes its own: a start that has seen the held-out
-        records would look too good to leave."""
-        table = self.tuples.margin(0, len(self.slots), counts)
-        for j, (axis, sets, weights) in enumerate(zip(self.decoys, self.sets, self.weights, strict=True), start=1):
-            one = Tuples.single(axis.design, sets, self.tuples.margin(j, len(sets), counts), weights)
-            flat = np.full(one.shape, counts.sum() / axis.d)
-            margin = converge(one, flat, self.stopping.tolerance, MAX_STEPS).table[0]
-            table = table[..., None] * (margin / margin.sum())
-        return table
+        """The product of the attributes' own estimates."""
+        from noren.analysis.raking import Singles
+
+        return Singles.of(self.tuples, counts, self.stopping.tolerance).product()
+
+    def searched(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
+        from noren.analysis.raking import by_held_out
+
+        return by_held_out(self.tuples, rule, progress, max_steps)
 
     # ------------------------------------------------------------------ what is reported
 

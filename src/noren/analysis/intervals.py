@@ -5,7 +5,8 @@ design makes of a set (`designs.inversion`); the scores are independent and unbi
 known for every table, and for sums of cells without adding variances of cells. *Fisher*: the curvature of the
 likelihood, J = sum_i L_i L_i' / (L_i . x)^2, gives shorter intervals, but only away from zero, where it is smooth.
 The hybrid takes Fisher's where the estimate exceeds three of its standard errors and a linear one, and the linear one
-elsewhere. A count that the sets do not determine has neither, only bounds.
+elsewhere; tables of three columns and more narrow the latter (`narrow`). A count that the sets do not determine has
+neither, only bounds.
 
 By default the truth is the original table, and only the decoys are random; with `population` the table itself is a
 sample of N, and sampling is added.
@@ -26,8 +27,8 @@ from noren.analysis.fit import MAX_STEPS, Fit, converge
 from noren.analysis.frame import Frame
 from noren.designs.inversion import stretched
 
-LABELS = np.array(["exact", "linear", "fisher", "none", "hard"])
-EXACT, LINEAR, FISHER, NONE, HARD = range(5)
+LABELS = np.array(["exact", "linear", "fisher", "none", "hard", "posterior"])
+EXACT, LINEAR, FISHER, NONE, HARD, POSTERIOR = range(6)
 
 FISHER_CELLS = 2500  # beyond, J is not formed
 FISHER_ENTRIES = 25_000_000  # over all exact slots together

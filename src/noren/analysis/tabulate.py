@@ -42,7 +42,9 @@ from noren.analysis.estimators import (
 from noren.analysis.fit import MAX_STEPS, Fit, fit
 from noren.analysis.frame import Frame, common_length, prepare
 from noren.analysis.grid import prepare_rows
+from noren.analysis.narrow import narrowed
 from noren.analysis.rows import Reading
+from noren.analysis.shrinkage import shrunk
 from noren.analysis.shuffled import SHUFFLED_ESTIMATORS, prepare_shuffled
 from noren.analysis.tight import class_aware
 from noren.errors import QueryError
@@ -74,7 +76,8 @@ class Tabulation:
     part, at least `low` and at most `high` records lie in a cell whatever the published cells hide, and std_error is
     NaN: nothing there is random by design.
 
-    `interval` says where each cell's bounds came from: "fisher", "linear", "exact" (nothing was hidden), "none" (the
+    `interval` says where each cell's bounds came from: "fisher", "linear", "posterior" (the linear one, its upper end
+    narrowed by margins and by what is likely of a cell so small), "exact" (nothing was hidden), "none" (the
     sets do not determine the count; the bounds are all that is known, and half their distance stands in for the
     standard error) or "hard". `method` is what was done, which is not what was asked for if the diagnostics say
     `ill_conditioned` and `asked_for`. `assumes` names what the counts rest on.
@@ -113,7 +116,7 @@ def tabulate(
     The estimator is `likelihood` unless another is named (`linear` for shuffled members, `class-aware` for tight
     classes). Without `population` the
     truth is the count in the original table, of which `suppressed` records were left out: they may lie anywhere, and
-    raise `high`. `eps` is the bayes estimator's stopping change, `tolerance` the likelihood's, in records.
+    raise `high`. `eps` is the bayes estimator's stopping change (before its division), `tolerance` the likelihood's.
     `progress(step, value)` is called after every iteration with the largest change or the held-out log likelihood.
     """
     common_length(axes)
@@ -199,6 +202,8 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
         maximum = intervals.likelihood_maximum(frame, fitted)
         around = fitted.table if fitted.maximum is None else fitted.maximum
         found = intervals.hybrid_interval(frame, centre, around, level=level, population=population, maximum=maximum)
+        if not population and (frame.shape[0] > 1) + len(frame.decoys) >= 3:
+            found = narrowed(frame, found, centre, fitted.table, level)
     else:
         found = intervals.linear_interval(frame, centre, invert(frame, w), level=level, population=population)
     found = intervals.bound_lost(frame, found, level=level, population=population)
@@ -216,8 +221,14 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
         interval=intervals.LABELS[placed.source],
         iterations=fitted.iterations or None,
         assumes=ASSUMES if any(axis.is_drawn for axis in frame.axes) else EXACT,
-        diagnostics=_facts(frame, estimator, why) | fitted.diagnostics,
+        diagnostics=_facts(frame, estimator, why) | fitted.diagnostics | _pulled(frame, fitted, estimator),
     )
+
+
+def _pulled(frame: Frame, fitted: Fit, estimator: str) -> dict[str, Any]:
+    """Which associations are likely too weak, where EM stopped early."""
+    found = shrunk(frame, fitted.table) if estimator == "likelihood" and frame.kept else {}
+    return {"shrunk": found} if found else {}
 
 
 def _facts(frame: Frame, estimator: str, why: str) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from math import exp, prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.cells.batch import number
 from noren.ragged import offsets_of, runs
 
 if TYPE_CHECKING:
@@ -64,6 +65,20 @@ def _cost(depth: int, widths: Sequence[int], shape: Sequence[int], nodes: Sequen
     return shared + nodes[-1] * (leaf if depth == len(shape) - 1 else 1.6 * leaf + 10)
 
 
+class Held(NamedTuple):
+    """Which records each of four folds holds out, every record once or never."""
+
+    counts: NDArray[np.int32]
+    """(tuples, folds)"""
+    only: NDArray[np.int8]
+    """The fold of a tuple that occurs once, -1 for the others."""
+
+    @classmethod
+    def of(cls, held: NDArray[np.int32], counts: NDArray[np.float64]) -> Held:
+        once = (counts == 1) & (held.sum(axis=1) == 1)
+        return cls(held, np.where(once, held.argmax(axis=1), -1).astype(np.int8))
+
+
 class Tuples:
     """n records as distinct tuples (slot, set, set, ...) with their counts.
 
@@ -83,6 +98,7 @@ class Tuples:
         weights: Sequence[NDArray[np.float64] | None] | None = None,
     ) -> None:
         self.order, self.ids, self.counts = tuple(order), ids, counts
+        self.designs, self.sets, self.weights = tuple(designs), tuple(sets), weights
         self.shape = (slots, *(design.d for design in designs))
         every = (np.arange(slots, dtype=np.int32)[:, None], *sets)
         stars = (0.0, *(design.star(s) for design, s in zip(designs, sets, strict=True)))
@@ -110,23 +126,9 @@ class Tuples:
         weights: Sequence[NDArray[np.float64] | None] | None = None,
     ) -> Tuples:
         """Sort and count records given as columns of slot and set numbers."""
-        distinct = [max(1, slots), *(max(1, len(s)) for s in sets)]
-        widths = [1, *(d.eta + int(np.any(np.asarray(d.star(s)) > 0)) for d, s in zip(designs, sets, strict=True))]
-        order = _best_order(distinct, widths, (slots, *(design.d for design in designs)), len(columns[0]))
-        if prod(distinct) < 1 << 62:
-            key = np.zeros(len(columns[0]), np.int64)
-            for i in order:
-                key = key * distinct[i] + columns[i]
-            keys, counts = np.unique(key, return_counts=True)
-            ids = np.empty((len(keys), len(order)), np.int32)
-            for position in range(len(order) - 1, -1, -1):
-                keys, ids[:, position] = np.divmod(keys, distinct[order[position]])
-        else:
-            stacked = np.stack([columns[i] for i in order], axis=1)
-            stacked = stacked[np.lexsort(stacked.T[::-1])]
-            same = runs(stacked)
-            ids, counts = stacked[same[:-1]], np.diff(same)
-        return cls(slots, designs, sets, order, np.ascontiguousarray(ids), counts.astype(np.float64), weights)
+        order, ids, place = _sorted(slots, designs, sets, columns)
+        counts = np.bincount(place, minlength=len(ids)).astype(np.float64)
+        return cls(slots, designs, sets, order, ids, counts, weights)
 
     @classmethod
     def single(
@@ -143,6 +145,21 @@ class Tuples:
     def margin(self, axis: int, size: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """How many records have each slot (axis 0) or each set of a decoy column, if tuple t occurs counts[t] times."""
         return np.bincount(self.ids[:, self.order.index(axis)], counts, size).astype(np.float64)
+
+    def part(self, kept: Sequence[int]) -> tuple[Tuples, NDArray[np.int64]]:
+        """The tuples without the entries that are not kept (0 is the slot), and for every tuple the place of its rest
+        among them."""
+        slots = self.shape[0] if 0 in kept else 1
+        chosen = [j for j in kept if j > 0]
+        sets = [self.sets[j - 1] for j in chosen]
+        weights = None if self.weights is None else [self.weights[j - 1] for j in chosen]
+        columns = [self.ids[:, self.order.index(j)] for j in kept]
+        if 0 not in kept:
+            columns.insert(0, np.zeros(len(self), np.int32))
+        designs = [self.designs[j - 1] for j in chosen]
+        order, ids, place = _sorted(slots, designs, sets, columns)
+        counts = np.bincount(place, self.counts, len(ids)).astype(np.float64)
+        return Tuples(slots, designs, sets, order, ids, counts, weights), place
 
     def __len__(self) -> int:
         return len(self.counts)
@@ -185,9 +202,9 @@ class Tuples:
         """Rough number of additions that `information` would take."""
         return self._work(self._pairs)
 
-    def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float]) -> tuple[NDArray, float]:
+    def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float], lanes: int = 1) -> tuple[NDArray, float]:
         """Split the records into a few chunks, each adding to its own table, and add those up."""
-        size, total = prod(layout.shape), len(self)
+        size, total = prod(layout.shape) * lanes, len(self)
         chunks = CHUNKS if self._work(layout) > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
         edges = np.linspace(0, total, chunks + 1).astype(int)
         tables = [np.zeros(size) for _ in range(chunks)]
@@ -252,6 +269,28 @@ class Tuples:
         table, value = self._run(layout, work)
         return self._back(self._fold(table.reshape(layout.shape), range(len(self.order)))), sums, value
 
+    def fold_pass(
+        self, x: NDArray, held: Held, floor: NDArray[np.float64], scale: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], float]:
+        """`em_pass` of four tables at once, which stand along the last dimension of x. The log likelihood is that of
+        all held records together."""
+        from noren.kernels import em_folds
+
+        layout, kernel, lanes = self._starred, _untyped(em_folds.fold_pass), x.shape[-1]
+        inner = np.transpose(x, (*self.order, len(self.order)))
+        for i, star in enumerate(self._stars):
+            if star:
+                inner = np.concatenate([inner, inner.sum(axis=i, keepdims=True)], axis=i)
+        flat = np.ascontiguousarray(inner).ravel()
+
+        def work(start: int, stop: int, table: NDArray) -> float:
+            seen = (self.ids, start, stop, layout.products, self.counts, held.counts, held.only, floor, scale)
+            return float(kernel(*seen, flat, table))
+
+        table, value = self._run(layout, work, lanes)
+        table = self._fold(table.reshape(*layout.shape, lanes), range(len(self.order)))
+        return np.ascontiguousarray(np.transpose(table, (*np.argsort(self.order), len(self.order)))), value
+
     def information(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """J = sum_i L_i L_i' / (L_i . x)^2, one block per slot: shape (slots, cells, cells) over the decoys' cells."""
         from noren.kernels import em
@@ -291,6 +330,32 @@ def _with_star(coef: NDArray, outside: float | NDArray, sets: int) -> NDArray[np
     if np.ndim(outside) == 0 and coef.ndim == 1:
         return np.append(coef, outside)
     return np.column_stack([np.broadcast_to(coef, (sets, coef.shape[-1])), np.broadcast_to(outside, sets)])
+
+
+def _sorted(
+    slots: int, designs: Sequence[Design], sets: Sequence[NDArray[np.int32]], columns: Sequence[NDArray]
+) -> tuple[tuple[int, ...], NDArray[np.int32], NDArray[np.int64]]:
+    """The order of entries that shares most work, the distinct tuples sorted by it, and the place of each among
+    them."""
+    distinct = [max(1, slots), *(max(1, len(s)) for s in sets)]
+    widths = [1, *(d.eta + int(np.any(np.asarray(d.star(s)) > 0)) for d, s in zip(designs, sets, strict=True))]
+    order = _best_order(distinct, widths, (slots, *(design.d for design in designs)), len(columns[0]))
+    if prod(distinct) < 1 << 62:
+        key = np.zeros(len(columns[0]), np.int64)
+        for i in order:
+            key = key * distinct[i] + columns[i]
+        keys, place = number(key)
+        ids = np.empty((len(keys), len(order)), np.int32)
+        for position in range(len(order) - 1, -1, -1):
+            keys, ids[:, position] = np.divmod(keys, distinct[order[position]])
+        return order, ids, place
+    stacked = np.stack([columns[i] for i in order], axis=1)
+    by = np.lexsort(stacked.T[::-1])
+    stacked = stacked[by]
+    same = runs(stacked)
+    place = np.empty(len(stacked), np.int64)
+    place[by] = np.repeat(np.arange(len(same) - 1), np.diff(same))
+    return order, np.ascontiguousarray(stacked[same[:-1]]), place
 
 
 def _best_order(distinct: Sequence[int], widths: Sequence[int], shape: Sequence[int], records: int) -> tuple[int, ...]:

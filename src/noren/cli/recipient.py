@@ -86,6 +86,8 @@ def estimate(
     if len(shown) < len(result.frame):
         say(f"... {len(result.frame) - len(shown)} more cells (--rows 0 shows all)")
     say(f"{result.estimator}, {result.error_bars}, {result.records:,} records; assumes {result.assumes}.")
+    for sentence in result.shrunk:
+        say(sentence)
     for path in (plot, csv_file):
         if path is not None:
             say(f"Written: {path}")

@@ -47,8 +47,9 @@ def test_several_attributes_stop_before_they_fit_noise():
     found = em.fit(frame)
     assert found.diagnostics["stopping"] == "held-out likelihood"
     assert found.diagnostics["folds"] == 4
-    curve = found.diagnostics["held_out"]
-    assert int(np.argmax(curve)) == found.diagnostics["held_out_best"] < len(curve) - 1
+    curve = np.array(found.diagnostics["held_out"])
+    within = np.flatnonzero(3000 * (curve.max() - curve) <= 0.5)
+    assert within[0] == found.diagnostics["held_out_best"] < len(curve) - 1, "the earliest within half a nat"
     overfitted = plain_em(frame, found.table, 2000)
     assert np.square(found.table - truth).sum() < 0.6 * np.square(overfitted - truth).sum()
 

@@ -41,7 +41,7 @@ def test_the_default_is_no_worse_than_bayes_on_500_records() -> None:
     for seed, d, eta, p in CASES:
         frame, truth = drawn(seed, d, eta, p, 500)
         found = fit(frame)
-        error, least = (np.abs(x.ravel() - truth).sum() for x in (found.table, bayes(frame, eps=1 / eta).table))
+        error, least = (np.abs(x.ravel() - truth).sum() for x in (found.table, bayes(frame).table))
         top = np.abs((found.table if found.maximum is None else found.maximum).ravel() - truth).sum()
         ratios.append(error / least)
         maxima.append(top / least)

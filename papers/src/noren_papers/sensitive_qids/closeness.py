@@ -10,11 +10,11 @@ import polars as pl
 from noren_papers.base import Answer, Bench, Figure, Result, judged
 from noren_papers.sensitive_qids import algorithm1, errors, methods, tables
 from noren_papers.sensitive_qids.diversity import half, similar
-from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, RUN_ON, VALUE_ADDING, Means, place, span
+from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, VALUE_ADDING, Means, place, span
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
 
-SERIES = (OURS, PROPOSAL, RUN_ON, PRINTED, VALUE_ADDING, RANDOM)
+SERIES = (OURS, PROPOSAL, PRINTED, VALUE_ADDING, RANDOM)
 SAFE = "safe search (ours)"
 AS_PRINTED = "Algorithm 1 as printed"
 CLAIMS = {
@@ -90,7 +90,7 @@ def _figure(bench: Bench, number: str, table: Coded, queries: errors.Queries, li
         (
             note,
             SEARCH_NOTE,
-            errors.stopping(bench),
+            errors.STOPPING,
             errors.UNITS,
             "Rating has no form for closeness and is left out, as in the paper.",
         ),

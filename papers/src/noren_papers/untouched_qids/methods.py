@@ -31,7 +31,8 @@ OURS_NOTE = (
     f"{OURS}: the same published sets as the proposal's. EM on whole sets, started at the estimate for all records and "
     "stopped by the likelihood of held-out records of the group: what release.estimate does for a decoy column within "
     "exact ones, here as matrix products because hundreds of groups are asked for. The iteration of equation 10 "
-    "likewise runs for all groups at once; it equals the estimator 'bayes'."
+    "likewise runs for all groups at once, until no cell moves by one, and divides by l at the end: it "
+    "is the estimator 'bayes'."
 )
 METHODS_NOTE = (
     "Releases are made by the library's pipeline and verified. Mondrian cuts by least loss and lets records move "

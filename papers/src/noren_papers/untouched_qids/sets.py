@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 EPSILON = 1.0
-"""Records: the paper stops when no count moves by more."""
+"""The paper stops when no cell of its iteration moves by more, before it divides by l."""
 MOST_STEPS = 20_000
 FOLDS = 4
 PATIENCE = 3
@@ -38,25 +38,25 @@ def membership(cells: SetCells, eta: int) -> NDArray[np.float32]:
 def equation_10(inclusions: Floats, size: int, epsilon: float = EPSILON) -> tuple[Floats, NDArray[np.int64]]:
     """The paper's estimate of every row of inclusion counts, and how many steps each took.
 
-    size: values in a set. Starts at the inclusion counts over l, as the paper does but for its division by l, which is
-    made at the start already; what is compared with epsilon are changes of estimated counts.
+    size: values in a set. Starts at the inclusion counts and divides by the size once, at the end; what is compared
+    with epsilon are changes before that.
     """
     w = np.asarray(inclusions, float)
     d = w.shape[1]
     other = (size - 1) / (d - 1) if d > 1 else 1.0
-    x, steps = w / size, np.zeros(len(w), np.int64)
+    x, steps = w.copy(), np.zeros(len(w), np.int64)
     open_rows = np.arange(len(w))
     for _ in range(MOST_STEPS):
         now, seen = x[open_rows], w[open_rows]
         expected = other * now.sum(axis=1, keepdims=True) + (1 - other) * now
         ratio = np.divide(seen, expected, out=np.zeros_like(seen), where=expected > 0)
-        following = now * (other * ratio.sum(axis=1, keepdims=True) + (1 - other) * ratio) / size
+        following = now * (other * ratio.sum(axis=1, keepdims=True) + (1 - other) * ratio)
         x[open_rows] = following
         steps[open_rows] += 1
         open_rows = open_rows[np.abs(following - now).max(axis=1) >= epsilon]
         if not len(open_rows):
             break
-    return x, steps
+    return x / size, steps
 
 
 def overall(sets: NDArray[np.float32], steps: int = 30) -> Floats:

@@ -1,0 +1,181 @@
+"""EM on several columns, stopped by held-out records and brought there in few passes.
+
+The maximum of the likelihood of many cells fits noise, so EM starts from a simple table and goes on for as long as it
+predicts records that were held out. Plain steps damp what the records tell with certainty first and the rest later, at
+rates in [0, 1] (see `path`); the semi-iterative nu-method does the same to that order of directions in about the square
+root of the steps, without a line search. Four folds walk side by side, one pass over the records serving all of them.
+
+The stop is the earliest step within half a nat of the best: beyond it the curve is flat and noise decides. What all
+records say there is the mean of what the folds say, and goes on as 4/3 of the records ask for. What predicts other
+records best is the population, and the table's own counts differ from it by chance: the last step is a plain one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.analysis.ascent import LEAST, Progress
+from noren.analysis.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, Stopping
+from noren.analysis.tuples import Held, Tuples
+
+Floats = NDArray[np.float64]
+NU = 3.0  # order of the method: larger damps more like plain steps and takes longer
+ROOM = 0.5  # nats below the best held-out likelihood that count as the best
+PATIENCE = 3  # passes without a new best
+WINDOW = 3  # steps over which the curve's gains are compared
+KEPT = 20_000_000  # cells of earlier tables that are kept for going back
+SMALLEST = 1e-300
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where EM stopped: the table of all records, those of the folds, and the curve that decided."""
+
+    table: Floats
+    folds: Floats
+    """Along the last dimension: what the records of each fold's training part say."""
+    curve: list[float]
+    """Log likelihood of all held-out records at every step."""
+    best: int
+    plain_steps: float
+    passes: int
+    has_ended: bool
+
+
+def folds_of(counts: Floats) -> Held:
+    """Four folds by chance, independent of the rows' order.
+
+    A fold that would hold out everything, or nothing, holds out nothing.
+    """
+    rng = np.random.default_rng(FOLD_SEED)
+    tuple_of = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
+    fold = rng.integers(0, FOLDS, len(tuple_of))
+    held = np.bincount(tuple_of * FOLDS + fold, minlength=len(counts) * FOLDS).reshape(-1, FOLDS)
+    held[:, held.sum(axis=0) == len(fold)] = 0
+    return Held.of(held.astype(np.int32), counts)
+
+
+def momentum(k: int) -> tuple[float, float]:
+    """Step k = 1, 2, ... of the nu-method: how much of the last move is repeated, and the length of the new one."""
+    a, b, c = k + 2 * NU - 1, 2 * k + 4 * NU - 1, 2 * k + 2 * NU
+    return (k - 1) * (2 * k - 3) * (c - 1) / (a * b * (c - 3)), 4 * (c - 1) * (k + NU - 1) / (a * b)
+
+
+class Walk:
+    """Tables on their way: z = log x, the last two of them, and how many plain steps they stand for."""
+
+    def __init__(self, x: Floats) -> None:
+        self.inner = tuple(range(1, x.ndim)) if x.ndim > 1 else ()
+        self.k, self.time, self.before = 0, 0.0, 0.0
+        self.totals = x.sum(axis=self.inner, keepdims=True)
+        self.x, self.z = x, np.log(np.maximum(x, SMALLEST))
+        self.last = self.z
+
+    @classmethod
+    def of_folds(cls, x: Floats) -> Walk:
+        """Tables side by side along the last dimension, each slot of each keeping its records."""
+        walk = cls(x)
+        walk.inner = tuple(range(1, x.ndim - 1))
+        walk.totals = x.sum(axis=walk.inner, keepdims=True)
+        return walk
+
+    def advance(self, acc: Floats) -> None:
+        """One step; every slot (the first dimension) keeps its records."""
+        self.k += 1
+        again, length = momentum(self.k)
+        z = self.z + again * (self.z - self.last) + length * np.log(np.maximum(acc, SMALLEST))
+        self.last, self.z = self.z, z
+        self.time, self.before = self.time + again * (self.time - self.before) + length, self.time
+        self.settle()
+
+    def settle(self) -> None:
+        """x of z, neither too large nor too small to go on with."""
+        top = self.z.max(axis=self.inner, keepdims=True)
+        x = np.exp(np.maximum(self.z - top, LEAST))
+        self.x = x * (self.totals / x.sum(axis=self.inner, keepdims=True))
+        self.z = np.log(np.maximum(self.x, SMALLEST))
+
+    def restart(self) -> None:
+        """Back to the table before the last step, and on from there without momentum."""
+        self.z, self.k, self.time = self.last, 0, self.before
+        self.settle()
+        self.last, self.before = self.z, self.time
+
+
+def flattens(curve: list[float]) -> bool:
+    """No better for some steps, or what is still to be gained, going on as now, is little beside the room there is."""
+    if len(curve) <= 2 * WINDOW:
+        return False
+    if max(curve[-PATIENCE:]) <= max(curve[:-PATIENCE]):
+        return True
+    first, second = curve[-1 - WINDOW] - curve[-1 - 2 * WINDOW], curve[-1] - curve[-1 - WINDOW]
+    return 0 < second < first and second * second / (first - second) < ROOM / 4
+
+
+def search(
+    records: Tuples,
+    held: Held,
+    start: Floats,
+    folds: Floats,
+    rule: Stopping,
+    max_steps: int,
+    progress: Progress | None = None,
+) -> Course:
+    """EM from `start` (all records) and `folds` (each fold's, along the last dimension) to the stop."""
+    floor = records.em_pass(start)[1] * (HELD_OUT_MIX / start.sum())
+    walk = Walk.of_folds(folds)
+    cells = tuple(range(folds.ndim - 1))
+    room = max(2, KEPT // folds.size)
+    curve: list[float] = []
+    kept: dict[int, tuple[Floats, Floats, float, float, int]] = {}
+    while True:
+        acc, score = records.fold_pass(walk.x, held, floor, (1 - HELD_OUT_MIX) / walk.x.sum(axis=cells))
+        if curve and not score > min(curve[0], curve[-1]) - (10 + 0.1 * (max(curve) - curve[0])) and walk.k > 1:
+            walk.restart()
+            acc, score = records.fold_pass(walk.x, held, floor, (1 - HELD_OUT_MIX) / walk.x.sum(axis=cells))
+        curve.append(score)
+        kept[len(curve) - 1] = walk.x, walk.last, walk.time, walk.before, walk.k
+        within = max(curve) - ROOM
+        kept = {i: one for i, one in kept.items() if curve[i] >= within or i == len(curve) - 1}
+        while len(kept) > room:
+            del kept[min(kept)]
+        if progress is not None:
+            progress(len(curve), score)
+        if flattens(curve) or len(curve) >= max_steps:
+            break
+        if float(np.abs(walk.x * acc - walk.x).max()) <= rule.still:
+            break
+        walk.advance(acc)
+    best = min(i for i in kept if curve[i] >= within) if any(curve[i] >= within for i in kept) else max(kept)
+    x, last, time, before, k = kept[best]
+    onward = Walk(start if k == 0 else x.mean(axis=-1) * (start.sum() / x.mean(axis=-1).sum()))
+    onward.totals = start.sum(axis=onward.inner, keepdims=True)
+    onward.settle()
+    onward.k, onward.time, onward.before = k, time, before
+    onward.last = onward.z if k == 0 else np.log(np.maximum(np.exp(last).mean(axis=-1), SMALLEST))
+    table, passes = _as_far(records, onward, time * FOLDS / (FOLDS - 1), progress, len(curve), score)
+    distance = time * FOLDS / (FOLDS - 1) + 1
+    return Course(table, x, curve, best, distance, len(curve) + passes, len(curve) < max_steps)
+
+
+def _as_far(
+    records: Tuples, walk: Walk, time: float, progress: Progress | None, told: int, score: float
+) -> tuple[Floats, int]:
+    """All records from where the folds stopped to a later time, then one plain step; and the passes that took."""
+    passes = 0
+    while walk.time < time - 1e-9:
+        earlier, at = walk.z, walk.time
+        walk.advance(records.em_pass(walk.x)[0])
+        passes += 1
+        if walk.time > time:
+            walk.z = earlier + (time - at) / (walk.time - at) * (walk.z - earlier)
+            walk.time = time
+            walk.settle()
+        if progress is not None:
+            progress(told + passes, score)
+    if progress is not None:
+        progress(told + passes + 1, score)
+    return walk.x * records.em_pass(walk.x)[0], passes + 1

@@ -1,0 +1,169 @@
+"""Cross tabulations from smaller ones: margins, pairs, and tables raked to them.
+
+A table of several columns starts from what is known better. Two columns start from their own estimates, as if they were
+independent. Three and more start from the table that is raked to the estimates of all pairs, each of which was stopped
+by held-out records, if held-out records prefer it to independence. In the end a table is raked to the answers of lower
+order (single columns, and pairs where there are more than two), so that its margins are those that a recipient gets
+by asking for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.analysis.ascent import Progress
+from noren.analysis.fit import HELD_OUT_MIX, Fit, Stopping, converge
+from noren.analysis.held_out import Course, folds_of, search
+from noren.analysis.tuples import Held, Tuples
+
+Floats = NDArray[np.float64]
+Margins = Mapping[tuple[int, ...], Floats]
+"""Tables over some dimensions of a larger one."""
+ROUNDS = 50
+CLOSE = 1e-7  # share of the records that a round of raking moves at most in the end
+MAX_MARGIN_STEPS = 2000
+RAKED_CELLS = 5_000_000  # most cells of a table that starts from its pairs
+MOST_COLUMNS = 8
+
+
+def rake(table: Floats, margins: Margins, rounds: int = ROUNDS) -> Floats:
+    """The table with these margins that has the given one's associations; trailing dimensions beyond those that
+    margins name are tables of their own."""
+    if not margins:
+        return table
+    total = max(float(table.sum()), 1e-300)
+    for _ in range(rounds):
+        moved = 0.0
+        for kept, wanted in margins.items():
+            rest = tuple(j for j in range(table.ndim) if j not in kept and j < _named(margins))
+            sums = table.sum(axis=rest, keepdims=True)
+            factor = np.divide(wanted.reshape(sums.shape), sums, out=np.zeros_like(sums), where=sums > 0)
+            moved = max(moved, float(np.abs(sums * (factor - 1)).sum()) / total)
+            table = table * factor
+        if moved <= CLOSE:
+            break
+    return table
+
+
+def _named(margins: Margins) -> int:
+    return 1 + max(j for kept in margins for j in kept)
+
+
+@dataclass(frozen=True)
+class Singles:
+    """The estimate of every entry of the tuples alone (the slots' records are known), for all records or for folds."""
+
+    parts: Sequence[Floats]
+
+    @classmethod
+    def of(cls, tuples: Tuples, counts: Floats, tolerance: float) -> Singles:
+        parts = [tuples.margin(0, tuples.shape[0], counts)]
+        weights = tuples.weights if tuples.weights is not None else [None] * len(tuples.sets)
+        for j, (design, sets, weight) in enumerate(zip(tuples.designs, tuples.sets, weights, strict=True), start=1):
+            one = Tuples.single(design, sets, tuples.margin(j, len(sets), counts), weight)
+            flat = np.full(one.shape, counts.sum() / design.d)
+            found = converge(one, flat, tolerance, MAX_MARGIN_STEPS).table[0]
+            parts.append(found * (counts.sum() / max(found.sum(), 1e-300)))
+        return cls(parts)
+
+    def product(self, kept: Sequence[int] | None = None) -> Floats:
+        """The table in which they are independent; entries that are not kept have one value."""
+        table = np.ones(())
+        for j, part in enumerate(self.parts):
+            shares = part / max(part.sum(), 1e-300)
+            table = table[..., None] * (shares if kept is None or j in kept else np.ones(1))
+        return np.asarray(table * self.parts[0].sum())
+
+
+@dataclass(frozen=True)
+class Sought:
+    """The records of a table, how they are held out, and what was found of its single columns."""
+
+    tuples: Tuples
+    held: Held
+    singles: Singles
+    by_fold: Sequence[Singles]
+    rule: Stopping
+    max_steps: int
+    progress: Progress | None
+
+    @classmethod
+    def of(cls, tuples: Tuples, rule: Stopping, max_steps: int, progress: Progress | None) -> Sought:
+        counts, held = tuples.counts, folds_of(tuples.counts)
+        singles = Singles.of(tuples, counts, rule.tolerance)
+        by_fold = [Singles.of(tuples, counts - h, rule.tolerance) for h in held.counts.T]
+        return cls(tuples, held, singles, by_fold, rule, max_steps, progress)
+
+    @property
+    def columns(self) -> list[int]:
+        """Entries of the tuples that have more than one value."""
+        return [j for j, size in enumerate(self.tuples.shape) if size > 1]
+
+    def independent(self) -> tuple[Floats, Floats]:
+        """The start of all records, and those of the folds."""
+        return self.singles.product(), np.stack([one.product() for one in self.by_fold], axis=-1)
+
+    def searched(self, start: Floats, folds: Floats) -> Course:
+        return search(self.tuples, self.held, start, folds, self.rule, self.max_steps, self.progress)
+
+    def pair(self, kept: tuple[int, int]) -> Sought:
+        """The same records, of which only two entries are looked at."""
+        part, place = self.tuples.part(kept)
+        counts = np.stack([np.bincount(place, h, len(part)) for h in self.held.counts.T], axis=1)
+        held = Held.of(counts.astype(np.int32), part.counts)
+        singles, by_fold = _kept(self.singles, kept), [_kept(one, kept) for one in self.by_fold]
+        return replace(self, tuples=part, held=held, singles=singles, by_fold=by_fold)
+
+    def score(self, start: Floats, folds: Floats) -> float:
+        """Log likelihood of the held-out records before any step."""
+        floor = self.tuples.em_pass(start)[1] * (HELD_OUT_MIX / start.sum())
+        scale = (1 - HELD_OUT_MIX) / folds.sum(axis=tuple(range(folds.ndim - 1)))
+        return self.tuples.fold_pass(folds, self.held, floor, scale)[1]
+
+
+def _kept(singles: Singles, kept: Sequence[int]) -> Singles:
+    """Those of some entries; without the slot's, all records are in one."""
+    total = singles.parts[0].sum(keepdims=True)
+    parts = [singles.parts[j] for j in kept if j > 0]
+    return Singles([singles.parts[0] if 0 in kept else total, *parts])
+
+
+def by_held_out(tuples: Tuples, rule: Stopping, progress: Progress | None, max_steps: int) -> Fit:
+    """The table of several columns: from its pairs or from independence, stopped by held-out records, raked."""
+    sought = Sought.of(tuples, rule, max_steps, progress)
+    start, folds = sought.independent()
+    columns = sought.columns
+    margins: dict[tuple[int, ...], Floats] = {(j,): sought.singles.parts[j] for j in columns[::-1]}
+    facts: dict[str, object] = {"start": "independence"}
+    passes = 0
+    if 3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS:
+        pairs: dict[tuple[int, ...], Floats] = {}
+        of_folds: dict[tuple[int, ...], Floats] = {}
+        for kept in reversed(list(combinations(columns, 2))):  # slots last: their records are known
+            part = sought.pair(kept)
+            found = part.searched(*part.independent())
+            table = found.table.reshape([tuples.shape[j] for j in kept])
+            of_folds[kept] = found.folds.reshape([*table.shape, found.folds.shape[-1]])
+            pairs[kept] = rake(table, {(i,): margins[kept[i],] for i in (1, 0)})
+            passes += found.passes
+        raked = rake(start, pairs), rake(folds, of_folds)
+        margins = pairs
+        if sought.score(*raked) > sought.score(start, folds):
+            start, folds = raked
+            facts["start"] = "pairs of columns"
+    found = sought.searched(start, folds)
+    facts |= {
+        "stopping": "held-out likelihood",
+        "folds": int(folds.shape[-1]),
+        "held_out": [value / max(float(sought.held.counts.sum()), 1.0) for value in found.curve],
+        "held_out_best": found.best,
+        "plain_steps": found.plain_steps,
+        "converged": found.has_ended,
+    }
+    return Fit(rake(found.table, margins), passes + found.passes, facts)

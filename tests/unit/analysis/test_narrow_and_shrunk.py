@@ -1,0 +1,97 @@
+"""Intervals of tables with many small cells, and what is said of associations that are too weak."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from noren.analysis import tabulate as room
+from noren.analysis.frame import prepare
+from noren.analysis.narrow import _quantile
+from noren.analysis.shrinkage import shrunk
+from noren.analysis.tabulate import tabulate
+from tests.unit.analysis.test_raking import counted, published
+
+SHAPE = (9, 8, 7)
+
+
+def skewed(rng, n):
+    """Three columns of skewed values with a common cause: many cells of a few records and none."""
+    cause, columns = rng.normal(size=n), []
+    for d in SHAPE:
+        score = np.exp(0.9 * cause + 0.7 * rng.normal(size=n))
+        columns.append(np.minimum((score * 1.2).astype(np.int64), d - 1))
+    return columns
+
+
+@pytest.fixture(scope="module")
+def answers():
+    rng = np.random.default_rng(21)
+    columns = skewed(rng, 12_000)
+    axes = [published(rng, f"c{j}", c, d, 3) for j, (c, d) in enumerate(zip(columns, SHAPE, strict=True))]
+    return axes, counted(columns, SHAPE), tabulate(axes)
+
+
+def test_intervals_of_small_cells_are_narrow_and_cover(answers, monkeypatch):
+    axes, truth, found = answers
+    monkeypatch.setattr(room, "narrowed", lambda frame, interval, *rest: interval)
+    wide = tabulate(axes)
+    covered = (truth >= found.low - 1e-6) & (truth <= found.high + 1e-6)
+    assert covered.mean() > 0.94
+    for least, most in ((0, 1), (1, 11), (11, 101)):
+        assert covered[(truth >= least) & (truth < most)].mean() > 0.91
+    small = found.counts < 3
+    now, before = (found.high - found.low), (wide.high - wide.low)
+    assert now[small].mean() < 0.55 * before[small].mean()
+    assert now.mean() < 0.7 * before.mean()
+    assert np.all(found.high <= wide.high + 1e-9)
+    np.testing.assert_array_equal(found.low, wide.low)
+    assert "posterior" in set(found.interval.ravel())
+    assert np.all(found.std_error <= wide.std_error + 1e-9)
+
+
+def test_a_cell_holds_no_more_than_its_margin_may(answers):
+    axes, _, found = answers
+    one = tabulate([axes[2]], "linear")
+    for value in range(SHAPE[2]):
+        assert found.high[..., value].max() <= max(one.high[value], found.counts[..., value].max()) + 1e-6
+
+
+def test_two_columns_and_populations_keep_their_intervals(answers):
+    axes, _, _ = answers
+    assert "posterior" not in set(tabulate(axes[:2]).interval.ravel())
+    assert "posterior" not in set(tabulate(axes, population=True).interval.ravel())
+
+
+def test_quantiles_of_confined_normals_by_sampling():
+    rng = np.random.default_rng(4)
+    for mean, sd, top in ((3.0, 2.0, 4.0), (-5.0, 3.0, 10.0)):
+        drawn = rng.normal(mean, sd, 2_000_000)
+        drawn = drawn[(drawn > 0) & (drawn < top)]
+        found = _quantile(np.array([mean]), np.array([sd]), np.array([top]), np.array([0.9]))
+        assert found[0] == pytest.approx(np.quantile(drawn, 0.9), abs=0.03)
+    far = _quantile(np.array([-1e6]), np.array([10.0]), np.array([50.0]), np.array([0.95]))
+    assert 0 <= far[0] < 1e-2, "far out in the tail, and still a number"
+
+
+def test_a_flattened_table_is_said_to_be_shrunk(answers):
+    axes, truth, found = answers
+    frame = prepare(axes)
+    pair = truth.sum(axis=2)
+    beside = np.multiply.outer(np.outer(pair.sum(axis=1), pair.sum(axis=0)) / pair.sum(), truth.sum(axis=(0, 1)))
+    flat = 0.5 * truth + 0.5 * beside / truth.sum()
+    told = shrunk(frame, flat[None])
+    assert told["c0 x c1"] == pytest.approx(0.5, abs=0.12)
+    assert not shrunk(frame, truth[None]), "the truth is not shrunk"
+    assert all(share < 0.35 for share in found.diagnostics.get("shrunk", {}).values())
+
+
+def test_the_estimate_says_so_in_words():
+    from noren.analysis.estimate import Estimate
+
+    told = Estimate((), None, "likelihood", 0.95, False, 10, diagnostics={"shrunk": {"a x b": 0.31}})  # type: ignore[arg-type]
+    assert told.shrunk == ("The association a x b is likely shrunk by about 31% of its strength.",)
+    assert told.shrunk[0] in told._notes()
+    assert not replace(told, diagnostics={}).shrunk
