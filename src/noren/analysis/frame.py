@@ -118,7 +118,15 @@ class Frame:
     def searched(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
         from noren.analysis.raking import by_held_out
 
-        return by_held_out(self.tuples, rule, progress, max_steps)
+        answers = self._alone() if rule is self.stopping else {}
+        return by_held_out(self.tuples, rule, progress, max_steps, answers)
+
+    def _alone(self) -> dict[int, NDArray[np.float64]]:
+        """What a recipient gets who asks for one drawn column, by the column's place in the table."""
+        from noren.analysis.fit import fit
+
+        singles = {j: prepare([axis]) for j, axis in enumerate(self.decoys, start=1)}
+        return {j: fit(one).table[0] for j, one in singles.items() if one.kept == self.kept}
 
     # ------------------------------------------------------------------ what is reported
 

@@ -134,12 +134,23 @@ def _kept(singles: Singles, kept: Sequence[int]) -> Singles:
     return Singles([singles.parts[0] if 0 in kept else total, *parts])
 
 
-def by_held_out(tuples: Tuples, rule: Stopping, progress: Progress | None, max_steps: int) -> Fit:
-    """The table of several columns: from its pairs or from independence, stopped by held-out records, raked."""
+def by_held_out(
+    tuples: Tuples,
+    rule: Stopping,
+    progress: Progress | None,
+    max_steps: int,
+    answers: Mapping[int, Floats] | None = None,
+) -> Fit:
+    """The table of several columns: from its pairs or from independence, stopped by held-out records, raked.
+
+    `answers` are what single columns asked for alone give, where that is not their maximum.
+    """
     sought = Sought.of(tuples, rule, max_steps, progress)
     start, folds = sought.independent()
     columns = sought.columns
-    margins: dict[tuple[int, ...], Floats] = {(j,): sought.singles.parts[j] for j in columns[::-1]}
+    margins: dict[tuple[int, ...], Floats] = {
+        (j,): (answers or {}).get(j, sought.singles.parts[j]) for j in columns[::-1]
+    }
     facts: dict[str, object] = {"start": "independence"}
     passes = 0
     if 3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS:
