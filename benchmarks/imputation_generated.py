@@ -84,7 +84,8 @@ def main() -> None:
             pooled = made.pool(answers)
             inside.append((pooled.low <= truth) & (truth <= pooled.high))
             missing.append(pooled.missing)
-            member = release.frame().with_columns(pl.all().list.sample(1, seed=1).list.first())
+            places = {name: pl.Series(rng.integers(0, size, given.records)) for name in (*COLUMNS, TARGET)}
+            member = release.frame().with_columns(pl.col(name).list.get(place) for name, place in places.items())
             curves.append(
                 [auc(table, fresh), np.mean([auc(one, fresh) for one in made.tables[:3]]), auc(member, fresh)]
             )
