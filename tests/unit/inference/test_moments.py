@@ -139,11 +139,14 @@ def test_general_values_and_groups_have_hard_bounds() -> None:
 
 
 def test_groups_keep_the_difference_between_exact_ones() -> None:
-    """Averaging over each group alone would leave a tenth of it."""
+    """Each release is off by a seventh of it, one standard deviation; the mean of four by half of that."""
     frame = people(1_200)
     truth = dict(frame.group_by("sex").agg(pl.col("pay").mean()).iter_rows())
-    found = {row["sex"]: row["mean"] for row in grouped().mean("pay", by="sex")}
-    assert found["M"] - found["F"] > 0.4 * (truth["M"] - truth["F"])
+    found = []
+    for number in range(4):
+        means = {row["sex"]: row["mean"] for row in grouped(number).mean("pay", by="sex")}
+        found.append((means["M"] - means["F"]) / (truth["M"] - truth["F"]))
+    assert 0.45 < np.mean(found) < 1.4
 
 
 def test_what_has_no_number_is_refused_with_a_way_out() -> None:

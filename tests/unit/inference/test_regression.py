@@ -120,16 +120,21 @@ def test_general_columns_are_fitted_by_likelihood() -> None:
         found = release.regress("pay ~ age + sex")
         assert found.estimator == "likelihood"
         assert "at random" in found.assumes
-        np.testing.assert_allclose(found.theta[0][1:], truth.theta[0][1:], rtol=0.5)
+        errors = np.sqrt(np.diag(found.cov))
+        assert (np.abs(found.theta[0] - truth.theta[0]) < FAR * errors).all()
+        assert (errors[1:] < np.abs(truth.theta[0][1:]) / 2).all()
     with pytest.raises(QueryError, match="no unbiased scores"):
         general().regress("pay ~ age", estimator="scores")
 
 
-def test_levels_that_cannot_be_told_are_left_out_by_name() -> None:
-    frame = people(600)
+def test_levels_that_cannot_be_told_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    import noren.inference.fitting as module
+
+    monkeypatch.setattr(module, "SIGNAL", 7.0)  # one welder looks like as many less than once in a billion
+    frame = people()
     rare = frame.with_columns(trade=pl.Series(one_welder(frame["trade"].to_list())))
     roles = dict.fromkeys(frame.columns, "plain") | {"trade": "sensitive"}
-    require = [nr.models.FrequencyLDiversity(on="trade", l=3)]
+    require = [nr.models.FrequencyLDiversity(on="trade", l=2)]
     release = nr.anonymize(rare, nr.Policy(attributes=roles, require=require, dependence={"most": 1.0}))
     fit = release.regress("age ~ trade")
     assert any("Too rare to tell" in note and "welder" in note for note in fit.notes)
