@@ -83,7 +83,7 @@ fuzz: $(STAMP)  ## random tables, policies and methods, judged by plain code; CA
 
 MUTANTS ?= 200
 SEED    ?= 0
-mutants: $(STAMP)  ## does a test notice a single change of the code? hours; MUTANTS=200 SEED=0, results in mutants.json
+mutants: $(STAMP)  ## does a test notice a single change of the code? MUTANTS=200 SEED=0, results in mutants.json
 	$(BIN)/python -m tests.mutants.run --count $(MUTANTS) --seed $(SEED)
 
 hashes: $(STAMP)  ## hashes.txt anew, after a change of constraints.txt

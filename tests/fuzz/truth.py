@@ -113,6 +113,8 @@ def _record_by_record(world: World, read: Read, told: dict[str, dict[int, str]])
             if entry["form"] == "node" and (entry["measure"] or entry["integers"]):
                 continue  # what lies between the edges that cells show
             listed -= set(entry["hidden"] or ())
+            if entry["form"] == "node":
+                listed -= {MISSING, OTHER}  # no values of anybody: a general cell may stand for them
             if name in held and not listed <= held[name] and not _range(entry):
                 out.append(f"{name}: the manifest lists {len(listed - held[name])} values that no published record has")
     order = [int(row["row"]) for row in read.rows]
@@ -151,6 +153,11 @@ def _cell_wrong(
     return "" if truth in read.groups[name][int(cell)] else "a group without the truth"
 
 
+def _spelled(entry: dict[str, Any], truth: str) -> str:
+    """A whole number as releases write it: a table may say 1e5."""
+    return text(float(truth)) if entry["integers"] and _same_number(truth, truth) else truth
+
+
 def _same_number(cell: str | None, truth: str) -> bool:
     try:
         return cell is not None and float(cell) == float(truth)
@@ -165,7 +172,7 @@ def _as_often(read: Read, told: dict[str, dict[int, str]], kept: list[int]) -> l
     for name, truths in told.items():
         entry = read.entries[name]
         form = entry["form"]
-        true = Counter(base(entry, one) if form == "node" else one for one in truths.values())
+        true = Counter(base(entry, _spelled(entry, one)) if form == "node" else one for one in truths.values())
         if form in ("exact", "open") and not missing and not read.is_shuffled:
             found = Counter(MISSING if row[name] is None else row[name] for row in read.rows)
             if found != true and not _range(entry) and entry["kind"] != "number" and form != "open":

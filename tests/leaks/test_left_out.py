@@ -188,7 +188,7 @@ def test_the_auditor_sees_whether_those_who_are_missing_hold(method, extra, hold
 
 
 def test_secrets_that_only_the_missing_have_are_judged_too():
-    """Four strangers go, each with a secret of their own: no cell shows it, the original settles that it is well."""
+    """Four strangers go, each with a secret of their own that no cell shows: the original settles it."""
     people = pa.table(
         {
             "age": [30 + i % 2 for i in range(60)] + [90, 91, 92, 93],
