@@ -162,6 +162,7 @@ def test_closeness_is_bayes_and_the_earth_movers_distance(
     assume(all(abs(distance - t) > 1e-6 for distance in moved.values()))
     overall = Overall(np.array(counts) / sum(counts), "the original")
     design = DecoyDesign(d=d, eta=eta, p=p)
+    assume(abs(design.rho - ((1 + t) / (1 - t)) ** 2) > 1e-9)
     verdict = judged(TCloseness(on="x", t=t, distance=kind), sets(d, *chosen), d=d, design=design, overall=overall)
     assert verdict.breaches == sum(times for cell, times in Counter(chosen).items() if moved[cell] > t)
     assert verdict.holds is (verdict.breaches == 0)
