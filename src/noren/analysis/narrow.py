@@ -2,7 +2,7 @@
 
 A linear interval of such a cell is many times as wide as the estimate is wrong. Two things narrow its upper end. A cell
 holds at most what its margins hold. And cells are about as large as they are estimated: with an exponential prior whose
-mean is three times the estimate and three records more, the upper end is a quantile of what is then believed of the
+mean is four times the estimate and five records more, the upper end is a quantile of what is then believed of the
 cell, given its unbiased linear estimate. Where the linear estimate is sharp it decides alone. The lower end stays.
 
 Such an interval holds for cells on average (of every size, in the simulations that `docs/benchmarks.md` shows), not for
@@ -23,7 +23,7 @@ from noren.analysis.frame import Frame
 from noren.analysis.intervals import FISHER, LINEAR, POSTERIOR, Interval, linear_scores, linear_variance
 
 Floats = NDArray[np.float64]
-FACTOR, RECORDS = 3.0, 3.0  # of the prior's mean: both were chosen on Adult
+FACTOR, RECORDS = 4.0, 5.0  # of the prior's mean: chosen on Adult and the census shape
 MOST_MARGIN = 2
 
 
@@ -33,7 +33,7 @@ def narrowed(frame: Frame, found: Interval, centre: Floats, x: Floats, level: fl
     z = NormalDist().inv_cdf((1 + level) / 2)
     top = np.maximum(_most(frame, x, z), count + 1e-9)
     error, blurred = np.maximum(found.std_error, 1e-9), found.source == LINEAR
-    share = np.where(count < error, level, (1 + level) / 2)
+    share = np.full(count.shape, (1 + level) / 2)
     believed = _quantile(centre - error**2 / (FACTOR * count + RECORDS), error, top, share)
     high = np.where(blurred, np.minimum(believed, found.high), found.high)
     high = np.where(blurred | (found.source == FISHER), np.minimum(high, top), high)

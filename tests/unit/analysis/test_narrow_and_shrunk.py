@@ -44,8 +44,8 @@ def test_intervals_of_small_cells_are_narrow_and_cover(answers, monkeypatch):
         assert covered[(truth >= least) & (truth < most)].mean() > 0.91
     small = found.counts < 3
     now, before = (found.high - found.low), (wide.high - wide.low)
-    assert now[small].mean() < 0.55 * before[small].mean()
-    assert now.mean() < 0.7 * before.mean()
+    assert now[small].mean() < 0.7 * before[small].mean()
+    assert now.mean() < 0.8 * before.mean()
     assert np.all(found.high <= wide.high + 1e-9)
     np.testing.assert_array_equal(found.low, wide.low)
     assert "posterior" in set(found.interval.ravel())
