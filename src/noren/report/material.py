@@ -190,6 +190,11 @@ def _origin(facts: HolderFacts, name: str) -> str:
     return origin_of(column.domain.source) + remark
 
 
+def attack(case: Case, name: str) -> list[AttackResult]:
+    """One attack as it is by default; all of them share what the case has read."""
+    return made(name, {}).run(case)
+
+
 def run_attacks(
     release: Release,
     policy: Policy | None,
@@ -213,7 +218,7 @@ def run_attacks(
         try:
             if case is None:
                 raise QueryError("the release has no records, so there is nobody to attack.")
-            found += made(name, {}).run(case)
+            found += attack(case, name)
         except NorenError as error:
             if names is not None:
                 raise
