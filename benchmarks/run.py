@@ -39,6 +39,7 @@ GENERATED = (
     ("first_use.py",),
     ("inference_generated.py",),
     ("imputation_generated.py",),
+    ("postgres_table.py",),
     ("low_signal.py",),
     ("release_census.py", "--records", "10000000"),
 )

@@ -51,7 +51,7 @@ def test_commands_run_and_show_such_a_table(
 
 def test_the_page_shows_every_question() -> None:
     asked = {command.split()[1] for command, _ in SHOWN}
-    assert asked == {"estimate", "count", "mean", "quantile", "difference", "correlation", "regress", "test"}
+    assert asked == {"estimate", "count", "mean", "quantile", "difference", "correlation", "regress", "test", "export"}
 
 
 def test_python_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
