@@ -67,6 +67,7 @@ def policies(draw: st.DrawFn) -> nr.Policy:
             "signs": {"role": "quasi-sensitive", "separator": ";", "knowledge": KNOWLEDGE},
             "past": past if "past" in on else "identifier",
         },
+        people={"rows": "independent"},
         require=[terms],
         method=nr.methods.Suppress(k=draw(st.integers(1, 4)), nodes=60, **options),
     )

@@ -97,7 +97,8 @@ class CsvSource:
             with self._open(columns, lambda row: "error", threads=True) as reader:
                 for batch in reader:
                     for column in batch.columns:  # each text once, not once for every cell
-                        column.dictionary.validate(full=True)
+                        if isinstance(column, pa.DictionaryArray):
+                            column.dictionary.validate(full=True)
                     yield batch
         except (pa.ArrowException, UnicodeError) as error:
             if "Empty CSV file" not in str(error):  # a header without even a line break

@@ -72,7 +72,9 @@ def _tabulated(
     if not axes:
         number = np.full(1, float(len(rows)))
         return _sure(number, number)
-    taken = [replace(axis, cells=axis.cells.take(rows)) for axis in axes]
+    taken = [
+        replace(axis, cells=axis.cells.take(rows), classes=None) for axis in axes
+    ]  # parts of classes are no classes
     return tabulate_bounded(taken, estimator, progress=progress)
 
 
