@@ -7,6 +7,7 @@ held-out records are drawn without looking at their target.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ class CrossValidation:
         return self.score - self.margin
 
 
-class _Learner:
+class _Learner(ABC):
     """What both kinds of model share."""
 
     def __init__(self, estimator: Any = None, *, m: int = 5, seed: int | None = None) -> None:
@@ -77,8 +78,9 @@ class _Learner:
     def _answers(self, column: pl.Series) -> Any:
         return column.to_numpy()
 
+    @abstractmethod
     def _default(self) -> Any:
-        raise NotImplementedError
+        """What is fitted where no estimator is given."""
 
     def _pipeline(self, table: pl.DataFrame, features: Sequence[str]) -> Any:
         """The estimator behind an encoding of the features: numbers as they are, categories one column each."""
