@@ -40,7 +40,10 @@ GENERATED = (
     ("inference_generated.py",),
     ("imputation_generated.py",),
     ("postgres_table.py",),
+    ("spark_table.py",),
     ("low_signal.py",),
+    ("smooth_column.py",),
+    ("studio_load.py",),
     ("release_census.py", "--records", "10000000"),
 )
 

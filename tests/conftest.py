@@ -7,6 +7,8 @@ many candidates are meant to; the health check for that would only fail by chanc
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from typing import Any
 
 import pytest
@@ -41,3 +43,13 @@ def pytest_runtest_makereport():
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report():
     return demanded((yield))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop():
+    """Before 3.12 two threads that start at once cannot both be traced: one dies of it, and what waits for it hangs.
+
+    So coverage follows the main thread alone there. From 3.12 on the interpreter itself tells which lines ran.
+    """
+    if sys.version_info < (3, 12):
+        threading.settrace(None)  # type: ignore[arg-type]

@@ -53,6 +53,8 @@ def test_the_page_names_figures_that_exist() -> None:
     for key, section in zip(parts[1::2], parts[2::2], strict=True):
         cells = [line.rsplit("|", 2)[1] for line in section.splitlines() if line.startswith("|")]
         for cell in cells:
+            if "its own" in cell:  # a place in the paper itself
+                continue
             for number in re.findall(r"figures? (\d+)|(?:to|and) (\d+)", cell) if "figure" in cell else []:
                 assert find_paper(key).figure("".join(number)), (key, cell)
 
@@ -60,7 +62,7 @@ def test_the_page_names_figures_that_exist() -> None:
 def test_the_index_counts_the_verdicts_of_the_records_beside_it() -> None:
     import json
 
-    from noren_papers.base import VERDICTS
+    from noren_papers.claims import VERDICTS
     from noren_papers.registry import HOMES, find_paper
 
     text = (PAGE.parent / "README.md").read_text(encoding="utf-8")
@@ -75,3 +77,26 @@ def test_the_index_counts_the_verdicts_of_the_records_beside_it() -> None:
         assert f"]({key}/summary.md)" in text
         (line,) = [line for line in text.splitlines() if f"]({key}/summary.md)" in line]
         assert line.endswith(f"| {counts} |"), key
+
+
+def test_the_page_of_gains_is_what_the_records_say() -> None:
+    from noren_papers.gains import gains
+
+    page = (PAGE.parent / "gains.md").read_text(encoding="utf-8")
+    assert page == gains(PAGE.parent)
+    for line in page.splitlines()[6:]:
+        *_, worst, reason = line.strip("| ").rsplit(" | ", 2) if not line.endswith("|  |") else (line, "", "")
+        if worst and float(worst.split(" ")[0]) > 1.005:
+            assert len(reason) > 20, line
+
+
+def test_summaries_are_what_the_records_say_and_short() -> None:
+    from noren_papers.registry import papers
+    from noren_papers.summary import markdown
+    from noren_papers.write import read_records
+
+    for paper in papers():
+        folder = PAGE.parent / paper.key
+        text = (folder / "summary.md").read_text(encoding="utf-8")
+        assert text == markdown(paper, read_records(paper, folder)), paper.key
+        assert len(text.split()) <= 3000, paper.key

@@ -14,7 +14,8 @@ import noren as nr
 from noren.methods import Decoys
 from noren.metrics.violation import exact_rate, theorem_bound
 from noren.release.release import Release
-from noren_papers.base import FAILS, HOLDS, Bench
+from noren_papers.base import Bench
+from noren_papers.claims import FAILS, HOLDS
 from noren_papers.semantic import PAPER, obesity
 from noren_papers.semantic.anatomy import grouped_estimate, groups_of, subtrees
 from noren_papers.semantic.combinations import (

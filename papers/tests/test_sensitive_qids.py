@@ -12,7 +12,16 @@ import pytest
 from noren.designs import DecoyDesign
 from noren.designs.posterior import posterior, total_variation
 from noren_papers.base import Bench
-from noren_papers.sensitive_qids import PAPER, algorithm1, errors, methods, reconstruction, tables
+from noren_papers.sensitive_qids import (
+    PAPER,
+    algorithm1,
+    errors,
+    ground_distances,
+    grounds,
+    methods,
+    reconstruction,
+    tables,
+)
 from noren_papers.standins import census68
 
 
@@ -23,7 +32,7 @@ def coded(rng: np.random.Generator, sizes: dict[str, int], n: int) -> tables.Cod
 
 
 def test_every_figure_of_the_paper_is_there():
-    assert [figure.key for figure in PAPER.figures] == ["1", "2", "3", "4", "5", "6", "7"]
+    assert [figure.key for figure in PAPER.figures] == ["1", "2", "3", "4", "5", "6", "7", "closeness"]
     assert all(len(set(figure.claims.values())) == len(figure.claims) >= 3 for figure in PAPER.figures)
 
 
@@ -223,3 +232,66 @@ def test_means_and_their_ends():
     assert means("L1", 1, 2.0, "A") == 3.0
     assert means.ratio("L1", 1, 5.0, "A", "B") == 0.5
     assert means.ends() == [("L1", 1, 2.0, 5.0)]
+
+
+def tree_matrix() -> np.ndarray:
+    """Six values: {0, 1} and {2, 3, 4} are relatives, 5 stands alone."""
+    family = [0, 0, 1, 1, 1, 2]
+    return np.array([[0.0 if i == j else 0.5 if family[i] == family[j] else 1.0 for j in range(6)] for i in range(6)])
+
+
+def transported(one: np.ndarray, other: np.ndarray, matrix: np.ndarray) -> float:
+    """The earth mover's distance as definition 5 has it: a linear programme over all flows."""
+    from scipy.optimize import linprog
+
+    d = len(one)
+    out, into = np.kron(np.eye(d), np.ones(d)), np.kron(np.ones(d), np.eye(d))
+    found = linprog(matrix.ravel(), A_eq=np.vstack([out, into]), b_eq=np.concatenate([one, other]))
+    return float(found.fun)
+
+
+def test_distances_by_rank_and_by_matrix_are_the_least_work():
+    rng = np.random.default_rng(11)
+    ranks = np.abs(np.subtract.outer(np.arange(6), np.arange(6))) / 5
+    for _ in range(20):
+        one, other = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
+        shift = (other - one)[None, :]
+        assert np.isclose(ground_distances.by_rank(shift)[0], transported(one, other, ranks))
+        assert np.isclose(ground_distances.by_matrix(shift, tree_matrix())[0], transported(one, other, tree_matrix()))
+
+
+def test_a_matrix_that_is_no_trees_is_refused():
+    ranks = np.abs(np.subtract.outer(np.arange(4), np.arange(4))) / 3
+    with pytest.raises(ValueError, match="tree"):
+        ground_distances.steps(ranks)
+
+
+@pytest.mark.parametrize("t", [0.05, 0.2])
+def test_the_search_by_matrix_keeps_t_and_could_not_keep_more(t):
+    counts = np.array([40, 7, 30, 12, 8, 3])
+    design = ground_distances.search(counts, t, tree_matrix())
+    every = np.array(list(combinations(range(6), design.eta)))
+    moved = ground_distances.by_matrix(ground_distances.shifts(counts, design, every), tree_matrix())
+    assert np.isclose(moved.max(), t, atol=1e-9)
+    more = DecoyDesign(d=6, eta=design.eta, p=min(1.0, design.p + 1e-3))
+    assert ground_distances.by_matrix(ground_distances.shifts(counts, more, every), tree_matrix()).max() > t
+
+
+def test_belief_after_a_set_is_the_librarys():
+    counts, design = np.array([5, 3, 2, 10]), DecoyDesign(d=4, eta=2, p=0.6)
+    shift = ground_distances.shifts(counts, design, np.array([[0, 2]]))[0]
+    assert np.allclose(shift, posterior(counts / 20, [0, 2], design) - counts / 20)
+
+
+def test_columns_published_apart_are_independent():
+    table = coded(np.random.default_rng(12), {"a": 3, "b": 4, "c": 2}, 700)
+    found = methods.apart(table, ("b", "a"))
+    assert np.allclose(found, np.outer(table.counts("b"), table.counts("a")) / 700)
+    assert np.allclose(methods.apart(table, ("c",)), table.truth(("c",)))
+
+
+def test_a_whole_domain_is_close_with_inference_only():
+    table = coded(np.random.default_rng(13), {"a": 5}, 900)
+    row = grounds.whole_domains(table).row(0, named=True)
+    assert row["with inference"] == 0
+    assert np.isclose(row["without inference"], total_variation(table.counts("a") / 900, np.full(5, 0.2)))

@@ -16,7 +16,8 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
 from noren.schema.roles import Role
-from noren_papers.base import FAILS, HOLDS, Bench
+from noren_papers.base import Bench
+from noren_papers.claims import FAILS, HOLDS, Tally
 from noren_papers.datasets import BY_NAME
 from noren_papers.standins import uci
 from noren_papers.tau_l import common, eligible, execution, information, judging, skewed, sources, violations
@@ -162,7 +163,6 @@ def test_example_4_and_patients() -> None:
 
 
 def test_nothing_to_compare_shows_nothing() -> None:
-    assert judging.weighed([], "x").verdict == FAILS
     frame = pl.DataFrame(
         {
             "data": ["a", "a", "a"],
@@ -172,9 +172,9 @@ def test_nothing_to_compare_shows_nothing() -> None:
         }
     )
     assert [(a["utility"], b["utility"]) for a, b in judging.pairs(frame, "P", "Q", "utility")] == [(0.5, 0.4)]
-    outcomes, text = judging.against(frame, "Q", "P", "utility", lambda a, b: a > b)
-    assert outcomes == [False]
-    assert "not at r (0.400 beside 0.500)" in text
+    compared, text = judging.against(frame, "Q", "P", "utility", lower=False)
+    assert compared.tally() == Tally(false=1)
+    assert "the other way round at r (0.400 beside 0.500)" in text
 
 
 def test_quick_part_keeps_rare_values_and_shares() -> None:

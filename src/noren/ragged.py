@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 SMALL_TABLE = 1 << 20
 """Keys below this are numbered by a table, however few rows there are."""
+FEW = 1_000
+"""Keys that are sorted as they are."""
 
 
 def offsets_of(lengths: Sequence[int] | NDArray) -> NDArray[np.int64]:
@@ -49,26 +51,75 @@ def runs(keys: NDArray) -> NDArray[np.int64]:
     return np.concatenate(([0], np.flatnonzero(differ) + 1, [len(keys)]))
 
 
+def in_order(keys: NDArray) -> NDArray[np.int64]:
+    """Where the keys (whole numbers) stand in ascending order, equal ones as they came.
+
+    The place is put behind the key where both fit into one number: sorting numbers is far quicker than sorting places.
+    """
+    n = len(keys)
+    least = int(keys.min(initial=0)) if keys.dtype.kind == "i" else 0
+    bits = max(1, n - 1).bit_length()
+    if n < FEW or (int(keys.max()) - least) >> (63 - bits):
+        return np.argsort(keys, kind="stable").astype(np.int64, copy=False)
+    both = ((keys.astype(np.int64) - least) << bits) | np.arange(n)
+    both.sort()
+    both &= (1 << bits) - 1
+    return both
+
+
+def distinct_of(keys: NDArray) -> tuple[NDArray, NDArray[np.int64], NDArray[np.int64]]:
+    """The different keys (whole numbers) in ascending order, where each stands first, and the number of every key."""
+    order = in_order(keys)
+    bounds = runs(keys[order])
+    first = order[bounds[:-1]]
+    number = np.empty(len(keys), np.int64)
+    number[order] = owners(bounds)
+    return keys[first], first, number
+
+
+def first_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each of the numbers 0, 1, ..., all of which occur, stands first."""
+    out = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)
+    out[numbers[::-1]] = np.arange(len(numbers) - 1, -1, -1)  # of several the last one stays
+    return out
+
+
 def row_numbers(columns: Sequence[NDArray], sizes: Sequence[int], n: int) -> NDArray[np.int64]:
     """Number n rows of code columns so that equal ones have equal numbers 0, 1, ..., in lexicographic order.
 
     sizes: a column's codes are below this. No product of sizes is too large: what was read so far is numbered first.
     """
+    return _renumbered(*_row_keys(columns, sizes, n))[0]
+
+
+def rows_in_order(columns: Sequence[NDArray], n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """n rows of columns of whole numbers in lexicographic order, equal ones as they came, and where each run begins."""
+    least = [int(column.min(initial=0)) for column in columns]
+    shifted = [column.astype(np.int64) - low if low else column for column, low in zip(columns, least, strict=True)]
+    key = _row_keys(shifted, [int(column.max(initial=0)) + 1 for column in shifted], n)[0]
+    order = in_order(key)
+    return order, runs(key[order]) if columns else np.array([0, n])
+
+
+def _row_keys(columns: Sequence[NDArray], sizes: Sequence[int], n: int) -> tuple[NDArray[np.int64], int, int]:
+    """Numbers that stand to each other as the rows do, what they are below, and up to where they go into a table."""
     limit = max(SMALL_TABLE, 2 * n)
+    room = 1 << (63 - max(1, n - 1).bit_length())  # keys up to here are sorted together with their places
     key, span = np.zeros(n, np.int64), 1
     for column, size in zip(columns, sizes, strict=True):
-        if span > 1 and span * size > limit:
+        if span > 1 and span * size > (limit if span <= limit else room):
             key, span = _renumbered(key, span, limit)
-        key = key * size + column
+        key *= size
+        key += column
         span *= max(size, 1)
-    return _renumbered(key, span, limit)[0]
+    return key, span, limit
 
 
 def _renumbered(key: NDArray[np.int64], span: int, limit: int) -> tuple[NDArray[np.int64], int]:
     """Numbers 0, 1, ... in place of keys below `span`, and how many: by a table if it is small, else by sorting."""
     if span > limit:
-        distinct, number = np.unique(key, return_inverse=True)
-        return number.ravel(), max(1, len(distinct))
+        distinct, _, number = distinct_of(key)
+        return number, max(1, len(distinct))
     seen = np.zeros(span, bool)
     seen[key] = True
     place = np.cumsum(seen)

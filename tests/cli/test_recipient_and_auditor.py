@@ -94,7 +94,7 @@ def damaged(kind: str, release, target) -> None:
     elif kind == "another file":
         package["resources"][0]["path"] = "../release/data.parquet"
     if descriptor.exists():
-        descriptor.write_text(json.dumps(package), encoding="utf-8")
+        descriptor.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["a changed byte", "no data", "no descriptor", "another claim", "another file"])

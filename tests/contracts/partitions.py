@@ -71,7 +71,7 @@ def spread(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return list(pool.map(work, items))
 
 
-class PartitionedEngine:
+class PartitionedEngine(LocalEngine):
     """Every verb over three partitions."""
 
     def __init__(self) -> None:

@@ -42,7 +42,7 @@ def _fair(r: random.Random, kinds: list[str], name: str, attribute: dict[str, An
     for _ in range(40):
         asked = _one(r, r.choice(kinds), name, attribute)
         known = asked["model"] not in ("le-diversity", "t-closeness")  # they hold of one class; trees are not built yet
-        reached = not known or class_holds(times, shares, asked, {})
+        reached = not known or not times or class_holds(times, shares, asked, {})
         if (reached or r.random() > FAIR) and asked["model"] not in [one["model"] for one in out]:
             out.append(asked)
         if len(out) == wanted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,10 +71,25 @@ def against_original(world: World, read: Read, directory: Path) -> list[str]:
         gone = sorted({*kept} - {int(row["row"]) for row in read.rows})
         secrets = [name for name in told if world.attributes[name]["role"].startswith("sensitive")]
         held = {name: dict(Counter(told[name][i] for i in gone)) for name in secrets}
-        out += judge_left_out(len(gone), held, world.require, overall(world, read), read)
+        whole = replace(
+            read, entries={n: e | {"hierarchy": declared_tree(world, n, e)} for n, e in read.entries.items()}
+        )
+        out += judge_left_out(len(gone), held, world.require, overall(world, read), whole)
     else:
         out += _as_often(read, told, kept)
     return out + _secrets(world, read, directory)
+
+
+def declared_tree(world: World, name: str, entry: dict[str, Any]) -> Any:
+    """The published tree, or where the policy gives one by groups the whole of it: those left out may alone have a
+    value, and then no release names it."""
+    given = world.attributes[name].get("hierarchy")
+    if not isinstance(given, dict) or "tree" not in given or entry["hierarchy"] is None:
+        return entry["hierarchy"]
+    rows = [[leaf, group, "*"] for group, leaves in given["tree"].items() for leaf in leaves]
+    known = {row[0] for row in rows}
+    rows += [list(row) for row in zip(*entry["hierarchy"], strict=True) if row[0] not in known]
+    return [list(level) for level in zip(*rows, strict=True)]
 
 
 def _shape(world: World, read: Read, kept: list[int]) -> list[str]:
@@ -109,18 +125,22 @@ def _record_by_record(world: World, read: Read, told: dict[str, dict[int, str]])
     held = {name: {told[name][i] for i in by_row} for name in told}
     if read.manifest["suppressed"]:
         for name, entry in read.entries.items():
-            listed = set(entry["values"] or ()) if entry["domain_source"] == "data" else set()
-            if entry["form"] == "node" and (entry["measure"] or entry["integers"]):
-                continue  # what lies between the edges that cells show
-            listed -= set(entry["hidden"] or ())
-            if entry["form"] == "node":
-                listed -= {MISSING, OTHER}  # no values of anybody: a general cell may stand for them
-            if name in held and not listed <= held[name] and not _range(entry):
+            listed = set(entry["values"] or ()) - set(entry["hidden"] or ())
+            if _declared(entry):
+                special = {MISSING, OTHER} if entry["design"] is None else set()  # sets can show their whole domain
+                listed &= special - set(texts_in(world.attributes[name].get("values") or []))
+            if name in held and not listed <= held[name]:
                 out.append(f"{name}: the manifest lists {len(listed - held[name])} values that no published record has")
     order = [int(row["row"]) for row in read.rows]
     if not read.is_shuffled and len(order) > 40 and order in (sorted(order), sorted(order, reverse=True)):
         out.append("the records stand in the order of the original")
     return out
+
+
+def _declared(entry: dict[str, Any]) -> bool:
+    """Whether values are listed whoever has them: the policy's, a whole range, what lies between edges of cells."""
+    between = entry["form"] == "node" and (entry["measure"] or entry["integers"])
+    return entry["domain_source"] != "data" or bool(between) or _range(entry)
 
 
 def _range(entry: dict[str, Any]) -> bool:

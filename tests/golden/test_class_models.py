@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
+import noren as nr
 from noren.cells import CodeCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models import (
@@ -144,3 +146,68 @@ def test_weights_without_a_hierarchy_need_names() -> None:
     bare = node_column("x", 2, role=Role.SENSITIVE, nodes=Nodes.from_members(2, ["any"], [(0, 1)]))
     with pytest.raises(ModelDoesNotApply, match="weights need the names of all values"):
         seen(model, bare, zeros, zeros)
+
+
+CONCAVE, CONVEX = (0.4, 0.8, 0.95), (0.4, 0.5, 0.65)
+
+
+@pytest.mark.parametrize("ceilings", [CONCAVE, CONVEX])
+def test_any_rising_ceilings_are_judged_as_they_stand(ceilings: tuple[float, ...]) -> None:
+    """Definition of paper 004: F(k) <= psi(k) for every k, psi rising from tau to 1 at l."""
+    rng = np.random.default_rng(7)
+    model = TauLDiversity(on="x", tau=0.4, l=4, ceilings=ceilings)
+    column = exact_column("x", 4, role=Role.SENSITIVE)
+    seen_both = set()
+    for _ in range(60):
+        counts = rng.multinomial(40, rng.dirichlet((2.5, 2.5, 2.5, 2.5)))
+        shares = np.cumsum(np.sort(counts)[::-1]) / 40
+        ok = bool((counts > 0).sum() >= 4 and all(shares[k] <= ceilings[k] + 1e-9 for k in range(3)))
+        verdict = seen(model, column, np.zeros(40, int), np.repeat(np.arange(4), counts))
+        assert verdict.holds is ok
+        assert (verdict.achieved <= 0.4 + 1e-9) is ok
+        seen_both.add(ok)
+    assert seen_both == ({True, False} if ceilings == CONCAVE else {False})
+
+
+@pytest.mark.parametrize("ceilings", [CONCAVE, CONVEX, (0.6,), (0.3, 0.35, 0.4, 0.99)])
+def test_the_line_that_searches_use_lies_below_every_ceiling(ceilings: tuple[float, ...]) -> None:
+    l = len(ceilings) + 1
+    model = TauLDiversity(on="x", tau=ceilings[0], l=l, ceilings=ceilings)
+    rule = model.search_rule
+    line = TauLDiversity(on="x", tau=rule.first, l=int(rule.second))
+    assert all(line.psi(k) <= model.psi(k) + 1e-12 for k in range(1, 40))
+    even = TauLDiversity(on="x", tau=0.4, l=4, ceilings=(0.4, 0.4 + 0.2, 0.4 + 0.4))
+    assert even.search_rule[1:] == pytest.approx(TauLDiversity(on="x", tau=0.4, l=4).search_rule[1:])
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "words"), [((0.4, 0.7), "needs 3"), ((0.5, 0.7, 0.9), r"psi\(1\)"), ((0.4, 0.4, 0.9), "rise")]
+)
+def test_ceilings_that_are_none_are_refused(ceilings: tuple[float, ...], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        TauLDiversity(on="x", tau=0.4, l=4, ceilings=ceilings)
+
+
+@pytest.mark.parametrize("method", ["sweep", "mondrian"])
+def test_methods_keep_ceilings_that_do_not_rise_evenly(method: str) -> None:
+    """Two values together may make up no more than 0.55, one no more than 0.5: an even rise would allow 0.667."""
+    rng = np.random.default_rng(3)
+    table = pl.DataFrame(
+        {"age": rng.integers(0, 40, 400), "ill": rng.choice(list("abcdef"), 400, p=[0.25, 0.2, 0.2, 0.15, 0.1, 0.1])}
+    )
+    asked = {"model": "tau-l-diversity", "on": "ill", "tau": 0.5, "l": 4, "ceilings": [0.5, 0.55, 0.9]}
+    policy = nr.Policy(
+        attributes={"age": "quasi-identifier", "ill": "sensitive"},
+        require=[asked],
+        method=method,
+        people={"rows": "independent"},
+        dependence={"most": 1.0},
+    )
+    release = nr.anonymize(table, policy)
+    assert all(verdict.holds for verdict in nr.verify(release))
+    for _, part in release.frame().group_by("age"):
+        if set(part["ill"]) <= set("abcdef"):  # no secret of the class is generalised
+            shares = np.sort(part["ill"].value_counts()["count"].to_numpy())[::-1].cumsum() / part.height
+            assert shares[0] <= 0.5
+            assert shares[1] <= 0.55
+            assert shares[2] <= 0.9

@@ -116,6 +116,6 @@ def test_an_old_manifest_that_contradicts_itself_is_refused(change: Any, tmp_pat
     del block["sha256"]
     change(block)
     block["sha256"] = manifest_digest(block)
-    path.write_text(json.dumps(package), encoding="utf-8")
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     with pytest.raises(nr.errors.ReleaseError, match="changed or damaged"):
         nr.open_release(folder)

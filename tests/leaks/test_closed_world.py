@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
-from noren.release.package import checksum, manifest_digest
+from noren.release.package import checksum, manifest_digest, page_of, read_package
 
 N = 60
 TREE = "".join(f"{town};{land};*\n" for town, land in (("Ulm", "South"), ("Hof", "South"), ("Kiel", "North")))
@@ -203,6 +203,47 @@ def test_another_page_for_people_is_refused(release: Path) -> None:
         nr.verify(release)
 
 
+SPACES: dict[str, Callable[[str], str]] = {
+    "blank lines at the end": lambda text: text + "\n" * 7,
+    "a blank line inside": lambda text: text.replace("\n", "\n\n", 1),
+    "a cell without quotes": lambda text: text.replace('"Flu"', "Flu", 1),
+    "other ends of lines": lambda text: text.replace("\n", "\r\n", 3),
+}
+
+
+@pytest.mark.parametrize("what", SPACES)
+def test_text_between_the_cells_of_csv_is_refused(what: str, made: dict[str, Path], tmp_path: Path) -> None:
+    """A number of blank lines or a quote here and there tells whatever its writer likes."""
+    release = Path(shutil.copytree(made["csv"], tmp_path / "release"))
+    path = release / "data.csv"
+    before = path.read_text(encoding="utf-8")
+    path.write_bytes(SPACES[what](before).encode())
+    assert path.read_text(encoding="utf-8") != before or b"\r" in path.read_bytes()
+    mended(release)
+    with pytest.raises(nr.errors.ReleaseError, match="its text is not what its cells are written as"):
+        nr.verify(release)
+
+
+def test_spaces_in_a_set_of_csv_are_refused(tmp_path: Path) -> None:
+    asked = [nr.models.DistinctLDiversity(on="ill", l=2)]
+    rules = nr.Policy(attributes={"ill": "sensitive"}, require=asked, method="decoys")
+    nr.anonymize(people().select("ill"), rules, to=tmp_path / "release", file_format="csv")
+    assert nr.verify(tmp_path / "release").hold
+    path = tmp_path / "release" / "data.csv"
+    head, first, rest = path.read_text(encoding="utf-8").split("\n", 2)
+    path.write_text("\n".join([head, first.replace(",", ", "), rest]), encoding="utf-8")
+    mended(tmp_path / "release")
+    with pytest.raises(nr.errors.ReleaseError, match="its text is not what its cells"):
+        nr.verify(tmp_path / "release")
+
+
+def test_spaces_in_the_descriptor_are_refused(release: Path) -> None:
+    path = release / "datapackage.json"
+    path.write_text(path.read_text(encoding="utf-8") + " \t \n", encoding="utf-8")
+    with pytest.raises(nr.errors.ReleaseError, match="its spaces and lines are not those of a release"):
+        nr.verify(release)
+
+
 # ---------------------------------------------------------------- general values that say something else
 
 
@@ -270,3 +311,100 @@ def test_a_foreign_row_that_tells_a_secret_is_judged(tmp_path: Path) -> None:
     rows["ill"][3] = "*"
     pl.DataFrame(rows).write_csv(tmp_path / "mute.csv")
     assert nr.check(tmp_path / "mute.csv", rules(tmp_path))
+
+
+def with_footer(release: Path, change: Callable[[bytes], bytes]) -> None:
+    path = release / "data.parquet"
+    raw = path.read_bytes()
+    end = len(raw) - 8 - int.from_bytes(raw[-8:-4], "little")
+    foot = change(raw[end:-8])
+    path.write_bytes(raw[:end] + foot + len(foot).to_bytes(4, "little") + b"PAR1")
+    mended(release)
+
+
+UNREAD: dict[str, Callable[[bytes], bytes]] = {
+    "bytes after the last field": lambda foot: foot + b"Anna Miller, HIV",
+    # compact Thrift: a text as field 100, before the byte that ends the structure
+    "a field that no reader knows": lambda foot: foot[:-1] + b"\x08\xc8\x01\x10Anna Miller, HIV\x00",
+}
+
+
+@pytest.mark.parametrize("what", UNREAD)
+def test_bytes_of_a_footer_that_readers_pass_over_are_refused(what: str, release: Path) -> None:
+    before = pq.read_table(release / "data.parquet")
+    with_footer(release, UNREAD[what])
+    assert pq.read_table(release / "data.parquet").equals(before), "PyArrow minds neither"
+    with pytest.raises(nr.errors.ReleaseError, match="its footer holds bytes that this version"):
+        nr.verify(release)
+
+
+def test_a_page_and_words_of_another_version_are_compared_too(release: Path) -> None:
+    """Nothing is taken on trust because a manifest says that another version wrote it."""
+    page = release / "README.md"
+    kept = page.read_text(encoding="utf-8")
+    page.write_text(kept + "\nAnna Miller has the flu.\n", encoding="utf-8")
+    mended(release, lambda package: package["noren"].update(noren="0.1.7"))
+    with pytest.raises(nr.errors.ReleaseError, match="it says something else than the manifest"):
+        nr.verify(release)
+    page.write_text(kept, encoding="utf-8")
+
+    def reworded(package: dict[str, Any]) -> None:
+        package["noren"].update(format=3, noren="0.2.0")
+        package["resources"][0]["schema"]["fields"][0]["description"] = "Anna Miller"
+
+    mended(release, reworded)
+    with pytest.raises(nr.errors.ReleaseError, match="description is not what its manifest describes"):
+        nr.verify(release)
+
+
+WORDS: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "version": (lambda block: block.update(noren="Anna Miller"), "1 of its fields are not valid"),
+    "method": (lambda block: block["methods"][0].update(name="Anna Miller"), "a method that this version"),
+    "chosen": (lambda block: block["methods"][0].update(chosen="mondrian + Anna"), "a method that this version"),
+    "columns of a method": (lambda block: block["methods"][0].update(on=["Anna"]), "columns of a method"),
+    "model": (lambda block: block["verdicts"][0].update(model="Anna Miller"), "on other requirements"),
+    "column": (lambda block: block["verdicts"][0].update(column="Anna Miller"), "on other requirements"),
+    "one more": (lambda block: block["verdicts"].append(block["verdicts"][0]), "on other requirements"),
+    "none": (lambda block: block["verdicts"].clear(), "on other requirements"),
+    "nobody is missing": (
+        lambda block: block["verdicts"].append(block["verdicts"][0] | {"model": "left-out", "column": "all columns"}),
+        "on other requirements",
+    ),
+    "ground": (lambda block: block["verdicts"][0].update(basis="Anna Miller"), "another verdict on k-anonymity"),
+    "achieved": (lambda block: block["verdicts"][0].update(achieved=500.0), "another verdict on k-anonymity"),
+    "no figure": (lambda block: block["verdicts"][0].update(achieved=None), "another verdict on k-anonymity"),
+    "required": (lambda block: block["verdicts"][1].update(required=9.0), "another verdict on distinct-l"),
+    "fails": (lambda block: block["verdicts"][1].update(holds=False), "another verdict on distinct-l"),
+}
+
+
+@pytest.mark.parametrize("what", WORDS)
+def test_claims_that_the_cells_do_not_show_are_refused(what: str, release: Path) -> None:
+    """A manifest states what was verified and how the release was made: figures are compared, words are known ones."""
+    change, why = WORDS[what]
+    path = release / "datapackage.json"
+    package = json.loads(path.read_text(encoding="utf-8"))
+    change(package["noren"])
+    mended(release, lambda described: described.update(package))
+    page = release / "README.md"
+    if what != "version":  # the page follows from the manifest
+        manifest, _ = read_package(release)
+        page.write_text(page_of(manifest, release / "data.parquet", False), encoding="utf-8")
+        mended(release)
+    with pytest.raises(nr.errors.ReleaseError, match=why):
+        nr.verify(release)
+
+
+def test_a_method_of_an_early_format_is_its_name(tmp_path: Path) -> None:
+    """Fields of early manifests that are not carried along are no place for remarks either."""
+    early = Path(__file__).parents[1] / "golden" / "format_1" / "mondrian" / "release"
+    release = Path(shutil.copytree(early, tmp_path / "release"))
+    assert nr.verify(release).hold
+    path = release / "datapackage.json"
+    package = json.loads(path.read_text(encoding="utf-8"))
+    package["noren"]["method"]["note"] = "Anna Miller"
+    package["noren"].pop("sha256")
+    package["noren"]["sha256"] = manifest_digest(package["noren"])
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    with pytest.raises(nr.errors.ReleaseError, match="not the descriptor of a release"):
+        nr.verify(release)

@@ -42,6 +42,12 @@ WRITERS = {
     "report": "report release --to",
     "strength": "strength --values 5 --tau 0.4 --l 3 --plot",
     "violation-rate": "violation-rate --values 14 --l 3 --d 3 --plot",
+    "another release": "anonymize people.csv policy.toml --to",
+    "draft": "init people.csv --to",
+    "hierarchy": "hierarchy people.csv town --by frequency --to",
+    "demo": "demo --to",
+    "secret": "secret",
+    "key": "key new",
 }
 
 

@@ -29,7 +29,7 @@ class Boom(Exception):
 FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 # where it breaks, and at which call
 POINTS = {
-    "drawing": ("noren.pipeline.draft.draw_columns", 2),
+    "drawing": ("noren.pipeline.making.draw_columns", 2),
     "the check of the truth": ("noren.cells.set_cells.SetCells.contains", 3),
     "the check of the design": ("noren.pipeline.draft.Draft.demand_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),

@@ -211,7 +211,7 @@ def test_terms_that_could_have_stayed_were_never_there(options: dict[str, object
     from noren.audit.told import class_keys, searchable
     from noren.methods.mechanism.omissions import PublishedTerms
     from noren.models.term_check import linked_terms
-    from noren.table.finding import sorted_groups
+    from noren.ragged import rows_in_order
     from tests.unit import term_world as world
 
     table, rules = world.table(120), world.policy(**options)
@@ -230,7 +230,7 @@ def test_terms_that_could_have_stayed_were_never_there(options: dict[str, object
     true = [set(own or ()) for own in table["signs"].to_pylist()]
     had = np.array([[term in true[row] for term in known.terms] for row in release.frame()["row"].cast(int).to_list()])
     excluded = 0
-    _, order, bounds = sorted_groups(class_keys(release, searchable(release)))
+    order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
     for begin, end in itertools.pairwise(bounds):
         rows = order[begin:end]
         could, breaks, _ = shown.put_back(rows)

@@ -63,6 +63,7 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "a space in front": lambda text: " " + text,
     "a tab behind": lambda text: text + "\t",
     "a hard space": lambda text: text + "\u00a0",
+    "a character without a width": lambda text: "\u200b" + text[:2] + "\u00ad" + text[2:],
     "capitals": str.upper,
     "small letters": str.lower,
     "letters and accents apart": lambda text: unicodedata.normalize("NFD", text),
@@ -76,6 +77,14 @@ def test_a_key_that_is_written_otherwise_is_the_same_person(method, written, key
     first = nr.anonymize(people(), policy(method), secret=key)
     other = people().with_columns(pl.Series("id", [WRITTEN[written](text) for text in people()["id"]]))
     assert cells(nr.anonymize(other, policy(method), secret=key)) == cells(first)
+
+
+def test_doubled_spaces_are_one(key):
+    names = people().with_columns(pl.Series("id", [f"Ann {text}" for text in people()["id"]]))
+    first = nr.anonymize(names, policy("decoys"), secret=key)
+    for space in ("  ", " \t ", "\u2003"):
+        other = names.with_columns(pl.col("id").str.replace(" ", space, literal=True))
+        assert cells(nr.anonymize(other, policy("decoys"), secret=key)) == cells(first)
 
 
 def test_two_keys_that_differ_in_case_alone_are_refused_as_one(key):

@@ -32,7 +32,7 @@ from tests.mutants.serve import FAULT
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("models", "designs", "cells", "table", "release", "pipeline", "secret")
-WHOLE = (("golden", "properties"), ("contracts", "leaks", "cli"))
+WHOLE = (("golden", "properties"), ("contracts", "leaks", "cli", "postgres"))
 """Tests of several rooms and of whole releases, round by round, for what the tests of a room do not notice."""
 SLOWER, SPARE = 10, 120
 """A run that takes so many times its usual seconds, and some more, never ends: that does not pass unseen."""

@@ -69,7 +69,7 @@ def give(file: Path, before: str, text: str, line: int) -> None:
     """Every function object of an imported file that stands around a line gets its code from the changed text."""
     key = outermost(before, line)
     (new,) = (c for c in codes(compile(text, str(file), "exec")) if (c.co_qualname, c.co_firstlineno) == key)
-    imported = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+    imported = [one for one in gc.get_objects() if type(one) is FunctionType]  # isinstance asks a dead weak proxy, too
     for one in imported:
         code = one.__code__
         if code.co_filename == str(file) and (code.co_qualname, code.co_firstlineno) == key:

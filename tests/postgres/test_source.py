@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import noren as nr
 from noren.cli.main import main
+from noren.engines.local import LocalEngine
 from noren.errors import DataError
 from noren.io.postgres import Address, split_name
 from noren.io.source import open_source
@@ -67,6 +68,25 @@ def test_every_type_comes_as_it_is(server, sql):
         "words": ["x", "y z"], "u": "00000000-0000-0000-0000-000000000001", "c": "ab", "v": "xyz", 'Odd "name"': "ö",
     }  # fmt: skip
     assert set(second.values()) == {None}
+
+
+def test_a_large_table_comes_in_lots_of_blocks_in_the_same_order(loaded, sql, monkeypatch):
+    """Two readers, blocks that hold nothing, and rows that are written meanwhile behind the last block."""
+    whole = people(5_000)
+    address = loaded("visits", whole)
+    sql("DELETE FROM visits WHERE patient BETWEEN 'P1000' AND 'P1999'")
+    monkeypatch.setattr("noren.io.postgres.AT_ONCE", 3)
+    source = open_source(address)
+    assert source._blocks > 10
+    sql("INSERT INTO visits SELECT 'X' || patient, age, town, ill FROM visits")
+    expected = [patient for patient in whole["patient"].to_pylist() if not "P1000" <= patient <= "P1999"]
+    assert listed(source, "patient") == expected == listed(source, "patient")
+    first = next(iter(source.batches(["patient"])))  # nobody asks for the rest
+    assert first.num_rows > 0
+    held = LocalEngine().held(source, address)
+    once = [batch.to_pydict() for batch in held.batches(source.columns)]
+    monkeypatch.setattr(type(source), "batches", None)
+    assert [batch.to_pydict() for batch in held.batches(source.columns)] == once, "not read again"
 
 
 def test_all_passes_see_one_snapshot_in_one_order(loaded, sql):

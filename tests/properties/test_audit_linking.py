@@ -16,6 +16,7 @@ import noren as nr
 from noren.audit import attack
 from noren.audit.inference import Adversary
 from noren.cells import TermCells
+from noren.kernels.linking_attack import WORDS
 from noren.schema.nodes import Nodes
 from noren.table.finding import Finder, sorted_groups
 
@@ -152,17 +153,19 @@ def test_the_groups_that_cover_a_person(data, columns, rows, people) -> None:
     assert found == wanted
 
 
-def test_many_groups_fill_more_than_one_block() -> None:
+@pytest.mark.parametrize("wide", [1, 400])
+def test_many_groups_fill_more_than_one_word_and_of_many_values_more_than_one_block(wide: int) -> None:
     rng = np.random.default_rng(3)
     n = 9000
-    starts = np.arange(100)
-    nodes = Nodes(100, tuple(map(str, starts)), np.arange(101), starts, np.minimum(starts + 2, 100))
+    d, starts = 100 * wide, np.arange(100) * wide
+    nodes = Nodes(d, tuple(map(str, starts)), np.arange(101), starts, np.minimum(starts + 2 * wide, d))
+    assert (64 * max(64, WORDS // (2 * d)) < 5000) == (wide > 1)
     left, right = rng.integers(0, 100, n), rng.integers(0, 100, n)
     finder = Finder([nodes, nodes], [left, right], n)
-    assert len(finder.nodes) > 4096
+    assert len(finder.nodes) > 5000
     own = [rng.integers(0, 100, 50), rng.integers(0, 100, 50)]
     seen = 0
-    for part in finder.candidates(own, 50):
+    for part in finder.candidates([code * wide + wide // 2 for code in own], 50):
         for person, of in zip(part.people.tolist(), part.of.tolist(), strict=True):
             a, b = own[0][person], own[1][person]
             wanted = np.flatnonzero(((left == a) | (left == a - 1)) & ((right == b) | (right == b - 1)))
@@ -208,7 +211,7 @@ def test_a_release_is_attacked_as_the_formulas_say(lines, k, refined) -> None:
         method=nr.methods.Suppress(generalise={"name": "mondrian", "refinement": 2 if refined else 0}, nodes=2000),
     )
     release = nr.anonymize(people, policy)
-    (found,) = attack(release, original=people, policy=policy, truth="label", k=k, l=2)
+    (found,) = attack(release, "linking", original=people, policy=policy, truth="label", k=k, l=2)
     alpha = belief_in([line[2] for line in lines], PLAIN, [], "ignore")[0]
     truth = [KNOWN.labels.index(line[3]) for line in lines]
 

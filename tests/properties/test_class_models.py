@@ -20,7 +20,7 @@ from noren.cells import CodeCells, GroupTable, OpenCells, Statement, take
 from noren.models import MODELS, Evidence, KAnonymity, SemanticDiversity, Verdict
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
-from noren.models.classes import Histograms, summed
+from noren.models.histograms import Histograms, summed
 from noren.models.judgement import Judgement
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of

@@ -7,10 +7,13 @@ per claim. The verdict of an answer is computed from the measured numbers, so an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import exp, inf, log
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from noren_papers.claims import Answer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,30 +21,36 @@ if TYPE_CHECKING:
 
     from noren_papers.datasets import Used
 
-Verdict = Literal["holds", "holds in part", "does not hold"]
-HOLDS: Verdict = "holds"
-IN_PART: Verdict = "holds in part"
-FAILS: Verdict = "does not hold"
-VERDICTS: tuple[Verdict, ...] = (HOLDS, IN_PART, FAILS)
-
 T = TypeVar("T")
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What was measured about one claim, in a sentence with its numbers, and what follows."""
+class Gain:
+    """Ours over the paper's proposal in one respect: below 1 is better, over all points where both have a value.
 
-    verdict: Verdict
-    measured: str
+    reason: why ours loses where it does, and what was tried.
+    """
 
+    what: str
+    typical: float
+    better: int
+    points: int
+    worst: float
+    place: str
+    reason: str = ""
 
-def judged(outcomes: Sequence[bool], measured: str) -> Answer:
-    """Holds if the claim was true in every comparison, does not hold if in none, else in part; says how many."""
-    if not len(outcomes):
-        raise ValueError("nothing was compared")
-    true = sum(map(bool, outcomes))
-    verdict = HOLDS if true == len(outcomes) else FAILS if true == 0 else IN_PART
-    return Answer(verdict, f"{measured} (true in {true} of {len(outcomes)} comparisons)")
+    @classmethod
+    def of(cls, what: str, ratios: Mapping[str, float], reason: str = "") -> tuple[Gain, ...]:
+        """One gain from the ratios by place, or none where nothing can be compared. A reason is kept if ours loses."""
+        found = {place: float(ratio) for place, ratio in ratios.items() if 0 < ratio < inf}
+        if not found:
+            return ()
+        place = max(found, key=found.__getitem__)
+        middle = exp(sum(map(log, found.values())) / len(found))
+        lost = any(ratio > 1 + ROUNDING for ratio in found.values())
+        better = sum(ratio < 1 - ROUNDING for ratio in found.values())
+        return (cls(what, middle, better, len(found), found[place], place, reason if lost else ""),)
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,7 @@ class Result:
 
     sheets: name -> frame in long form; "" is the figure's own. pictures: name -> Altair chart; "" is the figure's own.
     answers: one per claim of the figure, by its key. ours: what this project adds to the figure and what it gains, with
-    numbers. ours_series: how those lines are called in the sheets.
+    numbers. ours_series: how those lines are called in the sheets. gains: the same as ratios, for the table of all.
     """
 
     sheets: Mapping[str, pl.DataFrame]
@@ -60,6 +69,7 @@ class Result:
     ours_series: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    gains: tuple[Gain, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,11 @@ DATA = click.option(
 @DATA
 @click.option("--out", type=click.Path(path_type=Path), default=Path("reproduced"), show_default=True)
 @click.option("--quick", is_flag=True, help="Smaller tables and few repetitions: a check in a few minutes.")
+@click.option("--resume", is_flag=True, help="Keep what an earlier run into the same folder has finished.")
 @click.option("--json", "as_json", is_flag=True, help="Print answers and paths as JSON.")
-def reproduce(paper: str, figures: tuple[str, ...], data: Path | None, out: Path, quick: bool, as_json: bool) -> None:
+def reproduce(
+    paper: str, figures: tuple[str, ...], data: Path | None, out: Path, quick: bool, resume: bool, as_json: bool
+) -> None:
     """Rerun the experiments of a PAPER and answer what it claims, figure by figure.
 
     PAPER is a name that `noren reproduce list` shows, or `all`. Without FIGURES all of them run. Files that --data
@@ -38,8 +41,9 @@ def reproduce(paper: str, figures: tuple[str, ...], data: Path | None, out: Path
         return
     if paper == "all" and figures:
         raise click.UsageError("`all` takes no figures.")
+    told = None if as_json else say
     done = [
-        run(name, figures, out=out, data=data, quick=quick, stage=stages(as_json), say=None if as_json else say)
+        run(name, figures, out=out, data=data, quick=quick, resume=resume, stage=stages(as_json), say=told)
         for name in (HOMES if paper == "all" else [paper])
     ]
     if as_json:

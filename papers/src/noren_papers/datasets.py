@@ -113,6 +113,19 @@ DATASETS: tuple[Dataset, ...] = (
         "12a0f176699b382cde399d8a909111ad9fd983bd3ecd6c4671ed65c25481c3dc", UCI + "23/chess+king+rook+vs+king",
         _CLEANED, ("tau-l",),
     ),
+    Dataset(
+        "columbia", "health/columbia_disease_symptom_kb.csv", "Disease-Symptom Knowledge Base of Columbia University",
+        1_854, 5, "4aa45cf967b54c834a94573b3f1a469551fec2376e89322190e6e99334b02f8b",
+        "https://people.dbmi.columbia.edu/~friedma/Projects/DiseaseSymptomKB/index.html",
+        "one row a pair, UMLS codes split from names, repeated pairs dropped", ("quasi-sensitive",),
+    ),
+    Dataset(
+        "icd", "health/icd10cm_2026_tabular.csv", "Tabular list of ICD-10-CM, April 2026", 46_881, 7,
+        "082645451c58eed397863a30291f90bc5dd6933770cea9e114d49a232c9860e6",
+        "https://www.cdc.gov/nchs/icd/icd-10-cm/files.html",
+        "one row a code with its parent, category, block and chapter; seventh characters not written out",
+        ("semantic",),
+    ),
 )  # fmt: skip
 """Every file that a paper's experiments read."""
 
@@ -126,6 +139,8 @@ STAND_INS = {
     "abalone": "noren_papers.standins.uci",
     "mushroom": "noren_papers.standins.uci",
     "chess": "noren_papers.standins.uci",
+    "columbia": "noren_papers.standins.symptoms",
+    "icd": "noren_papers.standins.icd",
 }
 """Each module has `make(name, rows)`: a generated table with the columns of the file and its shape, seeded."""
 
@@ -158,9 +173,13 @@ def survey(folder: Path | None) -> list[Found]:
         if path is None:
             out.append(Found(dataset, MISSING, None))
         else:
-            same = hashlib.sha256(_unpacked(path)).hexdigest() == dataset.sha256
-            out.append(Found(dataset, EXACT if same else CHANGED, path))
+            out.append(Found(dataset, EXACT if digest_of(path) == dataset.sha256 else CHANGED, path))
     return out
+
+
+def digest_of(path: Path) -> str:
+    """The checksum of a file's unpacked content."""
+    return hashlib.sha256(_unpacked(path)).hexdigest()
 
 
 def check_folder(folder: Path | None) -> None:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from noren import __version__
 from noren.errors import NorenError, QueryError
 from noren_papers.base import Bench, Figure, Paper, Result
-from noren_papers.datasets import check_folder
+from noren_papers.datasets import BY_NAME, check_folder, digest_of, find
+from noren_papers.gains import write_gains
 from noren_papers.registry import find_paper
 from noren_papers.summary import write_summary
 from noren_papers.write import Record, prepare, read_records, write_figure
@@ -43,6 +45,7 @@ def reproduce(
     out: str | Path,
     data: str | Path | None = None,
     quick: bool = False,
+    resume: bool = False,
     stage: Stage | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Reproduction:
@@ -50,7 +53,8 @@ def reproduce(
 
     data: a folder laid out as `noren datasets` tells; generated stand-ins take the place of files that are missing.
     quick: fewer repetitions and smaller tables, every figure and every claim. Figures of earlier runs in the same
-    folder stay and appear in the summary.
+    folder stay and appear in the summary. resume: figures that an earlier run of the same kind, version and data has
+    finished are not computed again.
     """
     source = None if data is None else Path(data)
     check_folder(source)
@@ -59,21 +63,47 @@ def reproduce(
     target = prepare(Path(out) / found.key)
     shelf: dict[Any, Any] = {}
     done = []
+    before = {record.key: record for record in read_records(found, target)} if resume else {}
     for figure in chosen:
+        if figure.key in before and _stands(figure, before[figure.key], source, quick):
+            done.append(before[figure.key])
+            if say is not None:
+                say(f"{found.key} {figure.heading}: stands from an earlier run")
+            continue
         show = stage(f"{found.key} {figure.heading.lower()}", None) if stage is not None else nullcontext(_silent)
         with show as advance:
             bench = Bench(source, quick=quick, seed=f"{found.key}/{figure.key}", advance=advance, shelf=shelf)
-            started = time.perf_counter()
+            started, spent = time.perf_counter(), time.process_time()
             result = figure.compute(bench)
-            seconds = time.perf_counter() - started
+            seconds, cpu = time.perf_counter() - started, time.process_time() - spent
         check_result(found, figure, result)
-        record = write_figure(target, figure, result, list(bench.used.values()), quick=quick, seconds=seconds)
+        used = list(bench.used.values())
+        record = write_figure(target, figure, result, used, quick=quick, seconds=seconds, cpu_seconds=cpu)
         done.append(record)
         write_summary(found, target, read_records(found, target))
+        write_gains(Path(out))
         if say is not None:
             verdicts = ", ".join(answer["verdict"] for answer in record.answers)
-            say(f"{found.key} {figure.heading}: {verdicts} ({seconds:.0f} s)")
+            say(f"{found.key} {figure.heading}: {verdicts} ({seconds:.0f} s, {cpu:.0f} s CPU)")
     return Reproduction(found, target, tuple(done))
+
+
+def _stands(figure: Figure, record: Record, folder: Path | None, quick: bool) -> bool:
+    """Whether a record is of the same kind of run, version, claims and files, with all that it wrote still there."""
+    same = (record.quick, record.version) == (quick, __version__)
+    asked = [answer["claim"] for answer in record.answers] == list(figure.claims.values())
+    return same and asked and all(_unchanged(one, folder) for one in record.data)
+
+
+def _unchanged(used: dict[str, Any], folder: Path | None) -> bool:
+    """A generated table is the same as long as no file has come to take its place."""
+    dataset = BY_NAME.get(used["name"].removesuffix(" (stand-in)"))
+    if dataset is None:
+        return True
+    path = find(folder, dataset)
+    if used["origin"] == "generated" or path is None:
+        return used["origin"] == "generated" and path is None
+    return digest_of(path) == used["sha256"]
 
 
 def check_result(paper: Paper, figure: Figure, result: Result) -> None:

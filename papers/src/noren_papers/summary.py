@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from noren.files import write_whole
 from noren.report.render import render_page
-from noren_papers.base import VERDICTS, Figure, Paper
+from noren_papers.base import Figure, Paper
+from noren_papers.claims import CANNOT, FAILS, HOLDS, VERDICTS, WORDS
 from noren_papers.write import Record
 
+OURS_WORDS = 50
+"""Words that a summary in Markdown gives to what ours adds to a figure."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -22,22 +26,25 @@ def write_summary(paper: Paper, target: Path, records: Sequence[Record]) -> None
     write_whole(target / "summary.html", page(paper, target, records).encode())
 
 
+PLURALS = {HOLDS: "hold", FAILS: "do not hold", CANNOT: "cannot be measured here"}
+
+
 def counted(records: Sequence[Record]) -> str:
-    """How many claims hold, hold in part, do not."""
+    """How many claims hold, hold mostly, and so on; verdicts that no claim has are left out."""
     found = [answer["verdict"] for record in records for answer in record.answers]
-    return ", ".join(f"{found.count(verdict)} {_plural(verdict, found.count(verdict))}" for verdict in VERDICTS)
-
-
-def _plural(verdict: str, count: int) -> str:
-    if count == 1:
-        return verdict
-    return verdict.replace("holds", "hold").replace("does", "do")
+    parts = [(found.count(verdict), verdict) for verdict in VERDICTS]
+    return ", ".join(f"{n} {verdict if n == 1 else PLURALS.get(verdict, verdict)}" for n, verdict in parts if n)
 
 
 def opening(paper: Paper, records: Sequence[Record]) -> list[str]:
     """What was run, on what, and what is missing."""
     claims = sum(len(record.answers) for record in records)
-    lines = [f"{claims} claims of {len(records)} figures and tables were measured: {counted(records)}."]
+    words = "; ".join(f"{word}: {meaning}" for word, meaning in WORDS.items())
+    lines = [
+        f"{claims} claims of {len(records)} figures and tables were measured: {counted(records)}.",
+        "All comparisons true: holds; three quarters: mostly; more than a quarter: in part; some: hardly; none: does "
+        f"not hold; tied or within two standard errors in more than half: undecided. {words.capitalize()}.",
+    ]
     quick = [record for record in records if record.quick]
     if len(quick) == len(records):
         lines.append(
@@ -64,36 +71,33 @@ def _figure(paper: Paper, record: Record) -> Figure:
 
 
 def markdown(paper: Paper, records: Sequence[Record]) -> str:
+    """What was found, in short: the sentences behind a verdict, parameters and data stand in the figure's record."""
     out = [f"# {paper.title}", "", paper.source, ""]
     for line in opening(paper, records):
         out += [line, ""]
-    out += ["| figure | the paper says | the claim |", "| --- | --- | --- |"]
-    for record in records:
-        heading = _figure(paper, record).heading
-        out += [
-            f"| [{heading}](#{_anchor(_figure(paper, record))}) | {_cell(answer['claim'])} | **{answer['verdict']}** |"
-            for answer in record.answers
-        ]
     for record in records:
         figure = _figure(paper, record)
         out += ["", f"## {figure.heading}: {figure.title}", ""]
         out += [f"![{figure.heading}: {_cell(figure.title)}]({name})\n" for name in record.pictures]
-        out += [
-            f"- *{_cell(a['claim'])}* **{a['verdict'].capitalize()}**: {_cell(a['measured']).rstrip('.')}."
-            for a in record.answers
-        ]
-        out += ["", f"**Ours** ({', '.join(record.ours_series)}): {record.ours}", ""]
-        out += [f"- {note}" for note in record.notes]
-        out += ["", "Parameters: " + _parameters(record) + "." if record.parameters else ""]
-        out += ["", "Data: " + "; ".join(map(_data, record.data)) + "." if record.data else "No data.", ""]
-        out += [f"Numbers: {', '.join(f'[{name}]({name})' for name in record.sheets)}. {_run(record)}"]
+        out += ["| the paper says | true in |", "| --- | --- |"]
+        out += [f"| {_cell(a['claim'])} | **{a['verdict']}** {a['count']} |" for a in record.answers]
+        out += ["", f"**Ours.** {shortened(record.ours)}", ""]
+        out += [f"[How]({figure.name}.json), {_links(record.sheets)}. {_run(record)}"]
     return "\n".join(out).rstrip() + "\n"
 
 
-def _anchor(figure: Figure) -> str:
-    """The address that readers of Markdown give to a figure's heading."""
-    words = f"{figure.heading}: {figure.title}".lower()
-    return "".join(c for c in words if c.isalnum() or c in " -_").replace(" ", "-")
+def shortened(text: str) -> str:
+    """Whole sentences, or parts of them between semicolons, as many as fit; the rest stands in record and page."""
+    out: list[str] = []
+    for sentence in re.split(r"(?<=[.!?;]) (?=[A-Za-z'])", text):
+        if out and len(" ".join([*out, sentence]).split()) > OURS_WORDS:
+            break
+        out.append(sentence)
+    return " ".join(out).removesuffix(";").removesuffix(".") + "."
+
+
+def _links(names: Sequence[str]) -> str:
+    return ", ".join(f"[{name}]({name})" for name in names)
 
 
 def _cell(text: str) -> str:
@@ -119,7 +123,8 @@ def _data(one: dict[str, Any]) -> str:
 
 
 def _run(record: Record) -> str:
-    return f"{'Quick run' if record.quick else 'Full run'}, {record.seconds:g} s, Noren {record.version}."
+    cpu = "" if record.cpu_seconds is None else f" ({record.cpu_seconds:g} s CPU)"
+    return f"{'Quick run, ' if record.quick else ''}{record.seconds:g} s{cpu}, Noren {record.version}."
 
 
 def page(paper: Paper, target: Path, records: Sequence[Record]) -> str:

@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,9 @@ class Record:
     data: list[dict[str, Any]]
     sheets: list[str]
     pictures: list[str]
+    gains: list[dict[str, Any]]
+    cpu_seconds: float | None = None
+    """Of all threads: what other work on the machine does not change. Records of older runs lack it."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -53,8 +57,9 @@ def prepare(target: Path) -> Path:
 
 
 def write_figure(
-    target: Path, figure: Figure, result: Result, used: Sequence[Used], *, quick: bool, seconds: float
-) -> Record:
+    target: Path, figure: Figure, result: Result, used: Sequence[Used], *, quick: bool, seconds: float,
+    cpu_seconds: float,
+) -> Record:  # fmt: skip
     """Write a figure's files and its record, the record last: a figure without one was not finished."""
     sheets, pictures = [], []
     for name, sheet in result.sheets.items():
@@ -65,17 +70,14 @@ def write_figure(
     for name, chart in result.pictures.items():
         pictures.append(_named(figure, name, ".png"))
         text = chart.to_json(indent=None)
-        write_whole(target / pictures[-1], _png(text))
+        write_whole(target / pictures[-1], _png(text, 1.0 if quick else 1.4))
         write_whole(target / _named(figure, name, ".html"), _page(figure, text).encode())
     record = Record(
         key=figure.key,
         quick=quick,
         seconds=round(seconds, 1),
         version=__version__,
-        answers=[
-            {"claim": text, "measured": result.answers[key].measured, "verdict": result.answers[key].verdict}
-            for key, text in figure.claims.items()
-        ],
+        answers=[{"claim": text, **asdict(result.answers[key])} for key, text in figure.claims.items()],
         ours=result.ours,
         ours_series=list(result.ours_series),
         parameters={name: _plain(value) for name, value in result.parameters.items()},
@@ -83,6 +85,8 @@ def write_figure(
         data=[asdict(one) for one in used],
         sheets=sheets,
         pictures=pictures,
+        gains=[{name: _digits(value) for name, value in asdict(one).items()} for one in result.gains],
+        cpu_seconds=round(cpu_seconds, 1),
     )
     write_whole(
         target / f"{figure.name}.json", (json.dumps(record.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
@@ -115,6 +119,11 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
+def _digits(value: Any) -> Any:
+    """Six significant digits: what was measured has no more."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
 def _csv(sheet: Any) -> bytes:
     """A sheet with six significant digits: what was measured has no more."""
     import polars.selectors as cs
@@ -122,10 +131,10 @@ def _csv(sheet: Any) -> bytes:
     return str(sheet.with_columns(cs.float().round_sig_figs(6)).write_csv()).encode()
 
 
-def _png(text: str) -> bytes:
+def _png(text: str, scale: float) -> bytes:
     import vl_convert as vlc
 
-    return packed(bytes(vlc.vegalite_to_png(text, scale=1.4)))
+    return packed(bytes(vlc.vegalite_to_png(text, scale=scale)))
 
 
 def packed(png: bytes) -> bytes:
@@ -150,10 +159,15 @@ def packed(png: bytes) -> bytes:
 def _write_script(target: Path) -> None:
     if (target / SCRIPT).exists():
         return
+    write_whole(target / SCRIPT, f'(function () {{"use strict";\n{_bundle()}\n}})();\n'.encode())
+
+
+@lru_cache(maxsize=1)
+def _bundle() -> str:
+    """Made once for the folders of all papers: it takes seconds."""
     import vl_convert as vlc
 
-    bundle = str(vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    write_whole(target / SCRIPT, f'(function () {{"use strict";\n{bundle}\n}})();\n'.encode())
+    return str(vlc.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _page(figure: Figure, text: str) -> str:

@@ -7,7 +7,8 @@ possible and with which probability. What follows is one of three ways to read i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +45,10 @@ class Classes:
     """The class of every row that is asked about."""
     sizes: NDArray[np.int64]
     """How many rows each class has in the whole release."""
+    nodes: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    """What each class publishes in every such column."""
+    points: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Where that lies among the column's values, from 0 to 1: which classes are neighbours."""
 
 
 @dataclass(frozen=True)

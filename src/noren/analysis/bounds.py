@@ -9,12 +9,13 @@ same with two numbers for a: as many as certainly occur there, and all but those
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, ranges, sizes_of
+from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, ranges, row_numbers, sizes_of
+from noren.analysis.weights import Weights
 from noren.cells import Likelihood
 from noren.cells.batch import number
 from noren.errors import QueryError
@@ -142,9 +143,14 @@ class ReportedRows:
     counts: NDArray[np.float64]
 
     @classmethod
-    def of(cls, reports: Sequence[ReportedAxis]) -> ReportedRows:
+    def of(cls, reports: Sequence[ReportedAxis], weights: Weights | None = None) -> ReportedRows:
         counted = np.logical_and.reduce([report.codes >= 0 for report in reports])
-        rows = cls(reports, *distinct_rows([report.codes[counted] for report in reports], int(counted.sum())))
+        columns, n = [report.codes[counted] for report in reports], int(counted.sum())
+        ids, counts = distinct_rows(columns, n)
+        if weights is not None:  # a group's table and a class count records, which says nothing of their weights
+            counts = np.bincount(row_numbers(columns, n), weights.of[counted], len(ids)).astype(np.float64)
+            reports = [replace(report, is_limited=False) for report in reports]
+        rows = cls(reports, ids, counts)
         lengths = [report.rows.lengths[rows.ids[:, j]].astype(np.float64) for j, report in enumerate(reports)]
         if (work := float(np.prod(lengths, axis=0).sum())) > WORK_LIMIT:
             raise QueryError(

@@ -139,6 +139,8 @@ class Count(Shown):
     estimator: str
     records: int
     assumes: str = ASSUMES
+    design_effect: float | None = None
+    """Kish's, where survey weights were used."""
 
     def __str__(self) -> str:
         what = "hard bounds" if self.std_error is None else f"{self.level:.0%} interval"
@@ -156,7 +158,7 @@ class Count(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON."""
-        return plain(vars(self))
+        return plain({name: value for name, value in vars(self).items() if name != "design_effect" or value})
 
     def _headline(self) -> str:
         return f"{self}, {self.records:,} records, {self.estimator}"

@@ -20,6 +20,7 @@ from noren.analysis.ascent import Progress
 from noren.analysis.axes import Axis
 from noren.analysis.fit import DRAWN, Fit, Stopping, converge
 from noren.analysis.tuples import Tuples
+from noren.analysis.weights import Weights
 from noren.cells.batch import number
 from noren.errors import QueryError
 
@@ -42,6 +43,11 @@ class Frame:
     sets: tuple[NDArray[np.int32], ...]
     set_of: tuple[NDArray[np.int32], ...]
     weights: tuple[NDArray[np.float64] | None, ...]
+    """What the members of every distinct set weigh, by column."""
+    survey: Weights | None
+    """What all rows weigh, where they are not people but stand for some."""
+    counted: NDArray[np.bool_] | None
+    """Which rows count; None if all do."""
 
     stopping: ClassVar[Stopping] = DRAWN
 
@@ -59,12 +65,30 @@ class Frame:
     def tuples(self) -> Tuples:
         """The records' distinct tuples of sets."""
         designs = [axis.design for axis in self.decoys]
-        return Tuples.build(len(self.slots), designs, self.sets, (self.slot_of, *self.set_of), self.weights)
+        columns = (self.slot_of, *self.set_of)
+        return Tuples.build(len(self.slots), designs, self.sets, columns, self.weights, self.each)
+
+    @cached_property
+    def each(self) -> NDArray[np.float64] | None:
+        """What every record that counts weighs."""
+        if self.survey is None:
+            return None
+        return self.survey.of if self.counted is None else self.survey.of[self.counted]
+
+    def squared(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The table of squared weights that goes with the table x: variances go by it. x itself without weights."""
+        if self.survey is None:
+            return x
+        squares = self.tuples.squared()
+        if not self.decoys:
+            return squares.inclusions()
+        prior = np.maximum(x, 1e-6 * max(float(x.mean()), 1e-6))  # an unbiased table may have negative cells
+        return np.asarray(prior * squares.em_pass(prior)[0])
 
     @cached_property
     def records(self) -> NDArray[np.float64]:
         """How many records every slot has."""
-        return np.bincount(self.slot_of, minlength=len(self.slots)).astype(np.float64)
+        return np.bincount(self.slot_of, self.each, minlength=len(self.slots)).astype(np.float64)
 
     def inclusions(self) -> NDArray[np.float64]:
         """w: how many records' product sets contain each cell."""
@@ -94,7 +118,7 @@ class Frame:
     def alone(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
         start = np.full(self.shape, self.kept / self.shape[1])
         found = converge(self, start, rule.tolerance, max_steps, progress)
-        if rule is not self.stopping:  # whoever names a tolerance wants the maximum itself
+        if rule is not self.stopping or self.survey is not None:  # whoever names a tolerance wants the maximum itself
             return found
         from noren.analysis.regularised import regularised
 
@@ -125,7 +149,7 @@ class Frame:
         """What a recipient gets who asks for one drawn column, by the column's place in the table."""
         from noren.analysis.fit import fit
 
-        singles = {j: prepare([axis]) for j, axis in enumerate(self.decoys, start=1)}
+        singles = {j: prepare([axis], self.survey) for j, axis in enumerate(self.decoys, start=1)}
         return {j: fit(one).table[0] for j, one in singles.items() if one.kept == self.kept}
 
     # ------------------------------------------------------------------ what is reported
@@ -207,8 +231,11 @@ def common_length(axes: Sequence[Axis]) -> int:
     return lengths.pop()
 
 
-def prepare(axes: Sequence[Axis]) -> Frame:
-    """Check the axes against each other and number their cells."""
+def prepare(axes: Sequence[Axis], survey: Weights | None = None, among: int | None = None) -> Frame:
+    """Check the axes against each other and number their cells.
+
+    `survey` says what every row weighs, `among` of how many records the rows are those that a condition left.
+    """
     n = common_length(axes)
     decoys = tuple(axis for axis in axes if axis.is_drawn and not axis.is_blind)
     flat, counted = number_slots([axis for axis in axes if axis.is_exact], n)
@@ -224,4 +251,6 @@ def prepare(axes: Sequence[Axis]) -> Frame:
             hint="Tabulate fewer attributes at once.",
         )
     sets, weights = tuple(sets for sets, _ in found), tuple(weight for _, weight in found)
-    return Frame(axes, n, slots, slot_of.astype(np.int32), decoys, sets, tuple(set_of), weights)
+    all_of = n if among is None else among
+    kept = None if counted.all() else counted
+    return Frame(axes, all_of, slots, slot_of.astype(np.int32), decoys, sets, tuple(set_of), weights, survey, kept)

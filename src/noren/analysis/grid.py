@@ -17,6 +17,7 @@ from noren.analysis.ascent import Progress
 from noren.analysis.atoms import WHOLE, Atoms, Detail
 from noren.analysis.fit import COARSE, DRAWN, Fit, Stopping, converge
 from noren.analysis.rows import PackedRows, Reading, distinct_rows, joined, ranges, row_numbers, sizes_of
+from noren.analysis.weights import Weights
 from noren.cells import Likelihood
 from noren.errors import QueryError
 
@@ -115,6 +116,8 @@ class Grid:
     slot: NDArray[np.int64]
     ids: NDArray[np.int64]
     counts: NDArray[np.float64]
+    kept: NDArray[np.bool_]
+    """Which rows count."""
     facts: dict[str, Any] = field(default_factory=dict)
     """How the axes' own estimates, from which it starts, were stopped."""
     steps: int = 0
@@ -137,7 +140,16 @@ class Grid:
         new = np.ones(len(ids), np.bool_)
         new[1:] = (leading[1:] != leading[:-1]).any(axis=1)
         slot = np.cumsum(new) - 1
-        return cls(axes, told, hidden, leading[new], slot, np.ascontiguousarray(ids[:, len(told) :]), counts)
+        return cls(axes, told, hidden, leading[new], slot, np.ascontiguousarray(ids[:, len(told) :]), counts, kept)
+
+    def weighed(self, x: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
+        """What the records weigh in every cell, if the table x says how those that look alike are shared out."""
+        columns = [self.axes[j].rows.value[self.axes[j].codes][self.kept] for j in self.told]
+        columns += [self.axes[j].codes[self.kept] for j in self.hidden]
+        sums = np.bincount(row_numbers(columns, int(self.kept.sum())), weights.of[self.kept], len(self.counts))
+        if not self.hidden:
+            return np.bincount(self.slot, sums, len(self.slots)).astype(np.float64).reshape(self.shape)
+        return np.asarray(x * replace(self, counts=sums.astype(np.float64)).em_pass(x)[0])
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from noren.analysis.ascent import LEAST, Progress
 from noren.analysis.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, Stopping
-from noren.analysis.tuples import Held, Tuples
+from noren.analysis.tuples import Held, Tuples, Weighed
 
 Floats = NDArray[np.float64]
 NU = 3.0  # order of the method: larger damps more like plain steps and takes longer
@@ -28,6 +28,30 @@ PATIENCE = 3  # passes without a new best
 WINDOW = 3  # steps over which the curve's gains are compared
 KEPT = 20_000_000  # cells of earlier tables that are kept for going back
 SMALLEST = 1e-300
+
+
+@dataclass(frozen=True)
+class Outset:
+    """A table to start from, those of the folds, and what a first pass over the records says of them."""
+
+    table: Floats
+    folds: Floats
+    """Along the last dimension."""
+    floor: Floats
+    """What is added to the likelihood of every tuple: with little weight, anything is possible."""
+    acc: Floats
+    score: float
+    """Log likelihood of the held-out records before any step."""
+
+    @classmethod
+    def of(cls, records: Tuples, held: Held, table: Floats, folds: Floats) -> Outset:
+        floor = records.em_pass(table)[1] * (HELD_OUT_MIX / table.sum())
+        return cls(table, folds, floor, *records.fold_pass(folds, held, floor, scales(folds)))
+
+
+def scales(folds: Floats) -> Floats:
+    """What makes each fold's table one of probabilities, apart from the share that the floor has."""
+    return np.asarray((1 - HELD_OUT_MIX) / folds.sum(axis=tuple(range(folds.ndim - 1))))
 
 
 @dataclass(frozen=True)
@@ -45,12 +69,19 @@ class Course:
     has_ended: bool
 
 
-def folds_of(counts: Floats) -> Held:
+def folds_of(counts: Floats, weighed: Weighed | None = None) -> Held:
     """Four folds by chance, independent of the rows' order.
 
     A fold that would hold out everything, or nothing, holds out nothing.
     """
     rng = np.random.default_rng(FOLD_SEED)
+    if weighed is not None:
+        place, each = weighed
+        order = np.lexsort((each, place))
+        key = place[order] * FOLDS + rng.integers(0, FOLDS, len(place))
+        weight = np.bincount(key, each[order], len(counts) * FOLDS).astype(np.float64).reshape(-1, FOLDS)
+        weight[:, weight.sum(axis=0) >= each.sum()] = 0
+        return Held.of(weight, counts)
     tuple_of = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
     fold = rng.integers(0, FOLDS, len(tuple_of))
     held = np.bincount(tuple_of * FOLDS + fold, minlength=len(counts) * FOLDS).reshape(-1, FOLDS)
@@ -118,24 +149,24 @@ def flattens(curve: list[float]) -> bool:
 def search(
     records: Tuples,
     held: Held,
-    start: Floats,
-    folds: Floats,
+    outset: Outset,
     rule: Stopping,
     max_steps: int,
     progress: Progress | None = None,
 ) -> Course:
-    """EM from `start` (all records) and `folds` (each fold's, along the last dimension) to the stop."""
-    floor = records.em_pass(start)[1] * (HELD_OUT_MIX / start.sum())
+    """EM from the outset to the stop."""
+    start, folds, floor = outset.table, outset.folds, outset.floor
+    acc, score = outset.acc, outset.score
     walk = Walk.of_folds(folds)
-    cells = tuple(range(folds.ndim - 1))
     room = max(2, KEPT // folds.size)
     curve: list[float] = []
     kept: dict[int, tuple[Floats, Floats, float, float, int]] = {}
     while True:
-        acc, score = records.fold_pass(walk.x, held, floor, (1 - HELD_OUT_MIX) / walk.x.sum(axis=cells))
+        if curve:
+            acc, score = records.fold_pass(walk.x, held, floor, scales(walk.x))
         if curve and not score > min(curve[0], curve[-1]) - (10 + 0.1 * (max(curve) - curve[0])) and walk.k > 1:
             walk.restart()
-            acc, score = records.fold_pass(walk.x, held, floor, (1 - HELD_OUT_MIX) / walk.x.sum(axis=cells))
+            acc, score = records.fold_pass(walk.x, held, floor, scales(walk.x))
         curve.append(score)
         kept[len(curve) - 1] = walk.x, walk.last, walk.time, walk.before, walk.k
         within = max(curve) - ROOM

@@ -57,11 +57,10 @@ def linear_scores(frame: Frame, w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def linear_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = False) -> NDArray[np.float64]:
     """Var of `linear_scores` if the true table is x: (K x)_G - x_G, or (K x)_G - x_G^2 / N with sampling."""
-    moment = x
+    moment = square = frame.squared(x)
     for j, axis in enumerate(frame.decoys, start=1):
         moment = axis.scoring.second_moments(moment, j)
-    mean = frame.sum_groups(x)
-    error = moment - (mean**2 / max(frame.n, 1) if population else mean)
+    error = moment - (frame.sum_groups(x) ** 2 / max(frame.n, 1) if population else frame.sum_groups(square))
     return np.maximum(error + _inclusion_variance(frame, x), 0.0)
 
 
@@ -108,7 +107,10 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
         return None
     from scipy.linalg import cholesky, solve_triangular
 
-    blocks = frame.tuples.information(frame.tuples.em_pass(x)[1])
+    sums = frame.tuples.em_pass(x)[1]
+    blocks = frame.tuples.information(sums)
+    meat = None if frame.survey is None else frame.tuples.squared().information(sums)
+    square = frame.squared(x)
     group_of = np.zeros(1, np.int64)
     for axis in frame.decoys:
         step = np.where(axis.grouping.of < 0, -(1 << 40), axis.grouping.of)
@@ -130,9 +132,15 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
             factor = cholesky(scaled, lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             continue
+        solved = solve_triangular(factor, groups, lower=True, check_finite=False)
+        if meat is None:
+            variance = np.square(solved).sum(axis=0)
+        else:  # of weighted records the inverse alone is not the variance: a sandwich
+            back = root[:, None] * solve_triangular(factor, solved, lower=True, trans=1, check_finite=False)
+            variance = (back * (meat[slot][np.ix_(live, live)] @ back)).sum(axis=0)
         mean = (groups * root[:, None]).sum(axis=0)
-        variance = np.square(solve_triangular(factor, groups, lower=True, check_finite=False)).sum(axis=0)
-        out[slot] = variance - (mean**2 / frame.n if population else mean)
+        own = (groups * (square[slot].ravel()[live] / root)[:, None]).sum(axis=0)
+        out[slot] = variance - (mean**2 / frame.n if population else own)
     return np.maximum(out, 0.0).reshape(frame.shape[0], *sizes)
 
 
@@ -182,7 +190,7 @@ def hybrid_interval(
 
 def _possible(frame: Frame, low: NDArray, high: NDArray, population: bool) -> tuple[NDArray, NDArray]:
     """Keep bounds between 0 and the records there are: those of the exact slot, or all of them with sampling."""
-    most = np.full(len(frame.slots), float(frame.n)) if population else frame.records
+    most = np.full(len(frame.slots), np.inf if frame.survey else float(frame.n)) if population else frame.records
     top = stretched(most, 0, low.ndim)
     return np.clip(low, 0.0, top), np.clip(high, 0.0, top)
 
@@ -195,7 +203,9 @@ def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool)
     low, high = frame.bounds()
     if population:
         z, n = NormalDist().inv_cdf((1 + level) / 2), max(frame.n, 1)
-        low, high = (b + s * z * np.sqrt(np.maximum(b, 1) * (1 - b / n)) for b, s in ((low, -1), (high, 1)))
+        low, high = (
+            b + s * z * np.sqrt(np.maximum(b, 1) * np.maximum(1 - b / n, 0.0)) for b, s in ((low, -1), (high, 1))
+        )
     low, high = _possible(frame, low, high, population)
     lost = np.broadcast_to(frame.lost, low.shape)
     return Interval(

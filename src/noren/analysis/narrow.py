@@ -2,8 +2,9 @@
 
 A linear interval of such a cell is many times as wide as the estimate is wrong. Two things narrow its upper end. A cell
 holds at most what its margins hold. And cells are about as large as they are estimated: with an exponential prior whose
-mean is four times the estimate and five records more, the upper end is a quantile of what is then believed of the
-cell, given its unbiased linear estimate. Where the linear estimate is sharp it decides alone. The lower end stays.
+mean is four times the estimate and five records more (or a fiftieth of the linear standard error: in millions of
+records small estimates are wrong by more than five), the upper end is a quantile of what is then believed of the cell,
+given its unbiased linear estimate. Where the linear estimate is sharp it decides alone. The lower end stays.
 
 Such an interval holds for cells on average (of every size, in the simulations that `docs/benchmarks.md` shows), not for
 one cell that was chosen because it is an exception.
@@ -24,6 +25,7 @@ from noren.analysis.intervals import FISHER, LINEAR, POSTERIOR, Interval, linear
 
 Floats = NDArray[np.float64]
 FACTOR, RECORDS = 4.0, 5.0  # of the prior's mean: chosen on Adult and the census shape
+OF_ERROR = 0.02  # of the linear standard error, at least: chosen on the census shape of a million records
 MOST_MARGIN = 2
 
 
@@ -34,7 +36,8 @@ def narrowed(frame: Frame, found: Interval, centre: Floats, x: Floats, level: fl
     top = np.maximum(_most(frame, x, z), count + 1e-9)
     error, blurred = np.maximum(found.std_error, 1e-9), found.source == LINEAR
     share = np.full(count.shape, (1 + level) / 2)
-    believed = _quantile(centre - error**2 / (FACTOR * count + RECORDS), error, top, share)
+    mean = FACTOR * count + np.maximum(RECORDS, OF_ERROR * error)
+    believed = _quantile(centre - error**2 / mean, error, top, share)
     high = np.where(blurred, np.minimum(believed, found.high), found.high)
     high = np.where(blurred | (found.source == FISHER), np.minimum(high, top), high)
     low = np.minimum(found.low, count)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.ascent import Progress
-from noren.analysis.fit import HELD_OUT_MIX, Fit, Stopping, converge
-from noren.analysis.held_out import Course, folds_of, search
+from noren.analysis.fit import Fit, Stopping, converge
+from noren.analysis.held_out import Course, Outset, folds_of, search
 from noren.analysis.tuples import Held, Tuples
 
 Floats = NDArray[np.float64]
@@ -95,7 +95,7 @@ class Sought:
 
     @classmethod
     def of(cls, tuples: Tuples, rule: Stopping, max_steps: int, progress: Progress | None) -> Sought:
-        counts, held = tuples.counts, folds_of(tuples.counts)
+        counts, held = tuples.counts, folds_of(tuples.counts, tuples.weighed)
         singles = Singles.of(tuples, counts, rule.tolerance)
         by_fold = [Singles.of(tuples, counts - h, rule.tolerance) for h in held.counts.T]
         return cls(tuples, held, singles, by_fold, rule, max_steps, progress)
@@ -109,22 +109,20 @@ class Sought:
         """The start of all records, and those of the folds."""
         return self.singles.product(), np.stack([one.product() for one in self.by_fold], axis=-1)
 
-    def searched(self, start: Floats, folds: Floats) -> Course:
-        return search(self.tuples, self.held, start, folds, self.rule, self.max_steps, self.progress)
+    def outset(self, start: Floats, folds: Floats) -> Outset:
+        return Outset.of(self.tuples, self.held, start, folds)
+
+    def searched(self, outset: Outset) -> Course:
+        return search(self.tuples, self.held, outset, self.rule, self.max_steps, self.progress)
 
     def pair(self, kept: tuple[int, int]) -> Sought:
         """The same records, of which only two entries are looked at."""
         part, place = self.tuples.part(kept)
         counts = np.stack([np.bincount(place, h, len(part)) for h in self.held.counts.T], axis=1)
-        held = Held.of(counts.astype(np.int32), part.counts)
+        weighed = self.tuples.weighed is not None
+        held = Held.of(counts.astype(np.float64) if weighed else counts.astype(np.int32), part.counts)
         singles, by_fold = _kept(self.singles, kept), [_kept(one, kept) for one in self.by_fold]
         return replace(self, tuples=part, held=held, singles=singles, by_fold=by_fold)
-
-    def score(self, start: Floats, folds: Floats) -> float:
-        """Log likelihood of the held-out records before any step."""
-        floor = self.tuples.em_pass(start)[1] * (HELD_OUT_MIX / start.sum())
-        scale = (1 - HELD_OUT_MIX) / folds.sum(axis=tuple(range(folds.ndim - 1)))
-        return self.tuples.fold_pass(folds, self.held, floor, scale)[1]
 
 
 def _kept(singles: Singles, kept: Sequence[int]) -> Singles:
@@ -146,35 +144,37 @@ def by_held_out(
     `answers` are what single columns asked for alone give, where that is not their maximum.
     """
     sought = Sought.of(tuples, rule, max_steps, progress)
-    start, folds = sought.independent()
+    outset = sought.outset(*sought.independent())
     columns = sought.columns
     margins: dict[tuple[int, ...], Floats] = {
         (j,): (answers or {}).get(j, sought.singles.parts[j]) for j in columns[::-1]
     }
     facts: dict[str, object] = {"start": "independence"}
-    passes = 0
+    passes, pair_steps = 0, dict[tuple[int, ...], float]()
     if 3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS:
         pairs: dict[tuple[int, ...], Floats] = {}
         of_folds: dict[tuple[int, ...], Floats] = {}
         for kept in reversed(list(combinations(columns, 2))):  # slots last: their records are known
             part = sought.pair(kept)
-            found = part.searched(*part.independent())
+            found = part.searched(part.outset(*part.independent()))
             table = found.table.reshape([tuples.shape[j] for j in kept])
             of_folds[kept] = found.folds.reshape([*table.shape, found.folds.shape[-1]])
             pairs[kept] = rake(table, {(i,): margins[kept[i],] for i in (1, 0)})
             passes += found.passes
-        raked = rake(start, pairs), rake(folds, of_folds)
+            pair_steps[kept] = found.plain_steps
+        raked = sought.outset(rake(outset.table, pairs), rake(outset.folds, of_folds))
         margins = pairs
-        if sought.score(*raked) > sought.score(start, folds):
-            start, folds = raked
+        if raked.score > outset.score:
+            outset = raked
             facts["start"] = "pairs of columns"
-    found = sought.searched(start, folds)
+    found = sought.searched(outset)
     facts |= {
         "stopping": "held-out likelihood",
-        "folds": int(folds.shape[-1]),
+        "folds": int(outset.folds.shape[-1]),
         "held_out": [value / max(float(sought.held.counts.sum()), 1.0) for value in found.curve],
         "held_out_best": found.best,
         "plain_steps": found.plain_steps,
+        "pair_steps": pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {}),
         "converged": found.has_ended,
     }
     return Fit(rake(found.table, margins), passes + found.passes, facts)

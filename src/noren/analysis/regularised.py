@@ -12,6 +12,12 @@ from even is noise: s_0 = V / (V + signal), where the signal is what the distanc
 itself uncertain, what it is among all distributions on average. And held-out records score every s near it. The
 estimate is the mean over s, weighted by both. Where noise is less than LITTLE of the distance, nothing is smoothed.
 
+A prior around even shares is wrong for some columns, and stopping `bayes` early is wrong for others. Of uniform decoys
+the answer is the mean of the two: on average it is as near as the better one, and where one of them fails, half as far
+off.
+
+A column whose values are ordered may be smooth along them as well (`smoothing`).
+
 Intervals stay where they were, around the unbiased estimate and the maximum.
 """
 
@@ -25,6 +31,7 @@ from numpy.typing import NDArray
 
 from noren.analysis.ascent import ascend
 from noren.analysis.fit import Fit, shuffled_folds
+from noren.analysis.smoothing import RECORDS, kernels, smoothed
 from noren.designs.inversion import Groups
 
 if TYPE_CHECKING:
@@ -39,6 +46,8 @@ REACH = 0.25
 """Further from s_0 nothing is tried."""
 WIDE = 1.0
 """How uncertain the average signal is, as a multiple of itself."""
+STOPPED = 0.5
+"""Part of the answer that `bayes` gives, stopped where the paper stops it."""
 STEPS = 200
 TOLERANCE = 0.02
 
@@ -60,8 +69,25 @@ def regularised(frame: Frame, found: Fit) -> Fit:
     likely /= likely.sum()
     tables = _fitted(frame, found.table, weights, None)
     mean = np.sum([share * x * frame.em_pass(x)[0] for share, x in zip(likely, tables, strict=True)], axis=0)
-    facts = found.diagnostics | {"drawn_to_even": float(likely @ tried), "noise_share": noise, "folds": len(folds)}
+    mean = _beside_bayes(frame, axis, mean)
+    drawn = float(likely @ tried)
+    facts = found.diagnostics | {"drawn_to_even": drawn, "noise_share": noise, "folds": len(folds)}
+    if frame.kept <= RECORDS and kernels(axis):
+        weight = prior_weights(np.array([drawn]), information(axis), frame.kept)
+        as_it_is = [_fitted(frame, found.table, weight, held)[0] for held in folds]
+        own = sum(frame.em_pass(x / x.sum(), held)[2] for x, held in zip(as_it_is, folds, strict=True))
+        mean, facts["smooth"] = smoothed(frame, axis, mean, folds, own)
     return replace(found, table=mean, diagnostics=facts, maximum=found.table)
+
+
+def _beside_bayes(frame: Frame, axis: Axis, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The mean of the table and `bayes`. Its stop is known for uniform decoys and records that count once."""
+    from noren.analysis.estimators import bayes
+
+    if axis.design.threshold is not None or frame.survey is not None:
+        return table
+    stopped = bayes(frame).table
+    return (1 - STOPPED) * table + STOPPED * stopped * (table.sum() / max(float(stopped.sum()), 1e-300))
 
 
 def noise_share(frame: Frame, axis: Axis) -> float | None:

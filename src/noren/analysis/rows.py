@@ -6,7 +6,7 @@ intervals over thousands of values stay small.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -98,6 +98,8 @@ class Reading:
     """Of every entry of the rows whether each class under that code has a record there, where that is known."""
     fitted: NDArray[np.float64] | None = None
     """How many records are estimated in every segment, where the rows rest on that."""
+    laws: Mapping[str, float] | None = None
+    """How much each law of `class_laws` counts in that."""
 
     @classmethod
     def of(cls, axis: Axis) -> Reading:

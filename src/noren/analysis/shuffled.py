@@ -79,6 +79,8 @@ def prepare_shuffled(axes: Sequence[Axis]) -> ShuffledFrame:
         sets=(),
         set_of=(),
         weights=(),
+        survey=None,
+        counted=None,
         omega=omega.astype(np.float64),
     )
 

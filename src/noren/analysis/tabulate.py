@@ -29,6 +29,7 @@ from noren.analysis import intervals
 from noren.analysis.ascent import Progress
 from noren.analysis.axes import Axis
 from noren.analysis.bounds import ReportedAxis, ReportedRows
+from noren.analysis.class_laws import class_aware
 from noren.analysis.estimate import ASSUMES
 from noren.analysis.estimators import (
     ESTIMATORS,
@@ -46,7 +47,7 @@ from noren.analysis.narrow import narrowed
 from noren.analysis.rows import Reading
 from noren.analysis.shrinkage import shrunk
 from noren.analysis.shuffled import SHUFFLED_ESTIMATORS, prepare_shuffled
-from noren.analysis.tight import class_aware
+from noren.analysis.weights import Weights
 from noren.errors import QueryError
 
 NOT_BY_DESIGN = ("spread", "class-aware")
@@ -60,6 +61,7 @@ AT_RANDOM = (
     "records were coarsened at random (which values were generalised does not depend on the value itself within a "
     "published cell)"
 )
+OPEN_WEIGHTS = "; within what a record's cells leave open, weights have nothing to do with the value"
 IN_CLASSES = (
     "the ends of intervals and the members of sets occur in their class, and its other records lie between evenly "
     "spread and spread as all are"
@@ -92,6 +94,10 @@ class Tabulation:
     iterations: int | None
     assumes: str
     diagnostics: dict[str, Any]
+    centre: NDArray[np.float64] | None = None
+    """Estimates that are not pulled anywhere, around which intervals stand."""
+    noise: NDArray[np.float64] | None = None
+    """Their variance; infinite where the sets do not determine a count."""
 
     @property
     def is_hard(self) -> bool:
@@ -110,6 +116,8 @@ def tabulate(
     tolerance: float | None = None,
     max_steps: int = MAX_STEPS,
     progress: Progress | None = None,
+    weights: Weights | None = None,
+    among: int | None = None,
 ) -> Tabulation:
     """Estimate how many records fall into every combination of the axes' groups, with intervals at `level` or bounds.
 
@@ -118,6 +126,8 @@ def tabulate(
     truth is the count in the original table, of which `suppressed` records were left out: they may lie anywhere, and
     raise `high`. `eps` is the bayes estimator's stopping change (before its division), `tolerance` the likelihood's.
     `progress(step, value)` is called after every iteration with the largest change or the held-out log likelihood.
+    With survey weights, counts are of the people whom the records stand for. `among` is of how many records those here
+    are the ones that a condition left: a population's interval needs it.
     """
     common_length(axes)
     if suppressed < 0:
@@ -132,11 +142,13 @@ def tabulate(
                 hint="Leave out population; low and high are then hard bounds for the original table.",
             )
         usual = "class-aware" if any(axis.is_tight for axis in axes) else "likelihood"
+        if weights is not None:
+            return weighed(tabulate_bounded(axes, estimator or usual, weights=weights, **options), weights, suppressed)
         return tabulate_bounded(axes, estimator or usual, suppressed=suppressed, **options)
     chosen = estimator or ("linear" if shuffled else "likelihood")
     known = SHUFFLED_ESTIMATORS if shuffled else {**ESTIMATORS, **SEMANTIC_ESTIMATORS}
     _check_drawn(axes, chosen, tuple(known), level)
-    frame = prepare_shuffled(axes) if shuffled else prepare(axes)
+    frame = prepare_shuffled(axes) if shuffled else prepare(axes, weights, among)
     used, why = advised(frame, chosen, "bayes" if shuffled else "likelihood")
     if used == "likelihood":
         found = fit(frame, progress, tolerance=tolerance, max_steps=max_steps)
@@ -145,7 +157,19 @@ def tabulate(
     table = _with_intervals(frame, found, used, level, population, why)
     if why:
         table.diagnostics["asked_for"] = chosen
+    if weights is not None:
+        return weighed(table, weights, suppressed)
     return _widened(table, suppressed, drawn=any(axis.is_drawn for axis in axes))
+
+
+def weighed(table: Tabulation, weights: Weights, suppressed: int) -> Tabulation:
+    """The table in people of the population. Whoever was left out has a weight that nobody knows."""
+    assumes = "; ".join([*([] if table.assumes == EXACT else [table.assumes]), weights.assumes])
+    if suppressed:
+        assumes += f"; the {suppressed:,} people left out are not counted, for their weights are not known"
+    parts = {name: getattr(table, name) * weights.unit for name in ("counts", "std_error", "low", "high")}
+    facts = table.diagnostics | {"weights": weights.name, "design_effect": weights.design_effect}
+    return replace(table, assumes=assumes, diagnostics=facts, **parts)
 
 
 def _mixed(axes: Sequence[Axis]) -> bool:
@@ -200,18 +224,25 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
     centre = intervals.linear_scores(frame, w)
     if estimator == "likelihood":
         maximum = intervals.likelihood_maximum(frame, fitted)
+        top = frame.sum_groups(maximum)
         around = fitted.table if fitted.maximum is None else fitted.maximum
         found = intervals.hybrid_interval(frame, centre, around, level=level, population=population, maximum=maximum)
+        unpulled = found
         if not population and (frame.shape[0] > 1) + len(frame.decoys) >= 3:
             found = narrowed(frame, found, centre, fitted.table, level)
     else:
         found = intervals.linear_interval(frame, centre, invert(frame, w), level=level, population=population)
+        unpulled = found
+    error = np.where(np.broadcast_to(frame.lost, unpulled.std_error.shape), np.inf, unpulled.std_error)
     found = intervals.bound_lost(frame, found, level=level, population=population)
     low, high = found.low, found.high
     if estimator not in UNBOUNDED or fitted.diagnostics.get("projected"):
         low, high = np.minimum(low, counts), np.maximum(high, counts)
+    pulled = _pulled(frame, fitted, estimator)
+    middle = centre if estimator != "likelihood" else np.where(unpulled.source == intervals.FISHER, top, centre)
     placed = intervals.Interval(*(frame.place(part) for part in (found.std_error, low, high, found.source)))
     counts, placed = intervals.hide_blind(frame.axes, frame.place(counts), placed)
+    blind = any(axis.is_blind for axis in frame.axes)
     return Tabulation(
         counts=counts,
         std_error=placed.std_error,
@@ -221,13 +252,16 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
         interval=intervals.LABELS[placed.source],
         iterations=fitted.iterations or None,
         assumes=ASSUMES if any(axis.is_drawn for axis in frame.axes) else EXACT,
-        diagnostics=_facts(frame, estimator, why) | fitted.diagnostics | _pulled(frame, fitted, estimator),
+        diagnostics=_facts(frame, estimator, why) | pulled | fitted.diagnostics,
+        centre=None if blind else frame.place(middle),
+        noise=None if blind else frame.place(np.square(error)),
     )
 
 
 def _pulled(frame: Frame, fitted: Fit, estimator: str) -> dict[str, Any]:
     """Which associations are likely too weak, where EM stopped early."""
-    found = shrunk(frame, fitted.table) if estimator == "likelihood" and frame.kept else {}
+    steps = fitted.diagnostics.pop("pair_steps", None)
+    found = shrunk(frame, fitted.table, steps) if estimator == "likelihood" and frame.kept else {}
     return {"shrunk": found} if found else {}
 
 
@@ -276,8 +310,12 @@ def tabulate_bounded(
     tolerance: float | None = None,
     max_steps: int = MAX_STEPS,
     progress: Progress | None = None,
+    weights: Weights | None = None,
 ) -> Tabulation:
-    """Estimate a table of any columns from what their cells leave possible, between hard bounds."""
+    """Estimate a table of any columns from what their cells leave possible, between hard bounds.
+
+    With weights, what a record's cells leave open is shared out as the records without weights say.
+    """
     if estimator not in BOUNDED_ESTIMATORS:
         raise QueryError(
             f"There is no estimator {estimator!r} for generalised cells.",
@@ -289,7 +327,7 @@ def tabulate_bounded(
             hint="Ask for fewer columns, higher levels or wider intervals.",
         )
     readings = [Reading.of(axis) for axis in axes]
-    rows = ReportedRows.of([ReportedAxis.of(reading) for reading in readings])
+    rows = ReportedRows.of([ReportedAxis.of(reading) for reading in readings], weights)
     low, high = rows.bounds()
     facts: dict[str, Any] = {"bounds": "hard", "records": common_length(axes)}
     if estimator == "spread" or np.array_equal(low, high):
@@ -299,7 +337,9 @@ def tabulate_bounded(
         used = [class_aware(reading) for reading in readings] if estimator == "class-aware" else readings
         grid = prepare_rows(used, progress, tolerance, max_steps)
         found = fit(grid, progress, tolerance=tolerance, max_steps=max_steps)
-        counts, iterations = grid.sum_groups(found.table), found.iterations
+        table = found.table if weights is None else grid.weighed(found.table, weights)
+        counts, iterations = grid.sum_groups(table), found.iterations
+        facts |= {"class_laws": laws} if (laws := {one.axis.name: one.laws for one in used if one.laws}) else {}
         facts |= grid.facts | found.diagnostics | ({"work": float(grid.sharing.work)} if grid.hidden else {})
     inside = np.clip(counts, low, high)
     facts["moved_into_bounds"] = float(np.abs(inside - counts).max(initial=0.0))
@@ -311,7 +351,7 @@ def tabulate_bounded(
         method=estimator,
         interval=np.full(inside.shape, intervals.LABELS[intervals.HARD]),
         iterations=iterations,
-        assumes=_bounded_assumes(axes, estimator, facts),
+        assumes=_bounded_assumes(axes, estimator, facts) + (OPEN_WEIGHTS if weights is not None else ""),
         diagnostics=facts,
     )
 

@@ -18,24 +18,28 @@ m the class covers:
 
 p is what the same formula says of all classes with q = u. Going on, with what comes out as the next p, makes the
 estimates worse (measured): the more shares are followed, the more they are exaggerated.
+
+That is right for columns of people and wrong for others: for some, classes are even whatever the shares are, for a few
+coarsening at random is less wrong. How much each of the three laws counts is judged by `class_laws`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.rows import ENTRY_LIMIT, Reading, ranges, row_numbers
-from noren.cells import Likelihood
-from noren.errors import QueryError
+from noren.analysis.ascent import ascend
 
 ROUNDS = 60
 """Newton steps at most; a few suffice."""
 NEAR = 1e-9
 LEAST = 1e-12
 """Share of a value that no class seems to have."""
+STILL = 0.01
+"""Records: coarsening at random has found its shares when no step moves more."""
+MOST_STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,19 @@ class TightClasses:
                 break
         return truncated(mean[owner] * weight, self.required)[0]
 
+    def at_random(self, even: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same if classes were coarsened at random and only say which values are possible: most probable shares."""
+        owner = self.owner
+
+        def step(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+            sums = np.maximum(self.sums(table[self.segment]), 1e-300)
+            part = table[self.segment] / sums[owner]
+            return self.total(part, len(even)), float((self.asked * np.log(sums)).sum())
+
+        start = even * (self.asked.sum() / even.sum())
+        found = ascend(step, start, STILL, MOST_STEPS)[0][self.segment]
+        return np.asarray(found / np.maximum(self.sums(found), 1e-300)[owner])
+
     def total(self, shares: NDArray[np.float64], segments: int) -> NDArray[np.float64]:
         """How many of the rows asked about are expected in every segment."""
         return np.bincount(self.segment, shares * self.asked[self.owner], minlength=segments).astype(np.float64)
@@ -96,35 +113,3 @@ def truncated(mean: NDArray[np.float64], required: NDArray[np.bool_]) -> tuple[N
     value = np.where(small, 1 + mean / 2, mean / some)
     slope = np.where(small, 0.5 + mean / 6, (some - mean * np.exp(-mean)) / some**2)
     return np.where(required, value, mean), np.where(required, slope, 1.0)
-
-
-def class_aware(reading: Reading) -> Reading:
-    """The reading with what tight classes say in place of coarsening at random: a code for every general value of
-    classes of one size, rows that are P(code | segment) where all classes are as expected."""
-    classes, required, rows = reading.axis.classes, reading.required, reading.rows
-    if classes is None or required is None or not len(reading.codes):
-        return reading
-    size = classes.sizes[classes.of]
-    codes = row_numbers([reading.codes, size], len(size))
-    first = np.zeros(int(codes.max()) + 1, np.int64)
-    first[codes] = np.arange(len(codes))
-    node = reading.codes[first]
-    if rows.lengths[node].sum() > ENTRY_LIMIT:
-        raise QueryError(
-            f"The classes of {reading.axis.name!r} stand for {int(rows.lengths[node].sum()):,} values in total.",
-            hint="Ask for this column at a higher level or in wider intervals, or use estimator='spread'.",
-        )
-    entry, bounds = ranges(rows.bounds[node], rows.bounds[node + 1])
-    found = TightClasses(
-        size[first].astype(np.float64), np.bincount(codes).astype(np.float64), bounds, rows.value[entry],
-        required[entry],
-    )  # fmt: skip
-    segments = len(reading.size)
-    even = np.where(reading.mass > 0, reading.mass, LEAST * max(float(reading.mass.max(initial=0.0)), 1.0))
-    before = found.total(found.shares(even, None), segments)
-    shares = found.shares(even, before)
-    fitted = found.total(shares, segments)
-    weight = shares / np.maximum(fitted[found.segment], 1e-300)
-    weight /= np.maximum.reduceat(weight, bounds[:-1])[found.owner]
-    likelihood = Likelihood(bounds, found.segment, weight)
-    return replace(reading, codes=codes.astype(np.int32), rows=likelihood, required=None, fitted=fitted)

@@ -65,17 +65,24 @@ def _cost(depth: int, widths: Sequence[int], shape: Sequence[int], nodes: Sequen
     return shared + nodes[-1] * (leaf if depth == len(shape) - 1 else 1.6 * leaf + 10)
 
 
+class Weighed(NamedTuple):
+    """The tuple of every record, and what the record weighs."""
+
+    place: NDArray[np.int64]
+    each: NDArray[np.float64]
+
+
 class Held(NamedTuple):
     """Which records each of four folds holds out, every record once or never."""
 
-    counts: NDArray[np.int32]
-    """(tuples, folds)"""
+    counts: NDArray[np.int32] | NDArray[np.float64]
+    """(tuples, folds): how many, or of weighted records what they weigh"""
     only: NDArray[np.int8]
     """The fold of a tuple that occurs once, -1 for the others."""
 
     @classmethod
-    def of(cls, held: NDArray[np.int32], counts: NDArray[np.float64]) -> Held:
-        once = (counts == 1) & (held.sum(axis=1) == 1)
+    def of(cls, held: NDArray[np.int32] | NDArray[np.float64], counts: NDArray[np.float64]) -> Held:
+        once = (counts == 1) & (held.max(axis=1, initial=0) == 1)
         return cls(held, np.where(once, held.argmax(axis=1), -1).astype(np.int8))
 
 
@@ -96,7 +103,9 @@ class Tuples:
         ids: NDArray[np.int32],
         counts: NDArray[np.float64],
         weights: Sequence[NDArray[np.float64] | None] | None = None,
+        weighed: Weighed | None = None,
     ) -> None:
+        self.weighed = weighed
         self.order, self.ids, self.counts = tuple(order), ids, counts
         self.designs, self.sets, self.weights = tuple(designs), tuple(sets), weights
         self.shape = (slots, *(design.d for design in designs))
@@ -124,11 +133,20 @@ class Tuples:
         sets: Sequence[NDArray[np.int32]],
         columns: Sequence[NDArray[np.int32]],
         weights: Sequence[NDArray[np.float64] | None] | None = None,
+        each: NDArray[np.float64] | None = None,
     ) -> Tuples:
-        """Sort and count records given as columns of slot and set numbers."""
+        """Sort and count records given as columns of slot and set numbers; `each` is what every record weighs."""
         order, ids, place = _sorted(slots, designs, sets, columns)
-        counts = np.bincount(place, minlength=len(ids)).astype(np.float64)
-        return cls(slots, designs, sets, order, ids, counts, weights)
+        counts = np.bincount(place, each, minlength=len(ids)).astype(np.float64)
+        weighed = None if each is None else Weighed(place, each)
+        return cls(slots, designs, sets, order, ids, counts, weights, weighed)
+
+    def squared(self) -> Tuples:
+        """The same tuples, counted by the squares of what their records weigh."""
+        if self.weighed is None:
+            return self
+        counts = np.bincount(self.weighed.place, self.weighed.each**2, len(self)).astype(np.float64)
+        return Tuples(self.shape[0], self.designs, self.sets, self.order, self.ids, counts, self.weights)
 
     @classmethod
     def single(

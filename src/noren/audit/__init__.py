@@ -12,6 +12,7 @@ from noren.audit.absence import Absence
 from noren.audit.attacks import Attacks
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.bayes import Bayes
+from noren.audit.beside import runs
 from noren.audit.disclosure import Disclosure
 from noren.audit.homogeneity import Homogeneity
 from noren.audit.intersection import Intersection
@@ -22,11 +23,13 @@ from noren.audit.predictable import Predictable
 from noren.audit.reidentification import Reidentification
 from noren.audit.sample import MOST
 from noren.audit.similarity import Similarity
+from noren.engines import engine_for
 from noren.errors import QueryError
 from noren.pipeline.prepare import read_policy
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.release import Release, open_release
+from noren.table import Engine
 
 ATTACKS: dict[str, type[Attack]] = {
     "linking": Linking,
@@ -45,19 +48,24 @@ ATTACKS: dict[str, type[Attack]] = {
 
 def attack(
     release: Release | str | Path,
-    name: str = "linking",
+    name: str | None = None,
     *,
     original: Any = None,
     policy: Policy | str | Path | None = None,
     stage: Stage | None = None,
     sample: int = MOST,
+    engine: str | Engine | None = None,
     **options: Any,
 ) -> Attacks:
     """Attack a release, and with the original also what might have been published instead.
 
-    Release, original and policy are objects or paths. `options` are the fields of the attack, for linking k, l, truth
-    and so on. One result for every target. Of more than `sample` people so many are measured, drawn at random, and the
-    result says how far shares may be off; 0 measures everybody.
+    Without a name every attack that applies, with its usual options; `options` are the fields of one that is named, for
+    linking k, l, truth and so on. Release, original and policy are objects or paths. One result for every target. Of
+    more than `sample` people so many are measured, drawn at random, and the result says how far shares may be off; 0
+    measures everybody.
+
+    With `engine="spark"` the cluster counts different rows, and the attacks that need no more run on these counts, for
+    everybody and without the original; another one that is named is refused.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -70,10 +78,17 @@ def attack(
     <AttackResult: homogeneity on job, 1 scenario>
     >>> found.scenarios[0].summary["max_belief"]
     0.25
+    >>> [one.attack for one in nr.attack(nr.anonymize(people, policy))]
+    ['reidentification', 'homogeneity', 'disclosure', 'known-records', 'predictable', 'minimality']
     """
-    opened = open_release(release) if isinstance(release, str | Path) else release
+    there = counting_engine(engine)
+    opened = open_release(release) if there is None else there.open_release(release)
     rules = None if policy is None else read_policy(policy)
-    return Attacks(made(name, options).run(Case(opened, rules, original, stage or quiet, sample)))
+    case = Case(opened, rules, original, stage or quiet, sample, counts=there is not None)
+    if name is None and options:
+        raise QueryError(f"options without an attack: {', '.join(options)}.", hint=f"Name one: {', '.join(ATTACKS)}.")
+    names = applicable(opened, case.counts) if name is None else [name]
+    return Attacks([found for run in runs([made(one, options) for one in names], case) for found in run()])
 
 
 def made(name: str, options: Mapping[str, Any]) -> Attack:
@@ -99,9 +114,17 @@ def reasons(release: Release) -> dict[str, str | None]:
     return out
 
 
-def applicable(release: Release) -> list[str]:
-    """The attacks that have something to attack in a release, in the order of the registry."""
-    return [name for name, reason in reasons(release).items() if reason is None]
+def applicable(release: Release, counts: bool = False) -> list[str]:
+    """The attacks that have something to attack in a release, or in the counts of its different rows, in the order of
+    the registry."""
+    able = [name for name, kind in ATTACKS.items() if not counts or kind.needs_rows is None]
+    return [name for name, reason in reasons(release).items() if reason is None and name in able]
+
+
+def counting_engine(engine: str | Engine | None) -> Any:
+    """The engine that counts a release's rows elsewhere; None for this machine."""
+    found = None if engine is None else engine_for(None, engine)
+    return found if hasattr(found, "open_release") else None
 
 
 __all__ = [
@@ -120,6 +143,7 @@ __all__ = [
     "Similarity",
     "applicable",
     "attack",
+    "counting_engine",
     "made",
     "reasons",
 ]

@@ -39,6 +39,7 @@ class Absence(Attack):
         "the share of missing people whose sensitive value is certain, the largest belief in one value, and how often "
         "the best guess is right"
     )
+    needs_rows: ClassVar[str | None] = None
 
     name: Literal["absence"] = "absence"
 
@@ -56,10 +57,10 @@ class Absence(Attack):
             raise QueryError(f"the absence attack does not apply: {reason}.")
         people = None if case.original is None else known_people(case)
         with case.stage("Looking who is missing", None):
-            return [self._attack(release, statement, people) for statement in _countable(release)]
+            return [self._attack(case, statement, people) for statement in _countable(release)]
 
-    def _attack(self, release: Release, statement: Statement, people: People | None) -> AttackResult:
-        seen = published_counts(release, statement)
+    def _attack(self, case: Case, statement: Statement, people: People | None) -> AttackResult:
+        release, seen = case.release, _seen(case, statement)
         prior, missing = seen, _by_rule(release, seen)
         labels, scenarios = statement.domain.values, []
         outside = "given the rule of the method"
@@ -96,6 +97,15 @@ class Absence(Attack):
 def _countable(release: Release) -> list[Statement]:
     """Sensitive columns of which the release itself tells how often every value occurs."""
     return [one for one in release.statements if one.role.needs_requirement and is_countable(one)]
+
+
+def _seen(case: Case, statement: Statement) -> NDArray[np.int64]:
+    """How often every value of such a column is published."""
+    view = case.view([statement.name])
+    if view.times is None or statement.table is not None:
+        return published_counts(case.release, statement)
+    codes = statement.key(view.release.cells([statement.name])[statement.name])
+    return np.bincount(codes, view.times, minlength=statement.d).astype(np.int64)
 
 
 def _is_judged(release: Release) -> bool:

@@ -41,7 +41,7 @@ class Attacks(Results[AttackResult]):
         rows = (
             {**scenario.summary, "attack": result.attack, "target": "+".join(result.target)}
             | {"scenario": scenario.name, "title": scenario.title, "by": scenario.by}
-            | {"lines": scenario.frame.height, "holder_only": scenario.holder_only}
+            | {"lines": scenario.lines, "holder_only": scenario.holder_only}
             for result, scenario in found
         )
         return make_frame(COLUMNS | figures, rows)

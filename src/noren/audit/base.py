@@ -7,12 +7,13 @@ the original and its policy) and returns one result per target. What rests on th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from noren.audit.counts import ROWS, Times, View, counted_view
 from noren.audit.sample import MOST, Sample, sample_of
 from noren.errors import QueryError
 from noren.policy.policy import Policy
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HOLDER_ONLY = "rests on the original: for the holder only"
+ALONE = "Run it on one machine, without an engine"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Case:
     stage: Stage = quiet
     most: int = MOST
     """People, or rows, that are measured; of more, so many at random. 0 measures all."""
+    counts: bool = False
+    """Whether the store counts different rows elsewhere: attacks get these counts and no single row."""
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What one attack read or computed and another can use: the original is read once."""
 
@@ -49,7 +53,13 @@ class Case:
             )
         if not self.release.records:
             raise QueryError("the release has no records, so there is nobody to attack.")
-        object.__setattr__(self, "release", kept(self.release))
+        if self.counts and self.original is not None:
+            raise QueryError(
+                "an attack on counts knows no single person, so the original cannot be looked up in them.",
+                hint=f"{ALONE}, or leave out the original.",
+            )
+        if not self.counts:
+            object.__setattr__(self, "release", kept(self.release))
 
     def remembered(self, key: Any, made: Callable[[], T]) -> T:
         """What was made before under this key, or is made now."""
@@ -58,10 +68,25 @@ class Case:
         found: T = self.memory[key]
         return found
 
+    def view(self, columns: Sequence[str]) -> View:
+        """The published rows, or the different ones of these columns where they are counted."""
+        if not self.counts:
+            return View(self.release)
+        return self.remembered(("view", tuple(columns)), lambda: counted_view(self.release, columns))
+
+    def demand_counts(self, attack: Attack) -> None:
+        """Refuse an attack that counts do not suffice for."""
+        if self.counts and attack.needs_rows is not None:
+            raise QueryError(f"the {attack.name} attack does not run on counts: {attack.needs_rows}.", hint=f"{ALONE}.")
+
     @property
     def measured_rows(self) -> Sample:
         """The published rows that are measured."""
         return self.remembered("rows", lambda: sample_of(self.release.rows, self.most))
+
+    def measured_lines(self, times: Times) -> Sample:
+        """The lines that are measured: of counted rows all."""
+        return self.measured_rows if times is None else sample_of(len(times), 0)
 
     def measured(self, people: int) -> Sample:
         """The people of the original who are measured."""
@@ -84,9 +109,14 @@ class Scenario:
     of: int | None = None
     """How many people or rows there are, where only a sample of them was measured."""
 
+    @property
+    def lines(self) -> int:
+        """How many people or rows were measured; a line of the frame may stand for several rows that look alike."""
+        return int(self.frame[ROWS].sum()) if ROWS in self.frame.columns else self.frame.height
+
     def to_dict(self) -> dict[str, Any]:
         """The figures without the lines."""
-        plain: dict[str, Any] = {"name": self.name, "title": self.title, "by": self.by, "lines": self.frame.height}
+        plain: dict[str, Any] = {"name": self.name, "title": self.title, "by": self.by, "lines": self.lines}
         plain |= {} if self.of is None else {"of": self.of}
         plain |= {"holder_only": self.holder_only, "summary": dict(self.summary)}
         return plain | ({"bounds": dict(self.bounds)} if self.bounds else {})
@@ -175,6 +205,10 @@ class Attack(BaseModel, ABC):
     """What the adversary knows."""
     success: ClassVar[str]
     """What is measured."""
+    stands_apart: ClassVar[bool] = False
+    """Whether it takes long and shares nothing with other attacks, so that it may run beside them."""
+    needs_rows: ClassVar[str | None] = "it looks at single rows"
+    """Why the counts of different rows do not suffice for it, as part of a sentence; None where they do."""
 
     name: str
 

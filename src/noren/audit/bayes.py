@@ -68,6 +68,9 @@ class Bayes(Attack):
     success: ClassVar[str] = (
         "the largest belief in one value of a record; with the original also how often the likeliest value is true"
     )
+    needs_rows: ClassVar[str | None] = (
+        "it reads all columns of a row together, and of these nearly every row has others"
+    )
 
     name: Literal["bayes"] = "bayes"
     column: str | None = Field(default=None, description="The decoy column that is attacked; by default all.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from noren.analysis.plots import FONT, INK, PALETTE, RULE, SOFT
 from noren.audit.base import HOLDER_ONLY, AttackResult, Scenario
+from noren.audit.counts import ROWS
 
 STEPS = 400
 """Points of a curve, at most."""
@@ -67,9 +68,13 @@ def _colours(count: int) -> list[str]:
 
 def steps(scenario: Scenario, measure: str) -> list[tuple[float, float]]:
     """Points (x, share of lines with a measure of at least x), thinned to what a reader can see."""
-    found = np.sort(scenario.frame[measure].to_numpy())
+    frame = scenario.frame.sort(measure)
+    found = frame[measure].to_numpy()
+    rows = frame[ROWS].to_numpy() if ROWS in frame.columns else np.ones(len(found), np.int64)
+    below = np.concatenate(([0], np.cumsum(rows)))
     marks = np.unique(np.ceil(np.clip(found, 0, 1) * STEPS - 1e-9) / STEPS)
-    above = (len(found) - np.searchsorted(found, marks - 1 / STEPS + 1e-9, side="left")) / max(1, len(found))
+    places = np.searchsorted(found, marks - 1 / STEPS + 1e-9, side="left")
+    above = (below[-1] - below[places]) / max(1, int(below[-1]))
     points = [(0.0, 1.0), *zip(marks.tolist(), above.tolist(), strict=True)]
     return [*points, (points[-1][0], 0.0)]
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.counts import ROWS, Times
 from noren.audit.people import known_people
 from noren.audit.sample import Sample
 from noren.audit.told import (
@@ -30,7 +31,7 @@ from noren.audit.told import (
 )
 from noren.cells import Statement
 from noren.errors import QueryError
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.table.finding import Matches
 
@@ -52,6 +53,7 @@ class ClassAttack(Attack):
     measure: ClassVar[str] = "belief"
     shares: ClassVar[tuple[str, ...]]
     truth_shares: ClassVar[tuple[str, ...]] = ()
+    needs_rows: ClassVar[str | None] = None
 
     @classmethod
     def applies(cls, release: Release) -> str | None:
@@ -68,8 +70,8 @@ class ClassAttack(Attack):
         return {}
 
     @abstractmethod
-    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
-        """Figures over all lines."""
+    def sums(self, lines: Columns, target: Target, times: Times = None) -> dict[str, float]:
+        """Figures over all lines, each of which stands for so many rows."""
 
     def labels(self, target: Target) -> dict[str, Sequence[str]]:
         """Figures that are codes (-1 for none), and what the codes are called."""
@@ -110,7 +112,6 @@ class ClassAttack(Attack):
         people = None if case.original is None else known_people(case)
         raw = None if people is None else replace(true_target(case, statement, people), memory={})
         truth = None
-        some = case.measured_rows
         with case.stage(f"Attacking {statement.name}", None):
             target = replace(published_target(case, statement, None if raw is None else raw.prior), memory={})
             if people is not None and raw is not None:
@@ -122,11 +123,14 @@ class ClassAttack(Attack):
                 title = f"this release, by {', '.join(names) or 'no column'}" if lost else "this release"
                 scenarios.append(self._scenario("release", title, "person", lines, target, who[people.rows], who))
                 notes += [*who.note(), *_found(groups, who)]
+            some = case.measured_lines(target.times)
             rows, _ = self._lines(target, [some.among(target.own)], len(some), None)
             title = "this release, row by row"
             holder_only = truth is not None
             scenarios.append(
-                self._scenario("release-rows", title, "row", rows, target, some.lines + 1, some, holder_only)
+                self._scenario(
+                    "release-rows", title, "row", rows, target, some.lines + 1, some, holder_only, target.times
+                )
             )
             notes += some.note("rows") if truth is None else []
         if lost and truth is not None:
@@ -162,7 +166,7 @@ class ClassAttack(Attack):
         out = self._unmoved(target, lines, truth)
         for whole in found:
             for part in portions(whole, target.width):
-                groups[part.people], rows[part.people] = part.groups[part.of], np.diff(part.bounds)[part.of]
+                groups[part.people], rows[part.people] = part.groups[part.of], target.sizes(part)[part.of]
                 for name, figures in self.judged(target, part, None if truth is None else truth[part.people]).items():
                     out[name][part.people] = figures
         return {"groups": groups, "candidates": rows} | out, groups
@@ -195,18 +199,20 @@ class ClassAttack(Attack):
         numbers: NDArray,
         some: Sample,
         holder_only: bool = True,
+        times: Times = None,
     ) -> Scenario:
-        summary = self.sums(lines, target)
+        summary = self.sums(lines, target, times)
         if by == "person":
             summary["without_group"] = some.scaled(int((lines["groups"] == 0).sum()))
-        frame, shares = self._frame(lines, target, numbers), (*self.shares, *self.truth_shares)
+        frame, shares = self._frame(lines, target, numbers, times), (*self.shares, *self.truth_shares)
         return Scenario(name, title, by, summary, frame, holder_only, some.bounds(summary, shares), some.of)
 
-    def _frame(self, lines: Columns, target: Target, numbers: NDArray) -> pl.DataFrame:
+    def _frame(self, lines: Columns, target: Target, numbers: NDArray, times: Times) -> pl.DataFrame:
         import polars as pl
 
         called = self.labels(target)
         columns: dict[str, pl.Series] = {"record": pl.Series(numbers)}
+        columns |= {} if times is None else {ROWS: pl.Series(times)}
         for name, figures in lines.items():
             if name in called:
                 texts = pl.Series([*called[name], None], dtype=pl.String)

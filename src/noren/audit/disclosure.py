@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from noren.audit.class_attack import ClassAttack, Columns, belief_in
+from noren.audit.counts import Times, mean
 from noren.audit.told import Target
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 
 NOTHING = 1e-12
 """A belief or a share below this is none, and one that is so near to a bound has reached it: before and after alike."""
@@ -87,19 +88,19 @@ class Disclosure(ClassAttack):
     def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
         return {"right": (found["value"][of] == truth).astype(float)}
 
-    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target, times: Times = None) -> dict[str, float]:
         occurring = max(1, _occurring(target))
         out = {
-            "positive": float(lines["positive"].mean()),
-            "downward": float(lines["downward"].mean()),
-            "negative": float((lines["excluded"] > 0).mean()),
-            "mean_excluded": float(lines["excluded"].mean()),
+            "positive": mean(lines["positive"], times),
+            "downward": mean(lines["downward"], times),
+            "negative": mean(lines["excluded"] > 0, times),
+            "mean_excluded": mean(lines["excluded"], times),
             "max_excluded": int(lines["excluded"].max()),
-            "mean_excluded_share": float(lines["excluded"].mean() / occurring),
-            "mean_excluded_mass": float(lines["excluded_mass"].mean()),
-            "mean_belief": float(lines["belief"].mean()),
+            "mean_excluded_share": mean(lines["excluded"], times) / occurring,
+            "mean_excluded_mass": mean(lines["excluded_mass"], times),
+            "mean_belief": mean(lines["belief"], times),
         }
-        return out | ({"right": float(lines["right"].mean())} if "right" in lines else {})
+        return out | ({"right": mean(lines["right"], times)} if "right" in lines else {})
 
     def facts(self, target: Target) -> dict[str, Any]:
         out: dict[str, Any] = {"rho1": self.rho1, "rho2": self.rho2, "occurring": _occurring(target)}

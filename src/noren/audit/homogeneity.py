@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, best_guess, guessed
+from noren.audit.counts import Times, mean
 from noren.audit.told import Target
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 
 
 class Homogeneity(ClassAttack):
@@ -56,21 +57,21 @@ class Homogeneity(ClassAttack):
     def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
         return guessed(told, found, of, truth, target.d)
 
-    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target, times: Times = None) -> dict[str, float]:
         belief, gain, ratio = lines["belief"], lines["gain"], lines["ratio"]
         out = {
-            "certain": float((belief >= CERTAIN).mean()),
-            "above": float((belief > self.threshold + 1e-12).mean()),
-            "mean_belief": float(belief.mean()),
+            "certain": mean(belief >= CERTAIN, times),
+            "above": mean(belief > self.threshold + 1e-12, times),
+            "mean_belief": mean(belief, times),
             "max_belief": float(belief.max()),
-            "mean_gain": float(gain.mean()),
+            "mean_gain": mean(gain, times),
             "max_gain": float(gain.max()),
-            "mean_ratio": float(ratio.mean()),
+            "mean_ratio": mean(ratio, times),
             "max_ratio": float(ratio.max()),
             "min_values": int(lines["values"].min()),
         }
         if "right" in lines:
-            out |= {"right": float(lines["right"].mean()), "mean_truth_belief": float(lines["truth_belief"].mean())}
+            out |= {"right": mean(lines["right"], times), "mean_truth_belief": mean(lines["truth_belief"], times)}
         return out
 
     def facts(self, target: Target) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import TermCells
-from noren.ragged import offsets_of, owners
+from noren.ragged import in_order, offsets_of, owners
 from noren.schema.knowledge import Knowledge
 from noren.table.finding import Matches
 
@@ -166,7 +166,7 @@ class Adversary:
         from noren.kernels import linking_attack as kernel
 
         sets = len(part.bounds) - 1
-        by_set = np.argsort(part.of, kind="stable")
+        by_set = in_order(part.of)
         people, of = part.people[by_set], part.of[by_set]
         if truth is None:
             asked, asked_bounds = np.empty(0, np.int64), np.zeros(sets + 1, np.int64)

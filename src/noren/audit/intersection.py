@@ -73,6 +73,7 @@ class Intersection(Attack):
         "columns (for general values by the person's quasi-identifiers)"
     )
     success: ClassVar[str] = "the share of recognised people with a single value left, and how many values are left"
+    needs_rows: ClassVar[str | None] = "it recognises single rows in two releases"
 
     name: Literal["intersection"] = "intersection"
     other: tuple[str, ...] = Field(

@@ -11,7 +11,7 @@ to be certain of somebody in the class: m less the records with its commonest va
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, belief_in
-from noren.audit.told import Target, attackable
+from noren.audit.counts import Times, known_mean, mean
+from noren.audit.told import Target, attackable, counted_keys
 from noren.cells import Statement
-from noren.models.classes import Histograms, summed
-from noren.ragged import chosen, owners, runs
+from noren.models.histograms import Histograms, summed
+from noren.ragged import chosen, distinct_of, owners, runs
 from noren.release.release import Release
 from noren.table.finding import Matches
 
@@ -37,8 +38,6 @@ class Left:
     figures: Columns
     sizes: NDArray[np.int64]
     sure: Histograms
-    class_of: NDArray[np.int64]
-    """The class of every row."""
 
 
 class KnownRecords(ClassAttack):
@@ -82,7 +81,7 @@ class KnownRecords(ClassAttack):
         """Before the release nobody can be struck out of a class: the whole table is one."""
         square = told.total(told.share**2)
         most = told.largest(told.share)
-        rows = len(target.kind)
+        rows = target.rows
         return {
             "left": np.full(len(told), float(rows)),
             "belief": square,
@@ -94,20 +93,21 @@ class KnownRecords(ClassAttack):
         }
 
     def compares(self, told: Histograms, found: Columns, target: Target, of: NDArray, truth: NDArray) -> Columns:
-        rows = len(target.kind)
+        rows = target.rows
         return {"truth_needed": rows - np.round(target.prior[truth] * rows)}
 
     def judged(self, target: Target, part: Matches, truth: NDArray | None) -> Columns:
         """The figures of the classes; a person who falls into several has their mean, weighted by records."""
         if MEMORY not in target.memory:
-            target.memory[MEMORY] = self._left(target)
-        left: Left = target.memory[MEMORY]
+            target.memory[MEMORY] = _class_of(target)
+        class_of: NDArray[np.int64] = target.memory[MEMORY]
         sets = len(part.bounds) - 1
-        owner = owners(part.bounds)
-        classes = np.int64(len(left.sizes))
-        key, count = np.unique(owner * classes + left.class_of[part.order], return_counts=True)
-        of, inside = key // classes, key % classes
-        weight = count / np.diff(part.bounds)[of]
+        classes = np.int64(len(target.own.bounds) - 1)
+        key, count = counted_keys(owners(part.bounds) * classes + class_of[part.order], part.order, target.weighed)
+        of = key // classes
+        needed, _, inside = distinct_of(key % classes)
+        left = self._left(_some(target, needed))
+        weight = count / target.sizes(part)[of]
         begins = np.searchsorted(of, np.arange(sets))
 
         def mean(figures: NDArray) -> NDArray:
@@ -127,35 +127,32 @@ class KnownRecords(ClassAttack):
     def _left(self, target: Target) -> Left:
         """Strike out the known records of every class."""
         owner, value, mass, count = target.pool()
-        sizes = np.diff(target.own.bounds)
+        sizes = target.sizes(target.own)
         left = np.maximum(1, sizes - self.known) if self.known is not None else np.ones(len(sizes), np.int64)
-        class_of = np.empty(len(target.kind), np.int64)
-        class_of[target.own.people] = target.own.of
         figures = {"left": left} | struck_out(sizes, left, owner, value, mass, count, target.d)
         exact = mass >= CERTAIN
         sure = summed(sizes, owner[exact], value[exact], count[exact].astype(float), target.d)
         most = np.zeros(len(sizes))
         np.maximum.at(most, sure.owner, sure.mass)
         figures["needed"] = np.where(most > 0, sizes - most, np.nan)
-        return Left(figures, sizes, sure, class_of)
+        return Left(figures, sizes, sure)
 
-    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target, times: Times = None) -> dict[str, float]:
         needed = lines["needed"]
         some = bool(np.isfinite(needed).any())
         out = {
-            "certain": float(lines["certain"].mean()),
-            "worst_certain": float((lines["worst_belief"] >= CERTAIN).mean()),
-            "mean_belief": float(lines["belief"].mean()),
+            "certain": mean(lines["certain"], times),
+            "worst_certain": mean(lines["worst_belief"] >= CERTAIN, times),
+            "mean_belief": mean(lines["belief"], times),
             "max_belief": float(lines["belief"].max()),
-            "mean_worst_belief": float(lines["worst_belief"].mean()),
-            "mean_values": float(lines["values"].mean()),
+            "mean_worst_belief": mean(lines["worst_belief"], times),
+            "mean_values": mean(lines["values"], times),
             "min_worst_values": float(lines["worst_values"].min()),
-            "mean_needed": float(np.nanmean(needed)) if some else float("nan"),
+            "mean_needed": known_mean(needed, times),
             "min_needed": _whole(float(np.nanmin(needed))) if some else float("nan"),
         }
         if "truth_needed" in lines:
-            own = lines["truth_needed"]
-            out["mean_truth_needed"] = float(np.nanmean(own)) if np.isfinite(own).any() else float("nan")
+            out["mean_truth_needed"] = known_mean(lines["truth_needed"], times)
         return out
 
     def facts(self, target: Target) -> dict[str, Any]:
@@ -170,6 +167,20 @@ class KnownRecords(ClassAttack):
         return []
 
 
+def _class_of(target: Target) -> NDArray[np.int64]:
+    """The class of every row."""
+    out = np.empty(len(target.kind), np.int64)
+    out[target.own.people] = target.own.of
+    return out
+
+
+def _some(target: Target, classes: NDArray[np.int64]) -> Target:
+    """The same secret in some classes alone."""
+    bounds, rows = chosen(target.own.bounds, classes)
+    order = target.own.order[rows]
+    return replace(target, own=Matches(order, owners(bounds), target.own.groups[classes], order, bounds))
+
+
 def _whole(figure: float) -> float:
     """A count as a count; means over several classes stay as they are."""
     return int(figure) if figure.is_integer() else figure
@@ -182,9 +193,11 @@ def struck_out(
 
     Entries: `count` records of class `owner` tell `value` with belief `mass`.
     """
-    order = np.lexsort((-mass, value, owner))
-    owner, value, mass, count = owner[order], value[order], mass[order], count[order].astype(np.float64)
     key = owner * np.int64(d) + value
+    count = count.astype(np.float64)
+    if (np.diff(key) <= 0).any():  # else they stand in order, each value once
+        order = np.lexsort((-mass, key))
+        key, owner, mass, count = key[order], owner[order], mass[order], count[order]
     pieces = runs(key)
     first, lengths = pieces[:-1], np.diff(pieces)
     group, m, r = owner[first], sizes.astype(float), left.astype(float)
@@ -215,6 +228,8 @@ def _all_from(c: NDArray, m: NDArray, r: NDArray) -> NDArray[np.float64]:
     """C(c, r) / C(m, r): the chance that all r records drawn from m are among c of them."""
     from scipy.special import gammaln
 
+    if (r == 1).all():
+        return np.asarray(c / m)
     able = c >= r
     c = np.where(able, c, r)
     logs = gammaln(c + 1) - gammaln(c - r + 1) - gammaln(m + 1) + gammaln(m - r + 1)
@@ -223,6 +238,8 @@ def _all_from(c: NDArray, m: NDArray, r: NDArray) -> NDArray[np.float64]:
 
 def _fewest(group: NDArray, having: NDArray, r: NDArray, starts: NDArray) -> NDArray[np.int64]:
     """The least number of values among r records: the commonest ones until they are enough."""
+    if (r == 1).all():
+        return np.ones(len(r), np.int64)
     order = np.lexsort((-having, group))
     ranked = having[order]
     before = np.cumsum(ranked) - ranked

@@ -10,8 +10,8 @@ from noren.cells import Statement
 from noren.methods.mechanism.omissions import left_out
 from noren.models import MODELS
 from noren.models.term_check import TermModel, linked_terms
+from noren.ragged import rows_in_order
 from noren.release.release import Release
-from noren.table.finding import sorted_groups
 
 RULE = "the cheapest terms are left out that let a group hold: what could have stayed was never there"
 TITLES = {"mean_belief": "mean belief", "max_belief": "largest belief", "certain": "certain", "gains": "gain"}
@@ -43,7 +43,7 @@ def attack_terms(
     alpha = knowledge.priors
     if alpha is None:
         alpha = np.asarray(mean_beliefs(terms.offsets, terms.data, knowledge.bits, knowledge.label_weights))
-    _, order, bounds = sorted_groups(class_keys(release, searchable(release)))
+    order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
     found = left_out(terms, knowledge, model, np.asarray(alpha, np.float64), order, bounds)
     n = len(found.rows)
     scenarios = []

@@ -24,9 +24,9 @@ from noren.audit.told import class_keys, find_people, searchable
 from noren.cells import Statement, TermCells, TermsStatement
 from noren.errors import DataError, QueryError
 from noren.models.term_check import linked_terms
+from noren.ragged import rows_in_order
 from noren.release.release import Release
 from noren.schema.knowledge import Knowledge
-from noren.table.finding import sorted_groups
 from noren.table.priors import priors
 
 SHARES = ("certain", "above_half", "mean_belief")
@@ -58,6 +58,7 @@ class Linking(Attack):
     success: ClassVar[str] = (
         "the largest belief in one label about a person, and its rise over the prior; certain from 0.999 on"
     )
+    needs_rows: ClassVar[str | None] = "it links the terms of single rows, of which hardly two have the same"
 
     name: Literal["linking"] = "linking"
     truth: str | None = Field(default=None, description="Column of the original that holds every person's true label.")
@@ -146,7 +147,7 @@ class Linking(Attack):
         adversary = Adversary(knowledge, alpha, self.unlinked == "prior")
         chosen = rivals(self, case, people, names)
         with case.stage("Linking people", 2 + len(chosen.tables)) as progress:
-            _, order, bounds = sorted_groups(people.keys(records.quasi))
+            order, bounds = rows_in_order(people.keys(records.quasi), people.n)
             raw = adversary.in_groups(own, order, bounds, truth)
             scenarios = [_scenario("raw", "raw table", people, raw, adversary)]
             progress(1)
@@ -165,7 +166,7 @@ class Linking(Attack):
 
     def _rows(self, release: Release, terms: LinkedTerms, adversary: Adversary, holder_only: bool) -> Scenario:
         """Every published row: the group of records that look like it. The rise shows a prior from the original."""
-        _, order, bounds = sorted_groups(class_keys(release, searchable(release)))
+        order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
         told = adversary.in_groups(terms.cells, order, bounds, None)
         frame = told.frame(np.arange(1, release.records + 1), adversary)
         title = "this release, row by row"

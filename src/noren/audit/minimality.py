@@ -34,6 +34,7 @@ from noren.models.class_check import ClassModel
 from noren.models.term_check import TermModel
 from noren.pipeline.mechanism import settings_of
 from noren.policy.policy import Policy
+from noren.ragged import owners, rows_in_order
 from noren.release.release import Release
 
 TITLES = {
@@ -71,6 +72,7 @@ class Minimality(Attack):
         "the largest belief in one sensitive value of a person, and the classes in which it rises above the share "
         "that the class itself publishes"
     )
+    needs_rows: ClassVar[str | None] = "it replays the method on the rows of every class"
 
     name: Literal["minimality"] = "minimality"
     draws: int = Field(default=200, ge=20, le=100_000, description="Ways to hand out values that are simulated.")
@@ -368,10 +370,10 @@ def _values(release: Release, statement: Statement) -> NDArray[np.int64]:
 
 def _classes(release: Release) -> NDArray[np.int64]:
     """The class of every published row: rows with equal quasi-identifiers."""
-    keys = class_keys(release, searchable(release))
-    if not keys.shape[1]:
-        return np.zeros(release.records, np.int64)
-    return np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
+    out = np.empty(len(order), np.int64)
+    out[order] = owners(bounds)
+    return out
 
 
 def _top_shares(row_class: NDArray, values: NDArray, d: int) -> NDArray[np.float64]:

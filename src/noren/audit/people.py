@@ -99,16 +99,16 @@ class People:
             )
         return self.truth(statement)
 
-    def exact(self, name: str) -> NDArray[np.int64]:
+    def exact(self, name: str) -> NDArray:
         """A quasi-identifier as it stands in the original, before intervals and "(other)", as arbitrary numbers."""
         column = self.table.columns[name]
         if not column.is_open and not column.domain.edges and not column.domain.merged and name in self.codes:
-            return self.codes[name].astype(np.int64)
+            return self.codes[name]
         return self.texts(name)[1]
 
-    def keys(self, names: Sequence[str]) -> NDArray[np.int64]:
-        """(people, columns): several quasi-identifiers as they stand."""
-        return np.stack([self.exact(name) for name in names], axis=1) if names else np.empty((self.n, 0), np.int64)
+    def keys(self, names: Sequence[str]) -> list[NDArray]:
+        """Several quasi-identifiers as they stand."""
+        return [self.exact(name) for name in names]
 
     def texts(self, name: str) -> Texts:
         """A column of the original as it stands."""

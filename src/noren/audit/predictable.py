@@ -76,10 +76,18 @@ class Way:
     """How draws and published rows may belong together."""
 
     name: str
-    rows: NDArray[np.int64]
-    """The row of every draw."""
+    n: int
     place: NDArray[np.int64] | None
     """The place in the original of every row, where the shuffle is undone."""
+    is_by_place: bool = False
+    """Whether decoys were drawn in the order of the original, or in that of the rows."""
+
+    def rows(self, many: int) -> NDArray[np.int64]:
+        """The row of each of the first draws."""
+        if self.place is None or not self.is_by_place:
+            return np.arange(many)
+        first = np.flatnonzero(self.place < many)
+        return np.asarray(first[np.argsort(self.place[first], kind="stable")])
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,9 @@ class Predictable(Attack):
     success: ClassVar[str] = (
         "whether a seed explains the published sets or the order far beyond chance, and what is then known of each row"
     )
+
+    stands_apart: ClassVar[bool] = True
+    needs_rows: ClassVar[str | None] = "it looks at the order in which rows stand"
 
     name: Literal["predictable"] = "predictable"
     seeds: int = Field(default=1000, ge=0, le=10_000_000, description="Seeds 0, 1, ... that are tried.")
@@ -235,7 +246,6 @@ def _guess(
     line = -NormalDist().inv_cdf(SAFETY * level / tests / max(1, len(ordered)))
     budget = DEEP
     ordering = {True: max(1, SLOW // max(1, n)), False: max(1, FAST // max(1, n))}
-    as_they_are = np.arange(n)
     found: dict[str, Found] = {}
     deep = 0
     for number, seed in enumerate(tried):
@@ -245,7 +255,7 @@ def _guess(
             if order is not None and ORDER not in found:
                 _try_order(family, seed, order, ordered, line, found)
             if columns:
-                for generator, ways in _ways(seed, family, order, used, as_they_are):
+                for generator, ways in _ways(seed, family, order, used, n):
                     _try_sets(family, seed, generator, ways, columns, found)
             cost = n * max(1, len(columns))
             if columns and budget >= cost and len(found) < len(columns):
@@ -260,15 +270,13 @@ def _guess(
 
 
 def _ways(
-    seed: int, family: Family, order: NDArray | None, used: Any, rows: NDArray[np.int64]
+    seed: int, family: Family, order: NDArray[np.int64] | None, used: Any, n: int
 ) -> Iterator[tuple[Any, list[Way]]]:
-    """Where draws may begin in the stream, and how draws and rows (0, 1, ...) may then belong together."""
-    plain = [Way("not shuffled", rows, None)]
+    """Where draws may begin in the stream, and how draws and rows may then belong together."""
+    plain = [Way("not shuffled", n, None)]
     if order is not None:
-        back = np.empty(len(rows), np.int64)
-        back[order] = rows
-        plain.append(Way("shuffled by the same seed", back, order))
-        yield used, [Way("shuffled first", rows, order)]
+        plain.append(Way("shuffled by the same seed", n, order, is_by_place=True))
+        yield used, [Way("shuffled first", n, order)]
     yield family.start(seed), plain
 
 
@@ -285,11 +293,11 @@ def _try_sets(
         left, sizes = ways, [column.size for column in plan]
         for many in (GLANCE, max(column.probed for column in plan)):
             picked = draw(family, _restored(generator, state), sizes, many)
-            left = [way for way in left if _fits(plan, picked, way.rows[:many])]
+            left = [way for way in left if _fits(plan, picked, way.rows(many))]
             if not left:
                 break
         for way in left:
-            picked = draw(family, _restored(generator, state), sizes, len(way.rows))
+            picked = draw(family, _restored(generator, state), sizes, way.n)
             for column, part in zip(plan, picked, strict=True):
                 _settle(Hit(family.name, seed, way.name, column.sets.name, 0.0, 0.0), column, part, way, found)
 
@@ -319,7 +327,7 @@ def _fits(plan: list[Testable], picked: list[NDArray[np.int64]], rows: NDArray) 
 
 def _settle(supposed: Hit, column: Testable, picked: NDArray, way: Way, found: dict[str, Found]) -> None:
     """A column is explained if so many of its first records fit that chance is excluded; then all are looked at."""
-    rows, place = way.rows, way.place
+    rows, place = way.rows(way.n), way.place
     fits = truths(picked, column.sets.codes[rows])
     if column.sets.name in found or not fits[: column.probed].any(axis=1).all():
         return
@@ -335,10 +343,7 @@ def _try_after(family: Family, seed: int, n: int, columns: list[Testable], found
     """All decoys first and then the order, from one generator: it takes all draws to know the order."""
     generator = family.start(seed)
     picked = draw(family, generator, [column.size for column in columns], n)
-    order = family.order(generator, n)
-    back = np.empty(n, np.int64)
-    back[order] = np.arange(n)
-    way = Way("shuffled after", back, order)
+    way = Way("shuffled after", n, family.order(generator, n), is_by_place=True)
     for column, part in zip(columns, picked, strict=True):
         _settle(Hit(family.name, seed, way.name, column.sets.name, 0.0, 0.0), column, part, way, found)
 

@@ -18,6 +18,8 @@ from pydantic import Field
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.census import Census, read_census
+from noren.audit.counts import ROWS, Times, mean
+from noren.audit.counts import sizes as sizes_of
 from noren.audit.people import known_people
 from noren.audit.sample import Sample
 from noren.audit.told import alike, in_release, key_names, published_classes, quasi_statements
@@ -48,6 +50,7 @@ class Reidentification(Attack):
         "the chance to name a record rightly, 1 over the records, or people of the population, that match; the mean "
         "over all records is the share of right names that a marketer expects"
     )
+    needs_rows: ClassVar[str | None] = None
 
     name: Literal["reidentification"] = "reidentification"
     threshold: float = Field(default=0.2, gt=0, lt=1, description="Records with a risk above this are at risk.")
@@ -84,7 +87,7 @@ class Reidentification(Attack):
         with case.stage("Matching records", None):
             found = self._published(case, names)
             scenarios = self._people(case, found, names, notes) if case.original is not None else []
-            scenarios.append(self._rows(found, case.measured_rows))
+            scenarios.append(self._rows(found, case.measured_lines(found.times)))
         facts = {"threshold": self.threshold, "classes": len(found.sizes), "quasi_identifiers": names}
         return [
             AttackResult(
@@ -103,23 +106,26 @@ class Reidentification(Attack):
         ]
 
     def _published(self, case: Case, names: list[str]) -> FoundClasses:
-        release = case.release
-        own = case.remembered(("rows alike", tuple(names)), lambda: published_classes(release, names))
+        view = case.view(names)
+        release, times = view.release, view.times
+        key = ("rows alike", tuple(names), release.columns if case.counts else ())
+        own = case.remembered(key, lambda: published_classes(release, names))
         # a release of shuffled members has several rows of every person, all in one class
-        sizes = np.diff(own.bounds) // release.rows_per_record
+        sizes = sizes_of(own.bounds, own.order, times) // case.release.rows_per_record
         of = np.empty(release.rows, np.int64)
         of[own.people] = own.of
         if self.population is None:
             fraction = self.fraction or 1.0
-            return FoundClasses(of, sizes, fraction, expected_inverse(sizes, fraction), uniqueness(sizes, fraction))
+            inverse, estimate = expected_inverse(sizes, fraction), uniqueness(sizes, fraction)
+            return FoundClasses(of, sizes, fraction, inverse, estimate, times=times)
         census = read_census(self.population, release, names, own)
-        fraction = self.fraction or min(1.0, release.records / census.people)
+        fraction = self.fraction or min(1.0, case.release.records / census.people)
         people = census.matches
         # a class for which the census has too few people is no safer than the table makes it
         journalist = np.where(people > 0, 1 / np.maximum(1, np.maximum(people, sizes)), 0.0)
         single = float((people == 1).sum())
         known = Uniqueness(census.people, {"counted": single}, "counted")
-        return FoundClasses(of, sizes, fraction, journalist, known, census)
+        return FoundClasses(of, sizes, fraction, journalist, known, census, times)
 
     # ------------------------------------------------------------------ scenarios
 
@@ -128,9 +134,11 @@ class Reidentification(Attack):
 
         sizes = found.sizes[found.of]
         risk, journalist = 1 / sizes, found.journalist[found.of]
-        summary = self._summary(risk, journalist, found.uniqueness)  # of all rows: the figures cost nothing
+        # of all rows: the figures cost nothing
+        summary = self._summary(risk, journalist, found.uniqueness, found.times)
         lines = {"candidates": some[sizes], "risk": some[risk], "journalist": some[journalist]}
-        frame = pl.DataFrame({"record": some.lines + 1} | lines)
+        head = {"record": some.lines + 1} | ({} if found.times is None else {ROWS: found.times})
+        frame = pl.DataFrame(head | lines)
         title = "this release, row by row"
         return Scenario("release-rows", title, "row", summary, frame, holder_only=False, of=some.of)
 
@@ -139,7 +147,7 @@ class Reidentification(Attack):
         people = known_people(case)
         who = case.measured(people.n)
         quasi = tuple(people.quasi)
-        raw = case.remembered(("people alike", quasi), lambda: alike(people.keys(quasi)))
+        raw = case.remembered(("people alike", quasi), lambda: alike(people.keys(quasi), people.n))
         sizes = np.diff(raw.bounds)
         of = np.empty(people.n, np.int64)
         of[raw.people] = raw.of
@@ -184,15 +192,15 @@ class Reidentification(Attack):
         frame = pl.DataFrame({"record": numbers} | lines)
         return Scenario(name, title, "person", summary, frame, True, bounds, who.of)
 
-    def _summary(self, risk: NDArray, journalist: NDArray, found: Uniqueness) -> dict[str, float]:
+    def _summary(self, risk: NDArray, journalist: NDArray, found: Uniqueness, times: Times = None) -> dict[str, float]:
         return {
-            "mean_risk": float(risk.mean()),
+            "mean_risk": mean(risk, times),
             "max_risk": float(risk.max()),
-            "unique": float((risk >= 1).mean()),
-            "at_risk": float((risk > self.threshold + 1e-12).mean()),
-            "mean_journalist": float(journalist.mean()),
+            "unique": mean(risk >= 1, times),
+            "at_risk": mean(risk > self.threshold + 1e-12, times),
+            "mean_journalist": mean(journalist, times),
             "max_journalist": float(journalist.max()),
-            "at_risk_journalist": float((journalist > self.threshold + 1e-12).mean()),
+            "at_risk_journalist": mean(journalist > self.threshold + 1e-12, times),
             "population_unique": found.share,
         }
 
@@ -223,6 +231,8 @@ class FoundClasses:
     journalist: NDArray[np.float64]
     uniqueness: Uniqueness
     census: Census | None = None
+    times: Times = None
+    """How many rows every one of `of` stands for, where they are counted."""
 
 
 def _estimated(what: str, found: Uniqueness, fraction: float) -> list[str]:

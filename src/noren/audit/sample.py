@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.bounds import LEVEL, wilson
-from noren.ragged import chosen
+from noren.ragged import chosen, distinct_of
 from noren.table.finding import Matches
 
 MOST = 100_000
@@ -61,9 +61,9 @@ class Sample:
             return part
         at = self.place[part.people]
         mine = np.flatnonzero(at >= 0)
-        sets, of = np.unique(part.of[mine], return_inverse=True)
+        sets, _, of = distinct_of(part.of[mine])
         bounds, rows = chosen(part.bounds, sets)
-        return Matches(at[mine], of.reshape(-1), part.groups[sets], part.order[rows], bounds)
+        return Matches(at[mine], of, part.groups[sets], part.order[rows], bounds)
 
     # ------------------------------------------------------------------ errors
 

@@ -57,8 +57,7 @@ class Sets:
     @cached_property
     def codes(self) -> NDArray:
         """(rows, eta): the members in ascending order."""
-        codes: NDArray = self.statement.checked(self.cells).codes(self.design.eta)
-        return codes
+        return self.statement.members(self.cells)
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:

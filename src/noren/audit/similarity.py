@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from noren.audit.class_attack import CERTAIN, TIE, ClassAttack, Columns, belief_in, best_guess
+from noren.audit.counts import Times, mean
 from noren.audit.told import Target, attackable
 from noren.cells import Statement
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain
 
@@ -148,23 +149,23 @@ class Similarity(ClassAttack):
         best = inside >= found["belief"][of] - TIE
         return {"truth_belief": inside, "right": np.where(best, 1 / found["ties"][of], 0.0)}
 
-    def sums(self, lines: Columns, target: Target) -> dict[str, float]:
+    def sums(self, lines: Columns, target: Target, times: Times = None) -> dict[str, float]:
         meanings = self._meaning(target)
         belief = lines["belief"]
         out = {
-            "certain": float((belief >= CERTAIN).mean()),
-            "certain_value": float((lines["belief_0"] >= CERTAIN).mean()),
-            "mean_belief": float(belief.mean()),
+            "certain": mean(belief >= CERTAIN, times),
+            "certain_value": mean(lines["belief_0"] >= CERTAIN, times),
+            "mean_belief": mean(belief, times),
             "max_belief": float(belief.max()),
-            "mean_gain": float(lines["gain"].mean()),
+            "mean_gain": mean(lines["gain"], times),
             "max_gain": float(lines["gain"].max()),
-            "mean_level": float(lines["level"].mean()),
+            "mean_level": mean(lines["level"], times),
             "min_level": int(lines["level"].min()),
         }
         for level in range(len(meanings.titles)):
             found = lines[f"belief_{level}"]
-            out |= {f"certain_{level}": float((found >= CERTAIN).mean()), f"mean_belief_{level}": float(found.mean())}
-        return out | ({"right": float(lines["right"].mean())} if "right" in lines else {})
+            out |= {f"certain_{level}": mean(found >= CERTAIN, times), f"mean_belief_{level}": mean(found, times)}
+        return out | ({"right": mean(lines["right"], times)} if "right" in lines else {})
 
     def labels(self, target: Target) -> dict[str, Sequence[str]]:
         meanings = self._meaning(target)

@@ -16,18 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Case
+from noren.audit.counts import Times, View
+from noren.audit.counts import sizes as sizes_of
 from noren.audit.people import People
 from noren.audit.sample import Sample
 from noren.audit.sets import estimated
 from noren.cells import Cells, CodeCells, ExactStatement, Likelihood, Statement
 from noren.errors import DataError, QueryError
-from noren.models.classes import Histograms, key_columns, summed
-from noren.ragged import chosen, offsets_of, owners
+from noren.models.histograms import Histograms, summed
+from noren.ragged import chosen, distinct_of, in_order, offsets_of, owners, rows_in_order
 from noren.release.published import Published
-from noren.table.finding import Finder, Matches, exact_nodes, sorted_groups
+from noren.release.store import MemoryStore
+from noren.table.finding import Finder, Matches, exact_nodes
 from noren.table.records import QUASI
 
 ENTRIES_AT_ONCE = 1 << 22
+ENTRIES_KEPT = 1 << 23
+"""Of who was found where."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Target:
     """Every row with the rows that look like it: the classes, the groups, or for a set the row alone."""
     memory: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What an attack computed once for all classes."""
+    times: Times = None
+    """How many published rows each of these stands for, where they are counted."""
 
     @property
     def name(self) -> str:
@@ -61,6 +68,20 @@ class Target:
     def d(self) -> int:
         return self.statement.d
 
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all."""
+        return len(self.kind) if self.times is None else int(self.times.sum())
+
+    @property
+    def weighed(self) -> Times:
+        """The same in what is believed. Whose row a drawn cell stands in is known: it is one, however many look so."""
+        return None if self.statement.design is not None else self.times
+
+    def sizes(self, part: Matches) -> NDArray[np.int64]:
+        """The rows of every set."""
+        return sizes_of(part.bounds, part.order, self.weighed)
+
     @cached_property
     def width(self) -> int:
         """Most entries that one cell may have."""
@@ -70,13 +91,13 @@ class Target:
     def counted(self, order: NDArray, bounds: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """The different cells in every set of rows: set, cell, and how many rows of the set have it."""
         kinds = np.int64(len(self.cells))
-        key, count = np.unique(owners(bounds) * kinds + self.kind[order], return_counts=True)
+        key, count = counted_keys(owners(bounds) * kinds + self.kind[order], order, self.weighed)
         return key // kinds, key % kinds, count
 
     def entries(self, order: NDArray, bounds: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Set, value, belief and number of rows for every different cell in every set of rows."""
         owner, kind, count = self.counted(order, bounds)
-        distinct, place = np.unique(kind, return_inverse=True)
+        distinct, _, place = distinct_of(kind)
         found = beliefs(self.statement, self.cells.take(distinct), self.weights)
         widths, taken = np.diff(found.bounds)[place], chosen(found.bounds, place)[1]
         return np.repeat(owner, widths), found.value[taken], found.weight[taken], np.repeat(count, widths)
@@ -84,7 +105,7 @@ class Target:
     def told(self, part: Matches) -> Histograms:
         """What every set of rows tells: a distribution over base values, as masses that add up to its rows."""
         owner, value, mass, count = self.entries(part.order, part.bounds)
-        return summed(np.diff(part.bounds), owner, value, mass * count, self.d)
+        return summed(self.sizes(part), owner, value, mass * count, self.d)
 
     def pool(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """The same as `entries` for the row's own classes, with the cells of a group as its table lists them."""
@@ -102,6 +123,15 @@ class Target:
         return Histograms(np.ones(1, np.int64), np.array([0, len(value)]), value, mass)
 
 
+def counted_keys(keys: NDArray, rows: NDArray, times: Times) -> tuple[NDArray, NDArray]:
+    """The different keys of some rows, and how many rows have each."""
+    if times is None:
+        found, count = np.unique(keys, return_counts=True)
+        return found, count
+    found, place = np.unique(keys, return_inverse=True)
+    return found, np.bincount(place.ravel(), times[rows], minlength=len(found)).astype(np.int64)
+
+
 def portions(part: Matches, width: int) -> Iterator[Matches]:
     """Matches a few sets at a time, so that what their cells tell fits the memory."""
     reach = part.bounds * width
@@ -109,7 +139,7 @@ def portions(part: Matches, width: int) -> Iterator[Matches]:
     if int(reach[-1]) <= ENTRIES_AT_ONCE:
         yield part
         return
-    by_set = np.argsort(part.of, kind="stable")
+    by_set = in_order(part.of)
     people, of = part.people[by_set], part.of[by_set]
     low = 0
     while low < sets:
@@ -149,17 +179,17 @@ def beliefs(statement: Statement, cells: Cells, prior: NDArray[np.float64] | Non
 # ---------------------------------------------------------------------- classes of rows
 
 
-def alike(keys: NDArray[np.int64]) -> Matches:
-    """Rows with equal keys (rows, columns) as classes."""
-    _, order, bounds = sorted_groups(keys)
+def alike(columns: Sequence[NDArray], rows: int) -> Matches:
+    """Rows that have equal numbers in all columns as classes."""
+    order, bounds = rows_in_order(columns, rows)
     return Matches(order, owners(bounds), np.ones(len(bounds) - 1, np.int64), order, bounds)
 
 
 def each_alone(kind: NDArray[np.int64]) -> Matches:
     """Rows that are known to be the person's: one row stands for all with the same cell."""
-    distinct, first, of = np.unique(kind, return_index=True, return_inverse=True)
+    distinct, first, of = distinct_of(kind)
     sets = len(distinct)
-    return Matches(np.arange(len(kind)), of.reshape(-1), np.ones(sets, np.int64), first, np.arange(sets + 1))
+    return Matches(np.arange(len(kind)), of, np.ones(sets, np.int64), first, np.arange(sets + 1))
 
 
 def quasi_statements(release: Published) -> list[Statement]:
@@ -184,25 +214,21 @@ def searchable(release: Published) -> list[str]:
     return names
 
 
-def class_keys(release: Published, names: Sequence[str]) -> NDArray[np.int64]:
-    """(rows, numbers): equal where rows agree in all these columns, as published."""
+def class_keys(release: Published, names: Sequence[str]) -> list[NDArray]:
+    """Columns of numbers, one for every row: rows agree in all these columns as published where they have the same."""
     import polars as pl
 
-    if not names:
-        return np.empty((release.rows, 0), np.int64)
-    found = key_columns([release.column(name) for name in names], release.cells(names))
-    return np.stack(
-        [
-            key.rank("dense").fill_null(0).to_numpy().astype(np.int64) if isinstance(key, pl.Series) else key
-            for key in found
-        ],
-        axis=1,
-    )
+    cells = release.cells(names) if names else {}
+    found = [release.column(name).key(cells[name]) for name in names]
+    return [
+        key.rank("dense").fill_null(0).to_numpy().astype(np.int64) if isinstance(key, pl.Series) else key
+        for key in found
+    ]
 
 
 def published_classes(release: Published, names: Sequence[str]) -> Matches:
     """Rows that agree in all these columns, as published."""
-    return alike(class_keys(release, names))
+    return alike(class_keys(release, names), release.rows)
 
 
 def finder_for(
@@ -233,14 +259,29 @@ def find_people(release: Published, people: People, names: Sequence[str]) -> tup
 
 
 def in_release(case: Case, people: People, names: Sequence[str], some: Sample) -> Iterator[Matches]:
-    """Every person who is measured, with the published rows that cover the person's quasi-identifiers."""
+    """Every person who is measured, with the published rows that cover the person's quasi-identifiers.
+
+    What is found is kept for the next attack, unless it is large.
+    """
 
     def found() -> tuple[Finder, list[NDArray]]:
         finder, asked = find_people(case.release, people, names)
         return finder, [some[codes] for codes in asked]
 
+    key = ("in release", tuple(names))
+    if key in case.memory:
+        yield from case.memory[key]
+        return
     finder, asked = case.remembered(("finder", tuple(names)), found)
-    yield from finder.candidates(asked, len(some))
+    parts: list[Matches] = []
+    entries = 0
+    for part in finder.candidates(asked, len(some)):
+        entries += len(part.people) + len(part.of) + len(part.order) + len(part.bounds)
+        if entries <= ENTRIES_KEPT:
+            parts.append(part)
+        yield part
+    if entries <= ENTRIES_KEPT:
+        case.memory[key] = parts
 
 
 # ---------------------------------------------------------------------- secrets
@@ -283,7 +324,7 @@ def _true_target(case: Case, statement: Statement, people: People) -> Target:
     cells, kind = CodeCells(statement.d, people.secret(statement)).distinct()
     prior = exact.shares(np.bincount(exact.key(cells)[kind], minlength=statement.d))
     names = tuple(name for name in people.quasi if name != statement.name)
-    own = case.remembered(("people alike", names), lambda: alike(people.keys(names)))
+    own = case.remembered(("people alike", names), lambda: alike(people.keys(names), people.n))
     return Target(exact, cells, kind, prior, "the original", prior, own)
 
 
@@ -293,24 +334,44 @@ def published_target(case: Case, statement: Statement, prior: NDArray[np.float64
 
 
 def _published_target(case: Case, statement: Statement, prior: NDArray[np.float64] | None) -> Target:
-    release = case.release
-    cells = release.cells([statement.name])[statement.name]
-    shares = statement.shares(statement.tally(cells))
+    names = tuple(key_names(case.release, statement.name)[0])
     drawn = statement.design is not None
+    alone = drawn or statement.is_class
+    view = case.view([statement.name] if alone else [*names, statement.name])
+    release, times = view.release, view.times
+    cells = release.cells([statement.name])[statement.name]
+    shares = statement.shares(_tally(statement, cells, times))
     basis = "the original" if prior is not None else "an estimate from the release" if drawn else "the release"
     if prior is None:
-        prior = estimated(release, [statement.name]) if drawn else shares
+        prior = estimated(_every_row(view), [statement.name]) if drawn else shares
     distinct, kind = cells.distinct()
     if drawn:
         own = each_alone(kind)
     elif statement.is_class:
-        own = alike(kind[:, None])
+        own = alike([kind], len(kind))
     else:
-        names = tuple(key_names(release, statement.name)[0])
-        own = case.remembered(("rows alike", names), lambda: published_classes(release, names))
+        key = ("rows alike", names, release.columns if case.counts else ())
+        own = case.remembered(key, lambda: published_classes(release, names))
     weights = prior if shares is None else shares
     if prior is None:  # every general value divided equally among those under it
         found = beliefs(statement, distinct, None)
-        mass = np.bincount(found.value, found.weight * np.bincount(kind)[found.owner], minlength=statement.d)
-        prior = np.asarray(mass / max(1, len(kind)))
-    return Target(statement, distinct, kind, prior, basis, weights, own)
+        rows = np.bincount(kind, times, minlength=len(distinct))
+        mass = np.bincount(found.value, found.weight * rows[found.owner], minlength=statement.d)
+        prior = np.asarray(mass / max(1.0, float(rows.sum())))
+    return Target(statement, distinct, kind, prior, basis, weights, own, times=times)
+
+
+def _tally(statement: Statement, cells: Cells, times: Times) -> NDArray[np.int64]:
+    """What `Statement.tally` counts, of rows that each stand for several."""
+    if times is None or statement.design is not None:
+        return statement.tally(cells)  # of drawn cells it says nothing yet: their shares are estimated
+    return np.bincount(statement.key(cells), times, minlength=statement.d).astype(np.int64)
+
+
+def _every_row(view: View) -> Published:
+    """All rows of a view, for an estimate."""
+    if view.times is None:
+        return view.release
+    shown, every = view.release, np.repeat(np.arange(len(view.times)), view.times)
+    cells = {name: part.take(every) for name, part in shown.cells(shown.columns).items()}
+    return Published(shown.statements, MemoryStore(cells), len(every), title=shown.title)

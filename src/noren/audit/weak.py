@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 KNOWN = (0, 1, 42, 123, 1234, 12345, 2, 7, 10, 13, 21, 100, 1337, 2023, 2024, 2025, 2026, 31337, 999, 5)
 """Seeds that people like."""
+LONG = 200_000
+"""Rows from which on Python's shuffle is not left to Python."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,35 @@ class Family:
 
 
 def _python_order(generator: random.Random, n: int) -> NDArray[np.int64]:
+    if n >= LONG:
+        return _long_python_order(generator, n)
     rows = list(range(n))
     generator.shuffle(rows)
     return np.array(rows, np.int64)
+
+
+def _long_python_order(generator: random.Random, n: int) -> NDArray[np.int64]:
+    """The same, and the generator left in the same state, from the words of NumPy's generator of the same kind."""
+    from noren.kernels import python_shuffle
+
+    shuffle: Callable[..., int] = python_shuffle.shuffle
+    version, words, gauss = generator.getstate()
+    given, rows, used = n, np.arange(n), -1
+    while used < 0:
+        given, rows = 2 * given, np.arange(n)
+        used = shuffle(_twister(words).random_raw(given), rows)
+    after = _twister(words)
+    after.random_raw(used, output=False)
+    inside: Any = after.state["state"]
+    generator.setstate((version, (*map(int, inside["key"]), int(inside["pos"])), gauss))
+    return rows
+
+
+def _twister(words: tuple[int, ...]) -> np.random.MT19937:
+    """NumPy's Mersenne twister in the state of Python's."""
+    twister = np.random.MT19937(0)
+    twister.state = {"bit_generator": "MT19937", "state": {"key": np.array(words[:-1], np.uint32), "pos": words[-1]}}
+    return twister
 
 
 FAMILIES = (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.cells import Cells, Likelihood, Statement
-from noren.ragged import chosen
+from noren.ragged import chosen, distinct_of
 
 if TYPE_CHECKING:
     from noren.kernels.told import Rows
@@ -87,7 +87,7 @@ def kinds(name: str, of: NDArray[np.int64]) -> Evidence:
 def both(one: Evidence, two: Evidence) -> Evidence:
     """Two columns together, over pairs of values."""
     first, second = one.cells.listed(one.d), two.cells.listed(two.d)
-    keys, of = np.unique(one.of * np.int64(len(second)) + two.of, return_inverse=True)
+    keys, _, of = distinct_of(one.of * np.int64(len(second)) + two.of)
     a, b = keys // len(second), keys % len(second)
     wide, narrow = first.lengths[a], second.lengths[b]
     size = wide * narrow
@@ -97,7 +97,7 @@ def both(one: Evidence, two: Evidence) -> Evidence:
     left, right = np.repeat(first.bounds[a], size) + at // behind, np.repeat(second.bounds[b], size) + at % behind
     value = first.value[left] * np.int64(two.d) + second.value[right]
     cells = Likelihood(bounds, value, first.weight[left] * second.weight[right])
-    return Evidence(f"{one.name} and {two.name}", one.d * two.d, cells, of.reshape(-1))
+    return Evidence(f"{one.name} and {two.name}", one.d * two.d, cells, of)
 
 
 def _grouped(statement: Statement, distinct: Cells, of: NDArray[np.int64]) -> NDArray[np.int64]:

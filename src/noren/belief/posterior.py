@@ -12,7 +12,7 @@ from noren.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
 from noren.belief.pairs import Pair, glanced, information, learned, marginal
 from noren.belief.weighing import powers
 from noren.cells import Cells, Likelihood, Statement
-from noren.ragged import offsets_of, owners, row_numbers
+from noren.ragged import distinct_of, in_order, offsets_of, owners, row_numbers
 from noren.schema.roles import Role
 
 KNOWN, HELD = 16_000, 5_000
@@ -241,17 +241,16 @@ def _concluded(
 ) -> Concluded:
     """What is believed about every record. `of` are the classes: their beliefs are the mean of their rows'."""
     n = len(of)
-    order = np.argsort(of, kind="stable")
+    order = in_order(of)
     top, belief, moved = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
     right, true = np.zeros(n), np.zeros(n)
     usual = priors.mean(axis=0) / max(float(priors.mean(axis=0).sum()), 1e-300)
     for rows in _whole_classes(order, of, max(1, int(own.width) or 1, own.d if own.cells.floor > 0 else 1)):
         bounds, value, mass = _posterior(own, pairs, priors, folds, rows)
-        classes, place = np.unique(of[rows], return_inverse=True)
-        place = place.reshape(-1)
+        classes, _, place = distinct_of(of[rows])
         key = place[owners(bounds)] * np.int64(own.d) + value
-        distinct, entry = np.unique(key, return_inverse=True)
-        total = np.bincount(entry.reshape(-1), mass, minlength=len(distinct))
+        distinct, _, entry = distinct_of(key)
+        total = np.bincount(entry, mass, minlength=len(distinct))
         whose = distinct // own.d
         total = total / np.bincount(place, minlength=len(classes))[whose]
         begins = np.searchsorted(whose, np.arange(len(classes)))

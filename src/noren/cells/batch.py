@@ -13,6 +13,8 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import distinct_of
+
 TABLE_LIMIT = 1 << 24
 """Largest code up to which distinct codes are found by a table instead of sorting."""
 
@@ -88,8 +90,8 @@ def number(keys: NDArray) -> tuple[NDArray, NDArray[np.int64]]:
         present[keys] = True
         lookup = np.cumsum(present, dtype=np.int32) - 1
         return np.flatnonzero(present).astype(keys.dtype), lookup[keys].astype(np.int64)
-    distinct, inverse = np.unique(keys, return_inverse=True)
-    return distinct, inverse.astype(np.int64)
+    distinct, _, inverse = distinct_of(keys)
+    return distinct, inverse
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,9 @@ class SetStatement(DrawnStatement):
     def kinds(self) -> None:
         return None
 
+    def members(self, cells: Cells) -> NDArray:
+        return np.asarray(self.checked(cells).codes(self.eta))
+
     def likelihood(self, cells: Any) -> Likelihood:
         if (self.checked(cells).sizes() != self.eta).any():
             raise self.disagrees(f"has sets that do not hold the {self.eta} values its design prescribes.")

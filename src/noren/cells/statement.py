@@ -222,6 +222,10 @@ class Statement(ABC):
         """How many different values each cell names."""
         return self.spread(cells)
 
+    def members(self, cells: Cells) -> NDArray:
+        """(n, values): the values that every drawn cell names, in ascending order."""
+        return np.asarray(self.checked(cells))[:, None]
+
     @abstractmethod
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         """Whether each cell leaves its record's truth possible."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, RELEASE, NamedOption, named, on_disk
+from noren.cli.options import PLACE, RELEASE, NamedOption, named, on_disk, runs_anywhere
 from noren.cli.render import echo_json, say, stages, table
 from noren.errors import DataError, QueryError
 
@@ -64,6 +64,7 @@ MEASURED = 100_000
 @click.option("--records", type=click.Path(path_type=Path), help="Write what is believed about each record: .csv.")
 @click.option("--details", is_flag=True, help="Print every figure of every attack below the summary.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@runs_anywhere
 def audit(
     release: Path | str | None,
     names: tuple[str, ...],
@@ -81,14 +82,16 @@ def audit(
     records: Path | None,
     details: bool,
     as_json: bool,
+    engine: Any,
 ) -> None:
     """Attack RELEASE as an adversary would, and say how much is gained: a summary, and with --details every figure.
 
     Without the original: what an outsider can compute from the release. With it, the same people are looked up in the
     raw table and in the release, and for some attacks in merely k-anonymous ones; that is for the holder only.
-    With --second, what two releases of the same people tell together.
+    With --second, what two releases of the same people tell together. With --engine spark the attacks that need no more
+    than counts of different rows, without the original.
     """
-    from noren.audit import Case
+    from noren.audit import Case, counting_engine
     from noren.pipeline.prepare import read_policy
     from noren.release.release import open_release
 
@@ -110,9 +113,10 @@ def audit(
     if second:
         names = names or ("intersection",)
         options |= {"intersection.other": second, **({"intersection.later": later} if later else {})}
-    opened = open_release(release)
+    there = counting_engine(engine)
+    opened = open_release(release) if there is None else there.open_release(release)
     rules = None if policy is None else read_policy(policy)
-    case = Case(opened, rules, original, stages(as_json), sample)
+    case = Case(opened, rules, original, stages(as_json), sample, counts=there is not None)
     found, skipped = _run(case, names, options)
     written = _write(found, plot, records)
     if as_json:
@@ -133,6 +137,7 @@ def audit(
 def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[list[AttackResult], dict[str, str]]:
     """The results of the attacks that were named, or of all that apply and why the others do not."""
     from noren.audit import made, reasons
+    from noren.audit.beside import runs
 
     skipped: dict[str, str] = {}
     chosen = list(dict.fromkeys(names))
@@ -142,9 +147,9 @@ def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[
         skipped = {name: reason for name, reason in judged.items() if reason is not None}
     attacks = [made(name, own) for name, own in _shared(chosen, options).items()]
     found: list[AttackResult] = []
-    for one in attacks:
+    for one, run in zip(attacks, runs(attacks, case), strict=True):
         try:
-            found += one.run(case)
+            found += run()
         except QueryError as error:
             if names:
                 raise
@@ -320,7 +325,7 @@ def _show(result: AttackResult) -> None:
     for scenario in result.shown:
         figures = _figures(result, scenario.summary, scenario.bounds)
         of = "" if scenario.of is None else f" of {scenario.of:,}"
-        rows.append([scenario.title, f"{scenario.frame.height:,}{of}", *figures])
+        rows.append([scenario.title, f"{scenario.lines:,}{of}", *figures])
     people = "people" if result.shown[0].by == "person" else "rows"
     columns = ("table", people, *result.titles.values())
     table("What the adversary gains", columns, rows, columns[1:])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, RELEASE, named
+from noren.cli.options import PLACE, RELEASE, named, runs_anywhere
 from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, verdict_rows
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ MARK = "What stands in all quasi-identifiers of a record that another tool dropp
 )
 @click.option("--signer", type=click.Path(path_type=Path), help="Public key: the release must be signed by its owner.")
 @click.option("--suppressed", default="*", show_default=True, help=MARK)
+@runs_anywhere
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
 @click.pass_context
 def verify(
@@ -47,6 +48,7 @@ def verify(
     show: int,
     signer: Path | None,
     suppressed: str,
+    engine: Any,
     as_json: bool,
 ) -> None:
     """Recompute every requirement on the cells of RELEASE. Exit code 1 if one does not hold, 3 if one is undecided.
@@ -64,7 +66,7 @@ def verify(
 
         opened = open_release(release)
         with stages(as_json)("Verifying", opened.rows) as meter:
-            verdicts = check(opened, policy, original=original, signer=signer, meter=meter, show=show)
+            verdicts = check(opened, policy, original=original, signer=signer, engine=engine, meter=meter, show=show)
         signed = opened.signer
         records, words = opened.records, f"{_looked_at(opened)}, {signature_words(signed, signer)}"
     else:
@@ -141,9 +143,16 @@ def _show_classes(failed: Sequence[Verdict]) -> None:
 @click.option("--quasi", multiple=True, help="Quasi-identifiers: age,sex,zip. Repeatable; instead of a policy.")
 @click.option("--sensitive", multiple=True, help="Sensitive columns. Repeatable; instead of a policy.")
 @click.option("--suppressed", default="*", show_default=True, help=MARK)
+@runs_anywhere
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 def measure(
-    data: str, policy: Path | None, quasi: tuple[str, ...], sensitive: tuple[str, ...], suppressed: str, as_json: bool
+    data: str,
+    policy: Path | None,
+    quasi: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    suppressed: str,
+    engine: Any,
+    as_json: bool,
 ) -> None:
     """What DATA achieves in every privacy model: k, alpha, l, t, (tau, l), beta, delta and so on.
 
@@ -154,7 +163,8 @@ def measure(
     from noren.pipeline.measure import measure as run
 
     with stages(as_json)("Measuring", None):
-        found = run(data, policy, quasi=split_by(quasi), sensitive=split_by(sensitive), suppressed=suppressed)
+        asked = {"quasi": split_by(quasi), "sensitive": split_by(sensitive)}
+        found = run(data, policy, **asked, suppressed=suppressed, engine=engine)
     if as_json:
         echo_json(found.to_dict())
         return

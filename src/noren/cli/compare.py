@@ -105,7 +105,7 @@ def compare(
         chart_suffix(plot)
     if top is not None and top.exists():
         raise QueryError(f"{top} exists already.", hint="Name another file for the chosen policy.")
-    swept = _parsed(grid)
+    swept = read_grid(grid)
     found = run(data, policy, among=only, suppression=suppression, classify=classify, grid=swept, stage=stages(as_json))
     good = [candidate for candidate in found if candidate.holds]
     chosen = found.chosen
@@ -154,7 +154,7 @@ def compare(
     ctx.exit(0 if good else 1)
 
 
-def _parsed(grid: Sequence[str]) -> dict[str, list[float]]:
+def read_grid(grid: Sequence[str]) -> dict[str, list[float]]:
     """`k=3,5,10` several times into a mapping."""
     out: dict[str, list[float]] = {}
     for item in grid:

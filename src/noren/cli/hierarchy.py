@@ -8,7 +8,6 @@ import click
 
 from noren.cli.options import PLACE, OneOf, reads_queries
 from noren.cli.render import echo_json, say, say_file
-from noren.errors import DataError
 
 
 @click.command(epilog="Example: noren hierarchy patients.csv zip --by prefix --to zip.csv")
@@ -36,14 +35,14 @@ def hierarchy(
     Edges are round numbers with open ends and no record's own values. Edit the file, then name it in the policy:
     hierarchy = "zip.csv". It lists values of your table: it is a holder's file.
     """
+    from noren.files import refuse_target
     from noren.io.source import open_source
     from noren.policy.hierarchies import make_hierarchy
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     made, why = make_hierarchy(source, column, by)
     if to is not None:
-        if to.exists():
-            raise DataError(f"{to} exists already.", hint="Choose another name, or remove it first.")
+        refuse_target(to)
         to.write_text(made.csv_text(), encoding="utf-8")
     if as_json:
         echo_json({"made": why, "levels": [list(level) for level in made.levels], "to": to and str(to)})

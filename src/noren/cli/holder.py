@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, OneOf, reads_queries
+from noren.cli.options import PLACE, RELEASE, named, on_disk, reads_queries, runs_anywhere
 from noren.cli.render import VERDICT_COLUMNS, echo_json, say, say_file, seconds_line, stages, table, verdict_rows
-from noren.errors import DataError
 
 if TYPE_CHECKING:
     from noren.table import TermSearch
@@ -29,6 +28,7 @@ def init(
     data: str, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
 ) -> None:
     """Draft a commented policy for DATA: kinds, distinct values, roles with reasons, what stays unprotected."""
+    from noren.files import refuse_target
     from noren.io.source import open_source
     from noren.pipeline.advice import draft
 
@@ -36,8 +36,7 @@ def init(
     options = {"separator": separator, "encoding": encoding, "missing_values": list(missing) or None}
     text = draft(source, options)
     if to is not None:
-        if to.exists():
-            raise DataError(f"{to} exists already.", hint="Choose another name, or remove it first.")
+        refuse_target(to)
         to.write_text(text, encoding="utf-8")
     if as_json:
         echo_json({"policy": text, "notes": list(source.notes)})
@@ -53,12 +52,12 @@ def init(
 @click.command(epilog="Example: noren anonymize patients.csv policy.toml --to release --report report.html")
 @click.argument("data", type=PLACE)
 @click.argument("policy", type=click.Path(path_type=Path))
-@click.option("--to", required=True, type=click.Path(path_type=Path), help="Release directory; must not exist.")
+@click.option(
+    "--to", required=True, type=RELEASE, help="Release directory, or a place in a store (s3://...); must not exist."
+)
 @click.option("--format", "file_format", type=click.Choice(["parquet", "csv"]), default="parquet", show_default=True)
 @click.option("--secret", type=click.Path(path_type=Path), help="Secret file: a person keeps the same decoys.")
-@click.option(
-    "--engine", type=OneOf("noren.engines:ENGINES"), default="local", show_default=True, help="Where the work runs."
-)
+@runs_anywhere
 @click.option("--sign", type=click.Path(path_type=Path), help="Sign the release with this key (`noren key new`).")
 @click.option("--passphrase-file", type=click.Path(path_type=Path), help="Holds the passphrase of the signing key.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write a holder-only HTML report to this file.")
@@ -67,10 +66,10 @@ def init(
 def anonymize(
     data: str,
     policy: Path,
-    to: Path,
+    to: Path | str,
     file_format: str,
     secret: Path | None,
-    engine: str,
+    engine: Any,
     sign: Path | None,
     passphrase_file: Path | None,
     report: Path | None,
@@ -81,10 +80,12 @@ def anonymize(
     from noren.pipeline.anonymize import run
 
     key = None if sign is None else load_key(sign, passphrase_file)
+    if report is not None and not isinstance(engine, str):
+        raise click.UsageError("--report attacks the release on one machine: run `noren report` for that.")
     if report is not None:
         from noren.files import refuse_target
 
-        refuse_target(report, to)
+        refuse_target(report, on_disk(to))
     outcome = run(
         data,
         policy,
@@ -103,7 +104,7 @@ def anonymize(
     if as_json:
         echo_json(
             {
-                "release": str(to),
+                "release": named(to),
                 "records": facts.records,
                 "dropped": facts.dropped,
                 "suppressed": facts.suppressed,
@@ -117,6 +118,7 @@ def anonymize(
                 "verdicts": [verdict.to_dict() for verdict in facts.verdicts],
                 "notes": list(facts.notes),
                 "seconds": dict(facts.seconds),
+                **({"epsilon_of_margins": outcome.release.manifest.spent} if outcome.release.manifest.margins else {}),
                 **({"terms": [_left_out(part) for part in facts.terms]} if facts.terms else {}),
             }
         )
@@ -125,11 +127,18 @@ def anonymize(
         say(f"Note: {note}", err=True)
     dropped = f", {facts.dropped:,} dropped for missing values" if facts.dropped else ""
     dropped += f", {facts.suppressed:,} suppressed to protect the others" if facts.suppressed else ""
-    say(f"Released {facts.records:,} records{dropped} to {to}")
+    say(f"Released {facts.records:,} records{dropped} to {named(to)}")
     rows = [[name, d.name, d.eta, d.d, f"{d.p:.4g}", _shown(epsilon_of(d))] for name, d in facts.designs.items()]
     numbers = ("set size", "of values", "p", "epsilon")
     if facts.designs:
         table("Decoys", ("column", "design", *numbers), rows, numbers)
+    if margins := outcome.release.manifest.margins:
+        listed = [[" x ".join(m.of), f"{len(m.counts):,}", f"{m.epsilon:g}", f"{m.scale:.4g}"] for m in margins]
+        title, figures = (
+            f"Noised margins, epsilon {outcome.release.manifest.spent:g} in all",
+            ("cells", "epsilon", "scale"),
+        )
+        table(title, ("of", *figures), listed, figures)
     if facts.losses:
         measured = [[name.replace("_", " "), f"{figure:,.4g}"] for name, figure in facts.losses.items()]
         table("What it cost (scores: more is better, losses: less)", ("measure", "found"), measured, ("found",))
@@ -187,9 +196,12 @@ def _show_register(file: Path, as_json: bool) -> None:
     if as_json:
         key = None if known.key is None else asdict(known.key)
         facts = {"register": str(register.path), "bytes": register.size, "releases": known.releases}
+        facts |= {"epsilon_of_margins": known.spent} if known.spent else {}
         echo_json(facts | {"people": len(known.people), "key": key, "columns": columns})
         return
     say(f"{register.path}: {known.releases:,} releases, {len(known.people):,} people, {register.size:,} bytes")
+    if known.spent:
+        say(f"Noised margins have spent epsilon = {known.spent:g} in all")
     if (rule := known.key) is not None:
         say(f"People are known by {rule.column}: unicode {rule.unicode}, spaces {rule.spaces}, case {rule.case}")
     numbers = ("set size", "of values", "p", "people")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.cli.options import OneOf
-from noren.cli.recipient import WHERE
+from noren.cli.recipient import UNWEIGHTED, WHERE
 from noren.cli.render import echo_json, guarded_frame, parse_where, say, split_by, table
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return put
 
 
-COMMON = _options(ASKED, VALUE, LEVEL, POPULATION, PLOT, CSV, JSON)
+COMMON = _options(ASKED, VALUE, LEVEL, POPULATION, UNWEIGHTED, PLOT, CSV, JSON)
 
 
 @click.command(epilog="Example: noren mean release age --by disease@2")
@@ -132,7 +132,7 @@ def ratio(release: Path, of: str, by: tuple[str, ...], against: str | None, **op
     show_default="scores, or likelihood for general values and groups",
     help="likelihood: a penalised fit where scores say too little.",
 )
-@_options(ASKED, VALUE, LEVEL, PLOT, CSV, JSON)
+@_options(ASKED, VALUE, LEVEL, UNWEIGHTED, PLOT, CSV, JSON)
 def regress(
     release: Path,
     formula: str,
@@ -141,6 +141,7 @@ def regress(
     where: tuple[str, ...],
     values: tuple[NumberGiven, ...],
     level: float,
+    unweighted: bool,
     plot: Path | None,
     csv_file: Path | None,
     as_json: bool,
@@ -158,6 +159,7 @@ def regress(
         estimator=estimator,
         level=level,
         values=_numbers(values),
+        weighted=False if unweighted else None,
     )
     _files(found, plot, csv_file)
     if as_json:
@@ -173,7 +175,7 @@ def regress(
 @click.argument("two")
 @click.option("--kind", type=OneOf("noren.inference.association:KINDS"), show_default="by what the columns hold")
 @click.option("--permutations", type=int, show_default="up to 1999, or chi-square for very many records")
-@_options(ASKED, VALUE, JSON)
+@_options(ASKED, VALUE, UNWEIGHTED, JSON)
 def test(
     release: Path,
     one: str,
@@ -182,12 +184,13 @@ def test(
     permutations: int | None,
     where: tuple[str, ...],
     values: tuple[NumberGiven, ...],
+    unweighted: bool,
     as_json: bool,
 ) -> None:
     """Whether columns ONE and TWO of RELEASE are related: independence, difference of means, or trend."""
     opened = _opened(release)
-    conditions = parse_where(where, opened.columns)
-    found = opened.test(one, two, kind, conditions, permutations=permutations, values=_numbers(values))
+    options = {"permutations": permutations, "values": _numbers(values), "weighted": False if unweighted else None}
+    found = opened.test(one, two, kind, parse_where(where, opened.columns), **options)
     if as_json:
         echo_json(found.to_dict())
         return
@@ -250,6 +253,7 @@ def _answer(
         level=options["level"],
         population=options["population"],
         values=_numbers(options["values"]),
+        weighted=False if options["unweighted"] else None,
         **more,
     )
     _files(result, options["plot"], options["csv_file"])

@@ -76,7 +76,8 @@ class LazyCommands(Commands):
             from importlib import import_module
 
             module, _ = COMMANDS[cmd_name]
-            command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name.replace("-", "_"))
+            home = module if "." in module else f"noren.cli.{module}"
+            command: click.Command = getattr(import_module(home), cmd_name.replace("-", "_"))
             return command
         if cmd_name in (added := _added()):
             command = added[cmd_name].load()
@@ -143,9 +144,10 @@ COMMANDS = {
     "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
     "warm": ("warm", "Compile the kernels ahead, so that first use does not wait."),
+    "studio": ("noren.studio.command", "The whole work in a browser, on this machine alone."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }
-"""Our own: the module in `noren.cli`, and what the command is for."""
+"""Our own: the module in `noren.cli`, or where else it is, and what the command is for."""
 
 GROUP = "noren.commands"
 """The group of entry points through which other distributions add commands."""

@@ -43,9 +43,11 @@ def on_disk(place: Any) -> Path | None:
 def named(place: Any) -> str:
     """How output calls a place: an address may hold a password, and is shown without it."""
     if isinstance(place, str) and "://" in place:
+        from noren.io.place import STORES, place_of
         from noren.io.postgres import Address
 
-        return Address.parse(place).name
+        in_store = place.partition("://")[0] in (*STORES, "file")
+        return str(place_of(place)) if in_store else Address.parse(place).name
     return str(place)
 
 
@@ -61,6 +63,38 @@ def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*args, data=data, **rest)
 
     return click.option("--query", help="Read the rows of this SQL query; DATA is then a postgresql:// address.")(asked)
+
+
+def runs_anywhere(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command whose work may run elsewhere; it gets the engine, None for this machine."""
+
+    @functools.wraps(command)
+    def chosen(*args: Any, engine: str, master: str | None, conf: tuple[str, ...], **rest: Any) -> Any:
+        if engine != "spark" and (master is not None or conf):
+            raise click.UsageError("--master and --conf are for --engine spark.")
+        settings = dict(one.partition("=")[::2] for one in conf)
+        if not all(name and value for name, value in settings.items()):
+            raise click.UsageError("--conf takes a setting and its value, for example spark.executor.memory=4g.")
+        place: Any = engine
+        if engine == "spark":
+            from noren.engines.spark import SparkEngine
+
+            place = SparkEngine(master=master, conf=settings)
+        return command(*args, engine=place, **rest)
+
+    for option in (
+        click.option("--conf", multiple=True, metavar="NAME=VALUE", help="A setting of Spark. Repeatable."),
+        click.option("--master", help="The Spark cluster, for example spark://host:7077 (this machine otherwise)."),
+        click.option(
+            "--engine",
+            type=OneOf("noren.engines:ENGINES"),
+            default="local",
+            show_default=True,
+            help="Where the work runs.",
+        ),
+    ):
+        chosen = option(chosen)
+    return chosen
 
 
 class OneOf(click.Choice):

@@ -34,6 +34,9 @@ SHOWN = 10
     type=click.FloatRange(0, 1, min_open=True),
     help="Share of the population that the table holds; default: 0.01, 0.1 and 0.5 are tried.",
 )
+@click.option(
+    "--weight", help="Column of survey weights; else the policy's. Then every record's weight says how rare it is."
+)
 @click.option("--plot", type=click.Path(path_type=Path), help="Write a chart of k and of the most telling columns.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
 @reads_queries
@@ -45,6 +48,7 @@ def risk(
     size: int,
     within: float,
     fraction: float | None,
+    weight: str | None,
     plot: Path | None,
     as_json: bool,
 ) -> None:
@@ -66,6 +70,7 @@ def risk(
         size=size,
         within=within,
         fraction=fraction,
+        weight=weight,
         stage=stages(as_json),
     )
     if plot is not None:
@@ -109,7 +114,14 @@ def _show(found: Risk) -> None:
         for one in found.population
     ]
     numbers = ("fraction", "population", "unique people", "share")
-    table("Unique in the population, were the table a random sample", (*numbers, "estimator"), people, numbers)
+    table("Unique in the population the table was sampled from", (*numbers, "estimator"), people, numbers)
+    if found.weights is not None:
+        own = found.weights
+        say(
+            f"Weights {own.column}: {own.distinct:,} different; {own.alone:,} people are alone with theirs; alone with "
+            f"all quasi-identifiers and the weight: {own.uniques_with:,} instead of {own.uniques_without:,}; design "
+            f"effect {own.design_effect:.2f}"
+        )
     if found.near:
         near = [[" + ".join(one.columns), f"{one.alone:,}", f"{one.share:.1%}"] for one in found.near]
         title = f"Nobody else within {found.near[0].within:g} standard deviations"

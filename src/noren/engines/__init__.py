@@ -15,14 +15,20 @@ def _local() -> Engine:
     return LocalEngine()
 
 
-ENGINES: dict[str, Callable[[], Engine]] = {"local": _local}
+def _spark() -> Engine:
+    from noren.engines.spark import SparkEngine
+
+    return SparkEngine()
+
+
+ENGINES: dict[str, Callable[[], Engine]] = {"local": _local, "spark": _spark}
 
 
 def engine_for(data: Any = None, engine: str | Engine | None = None) -> Engine:
     """The engine that is named or given, or the one that a table needs."""
     if engine is not None and not isinstance(engine, str):
         return engine
-    name = engine or "local"
+    name = engine or ("spark" if type(data).__module__.startswith("pyspark.") else "local")
     if name not in ENGINES:
         raise QueryError(f"no engine {name!r}.", hint=f"Known: {', '.join(ENGINES)}.")
     return ENGINES[name]()

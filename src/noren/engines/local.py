@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import ahead
-from noren.cells import CellBatch, OpenCells, batch_length
+from noren.cells import CellBatch, OpenCells, Statement, batch_length
 from noren.cells.encode import as_dictionary, encode_bins, encode_labels, label_counts
 from noren.cells.encode_terms import encode_terms, present, term_counts
 from noren.engines.shuffle import Shuffler
 from noren.errors import DataError
-from noren.io.source import Source
+from noren.io.held import held
+from noren.io.place import Spot
+from noren.io.source import Source, Writing, open_source
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
@@ -27,12 +29,31 @@ from noren.release.published import Published
 from noren.schema.domain import Domain, bin_labels
 from noren.schema.kinds import Format
 from noren.secret import Keystream
-from noren.table.engine import Apply, CodeBatch, Counting, Reading
+from noren.table.apart import Elsewhere
+from noren.table.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
 from noren.table.profile import Profile, ValueCounts
 
 
 class LocalEngine:
     """Everything on this machine, batch by batch."""
+
+    elsewhere: Elsewhere | None = None
+
+    def opened(self, data: Any, writing: Writing) -> Source:
+        return open_source(
+            data, separator=writing.separator, encoding=writing.encoding, missing_values=writing.missing_values
+        )
+
+    def held(self, source: Source, data: Any) -> Source:
+        return held(source, data)
+
+    def demand_room(self, needed: int, what: str) -> None:
+        """This machine's memory is the holder's to judge."""
+
+    def written(
+        self, source: Source, reading: Reading, making: Portable, rows: int, columns: Sequence[Statement], folder: Spot
+    ) -> Written | None:
+        return None
 
     def profile(
         self,

@@ -60,6 +60,14 @@ class Axis:
         """Whether every cell tells its value."""
         return self.value.shape[1] == 1
 
+    def information(self) -> float:
+        """How much of a value its cell tells where all values are as likely: 1 if all of it, 0 if nothing."""
+        if self.d < 2 or not len(self.cell):
+            return 1.0
+        spread = self.weight / np.maximum(self.weight.sum(axis=1, keepdims=True), TINY)
+        square = float(np.square(spread).sum(axis=1)[self.cell].mean())
+        return max((self.d * square - 1) / (self.d - 1), 0.0)
+
     def mean_shares(self) -> NDArray[np.float64]:
         """Shares of the values, each cell spread over what it leaves possible."""
         spread = self.weight / np.maximum(self.weight.sum(axis=1, keepdims=True), TINY)

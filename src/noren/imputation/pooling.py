@@ -19,6 +19,10 @@ NOT_FOR_INFERENCE = (
     "intervals pooled from plausible tables cover the truth less often than they say; for inference use "
     "release.mean, release.regress and release.test"
 )
+OF_PAIRS = (
+    "intervals are meant for what one and two columns tell and for models without interactions; what three columns "
+    "tell only together is missing from the tables"
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -35,6 +39,8 @@ class Pooled(Shown):
     """Share of the variance that comes from not knowing the hidden values."""
     level: float
     tables: int
+    holds: bool = False
+    """Whether the tables were drawn so that intervals of one and two columns hold."""
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -51,10 +57,11 @@ class Pooled(Shown):
         return plain({"level": self.level, "tables": self.tables, "terms": self.frame.to_dicts()})
 
     def _headline(self) -> str:
-        return f"{len(self.names)} estimates from {self.tables} tables, {self.level:.0%} intervals, not for inference"
+        told = f"{len(self.names)} estimates from {self.tables} tables, {self.level:.0%} intervals"
+        return told if self.holds else f"{told}, not for inference"
 
     def _notes(self) -> Sequence[str]:
-        return (NOT_FOR_INFERENCE,)
+        return (OF_PAIRS if self.holds else NOT_FOR_INFERENCE,)
 
 
 def pool(

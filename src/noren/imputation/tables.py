@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,8 @@ from noren.cells import Cells, Statement
 from noren.cells.texts import arrow_values
 from noren.errors import QueryError
 from noren.imputation.mixture import Axis, Mixture, run
-from noren.imputation.pooling import NOT_FOR_INFERENCE, Pooled, Question, pool
+from noren.imputation.pairs import Pairs, is_enough
+from noren.imputation.pooling import NOT_FOR_INFERENCE, OF_PAIRS, Pooled, Question, pool
 from noren.results import Shown, plain
 from noren.schema.domain import MISSING
 
@@ -25,6 +26,8 @@ CLASSES = 40
 BURN_IN = 150
 BETWEEN = 8
 GOOD_FOR = "for tools that need complete tables and for machine learning; not for inference"
+GOOD_FOR_PAIRS = "for tools that need complete tables, machine learning, and inference on one and two columns"
+MODELS = ("pairs", "mixture")
 
 
 class Cellwise(Protocol):
@@ -53,6 +56,13 @@ class Imputations(Shown):
     trace: Sequence[float] = field(repr=False)
     margins: pl.DataFrame = field(repr=False)
     """Shares of every value of every drawn column: spread over what cells leave possible, and in the tables."""
+    model: str = "mixture"
+    """`pairs`: all associations of two columns, parameters by the bootstrap. `mixture`: classes of records."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether pooled intervals of what one and two columns tell are honest."""
+        return self.model == "pairs"
 
     def __len__(self) -> int:
         return len(self.tables)
@@ -76,20 +86,24 @@ class Imputations(Shown):
 
     def pool(self, question: Question, *, level: float = 0.95, names: Sequence[str] | None = None) -> Pooled:
         """Ask every table the same and pool the answers (see `noren.imputation.pool`)."""
-        return pool((question(table) for table in self.tables), level=level, names=names)
+        return replace(pool((question(table) for table in self.tables), level=level, names=names), holds=self.holds)
 
     def to_dict(self) -> dict[str, Any]:
         return plain(
             {
                 "tables": len(self), "records": self.tables[0].height, "columns": self.tables[0].columns,
-                "classes": self.occupied, "good_for": GOOD_FOR, "margins": self.margins.to_dicts(),
+                "model": self.model, "classes": self.occupied, "good_for": GOOD_FOR_PAIRS if self.holds else GOOD_FOR,
+                "margins": self.margins.to_dicts(),
             }
         )  # fmt: skip
 
     def _headline(self) -> str:
-        return f"{len(self)} tables of {self.tables[0].height:,} records, {self.occupied} classes; not for inference"
+        told = f"{len(self)} tables of {self.tables[0].height:,} records"
+        return f"{told}, all pairs of columns" if self.holds else f"{told}, {self.occupied} classes; not for inference"
 
     def _notes(self) -> Sequence[str]:
+        if self.holds:
+            return (OF_PAIRS,)
         more = ["all classes are in use: ask for more"] if self.occupied >= self.classes else []
         return (*more, NOT_FOR_INFERENCE)
 
@@ -98,13 +112,6 @@ class Imputations(Shown):
         import altair as alt
         import polars as pl
 
-        trace = pl.DataFrame({"sweep": np.arange(1, len(self.trace) + 1), "log-likelihood": list(self.trace)})
-        line = (
-            alt.Chart(trace)
-            .mark_line()
-            .encode(alt.X("sweep"), alt.Y("log-likelihood", scale=alt.Scale(zero=False), title="log-likelihood, mean"))
-            .properties(title="Has the chain settled?", width=320, height=260)
-        )
         dots = (
             alt.Chart(self.margins)
             .mark_circle(size=60)
@@ -115,6 +122,15 @@ class Imputations(Shown):
                 tooltip=["column", "value", "spread", "imputed"],
             )
             .properties(title="Values of drawn columns", width=320, height=260)
+        )
+        if self.holds:
+            return alt.hconcat(dots).properties(title=f"{len(self)} plausible tables")
+        trace = pl.DataFrame({"sweep": np.arange(1, len(self.trace) + 1), "log-likelihood": list(self.trace)})
+        line = (
+            alt.Chart(trace)
+            .mark_line()
+            .encode(alt.X("sweep"), alt.Y("log-likelihood", scale=alt.Scale(zero=False), title="log-likelihood, mean"))
+            .properties(title="Has the chain settled?", width=320, height=260)
         )
         return alt.hconcat(line, dots).properties(title=f"{len(self)} plausible tables, not for inference")
 
@@ -135,6 +151,7 @@ def impute(
     between: int = BETWEEN,
     impossible: Sequence[Mapping[str, Any]] = (),
     without: Mapping[str, NDArray[np.int64]] | None = None,
+    model: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Imputations:
     """Draw m complete tables from what a published table leaves possible (`Release.impute`).
@@ -159,9 +176,15 @@ def impute(
     for name, rows in (without or {}).items():
         number = [axis.name for axis in axes].index(name)
         axes[number] = axes[number].without(rows)
-    rng = np.random.default_rng(seed)
-    mixture = Mixture(axes, classes, rng, _rules(impossible, coded))
-    drawn = run(mixture, burn_in, m, between, progress)
+    chosen = _chosen(model, coded, axes)
+    rng, rules = np.random.default_rng(seed), _rules(impossible, coded)
+    occupied, trace = 0, []
+    if chosen == "pairs":
+        classes, drawn = 0, _of_pairs(axes, rules, rng, m, (burn_in, between), progress)
+    else:
+        mixture = Mixture(axes, classes, rng, rules)
+        drawn = run(mixture, burn_in, m, between, progress)
+        occupied, trace = mixture.occupied, mixture.trace
     others = {
         one.name: pl.from_arrow(one.to_arrow(cells[one.name])) for one in published.statements if one not in coded
     }
@@ -174,7 +197,39 @@ def impute(
         )
         for values in drawn
     ]
-    return Imputations(tables, mixture.occupied, classes, mixture.trace, _margins(coded, axes, drawn))
+    return Imputations(tables, occupied, classes, trace, _margins(coded, axes, drawn), chosen)
+
+
+def _chosen(asked: str | None, coded: Sequence[Statement], axes: Sequence[Axis]) -> str:
+    """All pairs where hidden columns were drawn by a design and tell enough; else the mixture."""
+    if asked is not None and asked not in MODELS:
+        raise QueryError(f"there is no model {asked!r}.", hint=f"Choose one of: {', '.join(MODELS)}.")
+    fits = all(one.design is not None for one in coded if one.hides) and is_enough(axes)
+    if asked == "pairs" and not fits:
+        raise QueryError(
+            "the records tell too little of some two columns, too many combinations are possible, or a column was not "
+            "drawn by a design.",
+            hint="Leave out the model, or use the mixture and no intervals from it.",
+        )
+    return asked or ("pairs" if fits else "mixture")
+
+
+def _of_pairs(
+    axes: Sequence[Axis],
+    rules: Sequence[Mapping[int, int]],
+    rng: np.random.Generator,
+    m: int,
+    steps: tuple[int, int],
+    progress: Callable[[int], None] | None,
+) -> list[list[NDArray[np.int64]]]:
+    """Values of all axes for each of m tables; progress counts as the mixture's does."""
+    model, tell = Pairs(axes, rules), progress or (lambda _: None)
+    tell(steps[0])
+    out = []
+    for _ in range(m):
+        out.append(model.draw(rng))
+        tell(steps[1])
+    return out
 
 
 def _column(statement: Statement, codes: NDArray[np.int64]) -> Any:

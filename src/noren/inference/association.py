@@ -5,6 +5,11 @@ too. The statistic is n times the sum of squared correlations of the two columns
 correlations, Pearson's chi-square for exact columns. Under independence every pairing of one column's published cells
 with the other's is as likely as the one that is seen: pairing them at random many times gives an exact test at any
 size. Where that would take too long the records are many, and chi-square serves.
+
+With survey weights the hypothesis is about the population, and records that stand for many people are not exchangeable
+with others. The statistic is then made of weighted sums, and its reference of the same sums in which every record's
+part has a random sign (a wild bootstrap), which keeps weights and unequal variances as they are; beyond many records
+it is chi-square with the mean and variance that these sums have (Rao and Scott's second order).
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.rows import row_numbers
 from noren.errors import QueryError
 from noren.inference.records import Records
 from noren.inference.variables import Variable
@@ -32,6 +38,8 @@ WORK = 1e9
 SHUFFLED = 60
 """What putting a record elsewhere costs, in multiplications."""
 LEAST = 1e-8
+CHUNK = 4_000_000
+"""Numbers that are worked on at once."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +71,25 @@ def related(
         scores[0].of(_features(one, numbers=kind != "independence")),
         scores[1].of(_features(two, numbers=kind == "trend")),
     ]
-    rows = np.repeat(np.arange(len(records.counts)), records.counts.astype(np.int64))
+    if records.weights is None:
+        rows, own = np.repeat(np.arange(len(records.counts)), records.counts.astype(np.int64)), None
+    else:
+        rows, own = row_numbers([one.ids for one in records.scores], int(records.n)), records.weights.of
     keep = np.ones(len(rows), bool)
-    for variable, each in zip((one, two), scores, strict=True):
-        if each.axis.is_exact:
-            keep &= each.of(variable.known[:, None])[:, 0][records.ids[rows, variable.axis]] > 0
-    rows = rows[keep]
+    for variable, score in zip((one, two), scores, strict=True):
+        if score.axis.is_exact:
+            keep &= score.of(variable.known[:, None])[:, 0][records.ids[rows, variable.axis]] > 0
+    rows, own = rows[keep], None if own is None else own[keep]
     left, right = (
-        _whitened(table[records.ids[rows, variable.axis]]) for table, variable in zip(tables, (one, two), strict=True)
+        _whitened(table[records.ids[rows, variable.axis]], own)
+        for table, variable in zip(tables, (one, two), strict=True)
     )
     n, df = len(rows), left.shape[1] * right.shape[1]
     if not df:
         name = one.name if not left.shape[1] else two.name
         raise QueryError(f"{name!r} is the same for all records.", hint="Choose another column or condition.")
+    if own is not None:
+        return _weighed(left, right, own, permutations, seed)
     statistic = _statistic(left, right)
     work = float(n) * (df + SHUFFLED)
     times = int(min(PERMUTATIONS, WORK / work)) if permutations is None else permutations
@@ -101,14 +115,54 @@ def _features(variable: Variable, *, numbers: bool) -> NDArray[np.float64]:
     return np.stack([variable.indicator(label) for label in kept], axis=1)
 
 
-def _whitened(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weighed(
+    left: NDArray[np.float64], right: NDArray[np.float64], weights: NDArray[np.float64], times: int | None, seed: int
+) -> Association:
+    """Weighted sums of products, against the same with random signs, or chi-square for very many records."""
+    n, df = len(left), left.shape[1] * right.shape[1]
+    scaled = right * weights[:, None]
+    total = left.T @ scaled
+    statistic = float(np.square(total).sum() / n)
+    wanted = PERMUTATIONS if times is None else times
+    if times is None:
+        wanted = int(min(PERMUTATIONS, WORK / (float(n) * df)))
+    if times is None and wanted < 199:
+        from scipy.stats import chi2
+
+        spread = _products_covariance(left, scaled)
+        mean, square = float(np.trace(spread)), float(np.square(spread).sum())
+        tail = float(chi2.sf(statistic * n * mean / square, mean**2 / square))
+        return Association(statistic, df, tail, 0)
+    rng = np.random.default_rng(seed)  # a test is no release: anyone may repeat it
+    found, step = 0, max(1, CHUNK // n)
+    for start in range(0, wanted, step):
+        count = min(step, wanted - start)
+        signs = rng.choice(np.array([-1.0, 1.0]), (count, n))
+        sums = np.stack([(signs * left[:, k]) @ scaled for k in range(left.shape[1])], axis=1)
+        found += int((np.square(sums).sum(axis=(1, 2)) / n >= statistic * (1 - 1e-12)).sum())
+    return Association(statistic, df, (found + 1) / (wanted + 1), wanted)
+
+
+def _products_covariance(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The covariance of the sums of products, chunk by chunk."""
+    df, out = left.shape[1] * right.shape[1], np.zeros((left.shape[1] * right.shape[1],) * 2)
+    step = max(1, CHUNK // df)
+    for start in range(0, len(left), step):
+        a, b = left[start : start + step], right[start : start + step]
+        each = (a[:, :, None] * b[:, None, :]).reshape(len(a), df)
+        out += each.T @ each
+    return out
+
+
+def _whitened(scores: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Columns of mean 0, variance 1 and no correlation, without directions in which nothing varies."""
-    centred = scores - scores.mean(axis=0)
-    scale = np.sqrt((centred**2).mean(axis=0))
+    share = np.full(len(scores), 1 / len(scores)) if weights is None else weights / weights.sum()
+    centred = scores - share @ scores
+    scale = np.sqrt(share @ centred**2)
     centred = centred[:, scale > LEAST] / scale[scale > LEAST]
     if not centred.shape[1]:
         return centred
-    values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+    values, vectors = np.linalg.eigh((centred * share[:, None]).T @ centred)
     kept = values > LEAST * max(1.0, float(values[-1]))
     return np.asarray(centred @ (vectors[:, kept] / np.sqrt(values[kept])))
 

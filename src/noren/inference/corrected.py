@@ -8,6 +8,7 @@ so a solution need not exist in a small release: what the equations rest on is m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,8 @@ class Solution:
     bread: NDArray[np.float64]
     converged: bool
     steps: int
+    table: NDArray[np.float64]
+    """What the equations were solved on."""
 
 
 def solve(
@@ -104,7 +107,7 @@ def solve(
         now = gain(theta)
         if float(np.sqrt(np.mean((x @ theta.T) ** 2))) > FARTHEST and family.name != "gaussian":
             break
-    return Solution(theta, bread, done, taken)
+    return Solution(theta, bread, done, taken, table)
 
 
 def information(x: NDArray[np.float64], t: NDArray[np.float64], slope: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -124,7 +127,18 @@ class Sandwich:
     direction: NDArray[np.float64]
 
 
-def sandwich(equations: Equations, found: Solution) -> Sandwich:
+class Blended(Protocol):
+    """A second source of the model's table."""
+
+    @property
+    def share(self) -> NDArray[np.float64]: ...
+
+    def meat(
+        self, own: NDArray[np.float64], left: NDArray[np.float64], x: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
+
+
+def sandwich(equations: Equations, found: Solution, blend: Blended | None = None) -> Sandwich:
     """A^-1 B A^-1 with B from every record's own sum, and the noise of A in its weakest direction."""
     grid, family, q, p = equations.grid, equations.family, equations.q, equations.p
     slots, width = grid.shape
@@ -138,13 +152,18 @@ def sandwich(equations: Equations, found: Solution) -> Sandwich:
     along = (equations.x @ direction.reshape(q, p).T).reshape(-1, q)
     bend = np.einsum("ga,gab,gb->g", along, family.slope(mean), along).reshape(slots, width)
     bend = np.where(equations.counted, bend, 0.0)
-    meat, noise, level, n = np.zeros((q * p, q * p)), 0.0, 0.0, float(grid.counts.sum())
+    meat, noise, level, n = np.zeros((q * p, q * p)), 0.0, 0.0, grid.records.n
     for rows in grid.chunks(q * p):
-        weights, slot, counts = grid.weights(grid.scores, rows), grid.slot[rows], grid.counts[rows]
+        weights, slot = grid.weights(grid.scores, rows), grid.slot[rows]
+        weights = weights if blend is None else weights * (1 - blend.share[slot])
+        counts, squares = grid.counts[rows], grid.squares[rows]
         own = np.einsum("bh,bhq,bhp->bqp", weights, left[slot], equations.x[slot], optimize=True).reshape(-1, q * p)
-        meat += (own * counts[:, None]).T @ own
+        meat += (own * squares[:, None]).T @ own
         one = (weights * bend[slot]).sum(axis=1)
-        level, noise = level + float(counts @ one), noise + float(counts @ one**2)
+        level, noise = level + float(counts @ one), noise + float(squares @ one**2)
     back = np.linalg.pinv(found.bread, hermitian=True)
+    if blend is not None:
+        meat = meat + blend.meat(grid.table, left, np.broadcast_to(equations.x, (slots, width, p)))
+        level, noise = float((found.table * bend).sum()), noise + float((blend.share * grid.table * bend**2).sum())
     error = np.sqrt(max(noise - level**2 / max(n, 1.0), 1e-300))
     return Sandwich(back @ meat @ back * n / max(n - q * p, 1.0), level / error, direction)

@@ -45,8 +45,10 @@ class Expected:
             one[atoms] = np.arange(axis.d)
             axes.append(replace(axis, groups=atoms, n_groups=size))
             first.append(one)
-        found = tabulate(axes)
-        return cls(found.counts, places, first, found.assumes)
+        found = tabulate(axes, weights=records.weights)
+        return cls(
+            found.counts / (1.0 if records.weights is None else records.weights.unit), places, first, found.assumes
+        )
 
     def totals(self, functions: Sequence[Product]) -> Totals:
         """Sums of functions, which nothing random stands behind."""

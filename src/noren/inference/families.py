@@ -6,6 +6,7 @@ one, except of the multinomial, which has one for each class but the first.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,23 +15,23 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(ABC):
     """mean(eta), the derivative of the mean, and the log likelihood up to what does not depend on eta."""
 
     name: str
     link: str
 
+    @abstractmethod
     def mean(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
         """(cells, q) of (cells, q)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slope(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
         """(cells, q, q): d mean / d eta."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gain(self, y: NDArray[np.float64], eta: NDArray[np.float64]) -> NDArray[np.float64]:
         """(cells,): the log likelihood of a record."""
-        raise NotImplementedError
 
 
 class Gaussian(Family):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ from noren.inference.corrected import SIGNAL, Equations, sandwich, solve
 from noren.inference.families import FAMILIES
 from noren.inference.formula import Coding, Formula, model_matrix
 from noren.inference.grid import ModelGrid
+from noren.inference.noised import Blend, PlacedMargin
 from noren.inference.records import Product, Records
 from noren.inference.regression import Regression
 from noren.inference.variables import Variable
@@ -50,6 +51,7 @@ def fit(
     level: float,
     assumes: str,
     notes: tuple[str, ...],
+    margins: Sequence[PlacedMargin] = (),
 ) -> Regression:
     """Fit by corrected scores, or by likelihood where that was asked for or general cells leave no other way."""
     if family not in FAMILIES:
@@ -62,6 +64,11 @@ def fit(
             hint='Use estimator="likelihood", which names what it assumes.',
         )
     by_likelihood = estimator == "likelihood" or records.is_coarse
+    if by_likelihood and records.weights is not None:
+        raise QueryError(
+            "a fit by likelihood, which general values need, takes no survey weights.",
+            hint='Ask about the records themselves with weighted=False, or use estimator="scores" on drawn columns.',
+        )
     model = _model(records, base, variables, formula, family, 0.0 if by_likelihood else SIGNAL)
     if by_likelihood:
         from noren.inference.likelihood import fit_likelihood
@@ -69,9 +76,12 @@ def fit(
         theta, cov, facts = fit_likelihood(model.equations, variables[formula.response].name)
         assumes = "; ".join([AT_RANDOM if records.is_coarse else assumes, PENALISED])
         return _result(model, theta, cov, "likelihood", level, records, assumes, notes, facts)
-    found = solve(model.equations, model.equations.grid.table)
-    errors = sandwich(model.equations, found)
+    grid = model.equations.grid
+    blend = Blend.of(grid, base, formula.names, margins)
+    found = solve(model.equations, grid.table if blend is None else blend.table(grid.table))
+    errors = sandwich(model.equations, found, blend)
     facts = {"iterations": found.steps, "signal": errors.signal}
+    facts |= {} if blend is None else {"margins_share": float(np.average(blend.share))}
     if not found.converged or errors.signal < SIGNAL:
         raise _too_little(model, found.converged, errors.signal, errors.direction, records)
     return _result(model, found.theta, errors.cov, "scores", level, records, assumes, notes, facts)
@@ -102,7 +112,7 @@ def _result(
         records=int(records.n),
         assumes=assumes,
         notes=(*notes, *model.notes),
-        diagnostics=dict(facts),
+        diagnostics=dict(facts) | ({} if records.weights is None else {"design_effect": records.weights.design_effect}),
     )
 
 

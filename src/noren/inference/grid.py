@@ -37,9 +37,19 @@ class ModelGrid:
     ids: NDArray[np.int64]
     """(tuples, hidden): the cell of every hidden axis."""
     counts: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    """Sums of squared weights; the counts where records are not weighed."""
     labels: Mapping[str, NDArray[np.int64]]
     """(E, 1) or (1, H): the label of every variable."""
     shape: tuple[int, int]
+    exact: Sequence[int]
+    """Exact axes that take part."""
+    atoms: Sequence[NDArray[np.int64]]
+    """The atom of every base value of a hidden axis."""
+    own: Sequence[Variable]
+    """The variables along exact axes, whose labels make the slots."""
+    slots: NDArray[np.int64]
+    """(E, own): the labels of every slot."""
 
     @classmethod
     def of(cls, records: Records, base: Product, variables: Sequence[Variable]) -> ModelGrid:
@@ -77,8 +87,28 @@ class ModelGrid:
             labels[variable.name] = of_atom[np.indices(sizes)[place].ravel()][None, :]
         together = [slot, *(records.ids[:, place] for place in hidden)]
         rows, _ = distinct_rows(together, len(slot))
-        counts = np.bincount(row_numbers(together, len(slot)), records.counts, minlength=len(rows)).astype(np.float64)
-        return cls(records, hidden, members, rows[:, 0], rows[:, 1:], counts, labels, (slots, width))
+        number = row_numbers(together, len(slot))
+        counts, squares = (
+            np.bincount(number, each, len(rows)).astype(np.float64) for each in (records.counts, records.squares)
+        )
+        along = [variable for variable in variables if variable.axis in exact]
+        kinds = np.stack([each[first] for each in own_labels], axis=1) if along else np.zeros((slots, 0), np.int64)
+        shape, parts = (slots, width), (rows[:, 0], rows[:, 1:], counts, squares, labels)
+        return cls(records, hidden, members, *parts, shape, exact, atoms, along, kinds)
+
+    def located(self, codes: Mapping[int, NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The slot and the combination of hidden atoms of base values, given by axis; -1 where there is none."""
+        n = len(next(iter(codes.values())))
+        sizes = tuple(member.shape[1] for member in self.members)
+        atoms = tuple(self.atoms[k][codes[place]] for k, place in enumerate(self.hidden))
+        column = np.ravel_multi_index(atoms, sizes) if sizes else np.zeros(n, np.int64)
+        if not self.own:
+            return np.zeros(n, np.int64), column
+        asked = np.stack([variable.groups[codes[variable.axis]] for variable in self.own], axis=1)
+        both = row_numbers(list(np.concatenate([self.slots, asked]).T), len(self.slots) + n)
+        place = np.full(int(both.max()) + 1, -1, np.int64)
+        place[both[: len(self.slots)]] = np.arange(len(self.slots))
+        return place[both[len(self.slots) :]], column
 
     @cached_property
     def scores(self) -> list[NDArray[np.float64]]:
@@ -100,13 +130,21 @@ class ModelGrid:
     @cached_property
     def table(self) -> NDArray[np.float64]:
         """(E, H): the estimated number of records of every cell, unbiased and perhaps negative."""
+        return self._summed(1)
+
+    @cached_property
+    def squares_table(self) -> NDArray[np.float64]:
+        """(E, H): sums of the records' squared scores; less the table, the variance that the draws give it."""
+        return self._summed(2)
+
+    def _summed(self, power: int) -> NDArray[np.float64]:
         from scipy.sparse import csr_array
 
         out = np.zeros(self.shape)
         for rows in self.chunks():
             weights, n = self.weights(self.scores, rows), len(self.counts[rows])
             put = csr_array((self.counts[rows], (self.slot[rows], np.arange(n))), (self.shape[0], n))
-            out += put @ weights
+            out += put @ weights**power
         return out
 
 

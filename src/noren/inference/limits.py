@@ -118,6 +118,8 @@ def _reach(
 def _whole(records: Records, inside: Product, of: Variable) -> float | None:
     """The sum of all numbers where nothing but a column of groups is asked for, all of whose records are there."""
     statement = records.scores[of.axis].axis.statement
+    if records.weights is not None:  # which of a group's records has which weight is not known
+        return None
     if set(inside) - {of.axis} or statement.table is None or statement.fake_entries or not (of.known > 0).all():
         return None
     if of.axis in inside and not (inside[of.axis] > 0).all():

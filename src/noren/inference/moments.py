@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from noren.errors import QueryError
 from noren.inference.expected import Expected
 from noren.inference.limits import Limits
+from noren.inference.noised import PlacedMargin, with_margins
 from noren.inference.records import Product, Records, Totals
 from noren.inference.variables import Variable
 
@@ -55,6 +56,7 @@ class Sample:
     by: Sequence[Variable]
     level: float
     population: bool
+    margins: Sequence[PlacedMargin] = ()
 
     @property
     def z(self) -> float:
@@ -78,6 +80,8 @@ class Sample:
     def totals(self, functions: Sequence[Product]) -> Totals:
         if self.records.is_coarse:
             return self.expected.totals(functions)
+        if self.margins:
+            return with_margins(self.records, self.margins, functions, self.population)
         return self.records.totals(functions, population=self.population)
 
     def limits(self, inside: Product, of: Variable) -> Limits | None:

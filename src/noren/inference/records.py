@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis
-from noren.analysis.rows import distinct_rows
+from noren.analysis.rows import distinct_rows, row_numbers
+from noren.analysis.weights import Weights
 from noren.inference.scores import AxisScores
 
 Product = Mapping[int, NDArray[np.float64]]
@@ -37,21 +38,31 @@ class Totals:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """The different tuples of cells of some columns, and how often each occurs."""
+    """The different tuples of cells of some columns, and how often each occurs.
+
+    With survey weights, whose mean is 1, `counts` are their sums and `squares` the sums of their squares: every record
+    brings its own error, so that variances go by the latter.
+    """
 
     scores: Sequence[AxisScores]
     ids: NDArray[np.int64]
     counts: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    n: float
+    """How many records there are."""
+    weights: Weights | None = None
 
     @classmethod
-    def of(cls, axes: Sequence[Axis]) -> Records:
+    def of(cls, axes: Sequence[Axis], weights: Weights | None = None) -> Records:
         scores = [AxisScores(axis) for axis in axes]
         n = len(axes[0].cells)
-        return cls(scores, *distinct_rows([each.ids for each in scores], n))
-
-    @property
-    def n(self) -> float:
-        return float(self.counts.sum())
+        columns = [each.ids for each in scores]
+        rows, counts = distinct_rows(columns, n)
+        if weights is None:
+            return cls(scores, rows, counts, counts, float(n))
+        place = row_numbers(columns, n)
+        sums, squares = (np.bincount(place, each, len(rows)).astype(np.float64) for each in (weights.of, weights.of**2))
+        return cls(scores, rows, sums, squares, float(n), weights)
 
     @cached_property
     def is_coarse(self) -> bool:
@@ -76,14 +87,16 @@ class Records:
         """
         found = np.stack([self.score(function) for function in functions], axis=1)
         value, n = self.counts @ found, self.n
-        if population:
+        if population and self.weights is None:
             centred = found - value / max(n, 1.0)
             return Totals(value, (centred * self.counts[:, None]).T @ centred * n / max(n - 1, 1.0), n)
-        cov = (found * self.counts[:, None]).T @ found
+        cov = (found * self.squares[:, None]).T @ found
+        if population:  # a record's part of the total is its weight times its score
+            return Totals(value, (cov - np.outer(value, value) / max(n, 1.0)) * n / max(n - 1, 1.0), n)
         for a, first in enumerate(functions):
             for b, second in enumerate(functions[: a + 1]):
                 both = self.score(_product(first, second))
-                cov[a, b] = cov[b, a] = cov[a, b] - float(self.counts @ both)
+                cov[a, b] = cov[b, a] = cov[a, b] - float(self.squares @ both)
         return Totals(value, cov, n)
 
 

@@ -36,6 +36,8 @@ class Statistic(Shown, Sequence[dict[str, Any]]):
     assumes: str
     where: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    design_effect: float | None = None
+    """Kish's, where survey weights were used: what their being unequal costs."""
 
     def __len__(self) -> int:
         return self.frame.height
@@ -82,6 +84,7 @@ class Statistic(Shown, Sequence[dict[str, Any]]):
         """Everything as plain data, for JSON."""
         told = {name: getattr(self, name) for name in ("measure", "of", "by", "where", "level", "population")}
         told |= {"records": self.records, "assumes": self.assumes, "notes": self.notes, "rows": self.frame.to_dicts()}
+        told |= {} if self.design_effect is None else {"design_effect": self.design_effect}
         return plain(told)
 
     def _subject(self) -> str:
@@ -109,7 +112,7 @@ class TestResult(Shown):
     df: int
     p_value: float
     reference: str
-    """"permutation" or "chi-square"."""
+    """"permutation", "chi-square", or with survey weights "random signs"."""
     permutations: int
     records: int
     assumes: str
@@ -123,11 +126,16 @@ class TestResult(Shown):
         kinds = {"kind": str, "statistic": float, "df": int, "p_value": float, "reference": str, "records": int}
         return make_frame(kinds, [vars(self)])
 
+    @property
+    def _how(self) -> str:
+        if not self.permutations:
+            return self.reference
+        return f"{self.permutations:,} {'permutations' if self.reference == 'permutation' else self.reference}"
+
     def __str__(self) -> str:
-        how = f"{self.permutations:,} permutations" if self.permutations else self.reference
         return (
             f"{self.kind} of {self.of[0]} and {self.of[1]}: statistic {self.statistic:.2f} on {self.df} df, "
-            f"p = {self.p_value:.4g} ({how})"
+            f"p = {self.p_value:.4g} ({self._how})"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,10 +146,8 @@ class TestResult(Shown):
         return f"{self.kind}, {self.of[0]} and {self.of[1]}"
 
     def _headline(self) -> str:
-        how = f"{self.permutations:,} permutations" if self.permutations else self.reference
-        return (
-            f"p = {self.p_value:.4g}, statistic {self.statistic:.2f} on {self.df} df, {how}, {self.records:,} records"
-        )
+        found = f"p = {self.p_value:.4g}, statistic {self.statistic:.2f} on {self.df} df"
+        return f"{found}, {self._how}, {self.records:,} records"
 
     def _notes(self) -> tuple[str, ...]:
         return (f"Assumes {self.assumes}.", *self.notes)

@@ -18,6 +18,8 @@ from noren.io.source import Writing, check_columns
 SEPARATORS = ",;\t|"
 SAMPLE_BYTES = 1 << 18
 BLOCK_BYTES = 8 << 20
+FIRST_BYTES = 1 << 20
+"""A block where the first rows alone are wanted."""
 MAGIC = {
     b"PK\x03\x04": "a ZIP archive",
     b"\x1f\x8b": "compressed with gzip",
@@ -91,10 +93,31 @@ class CsvSource:
         self.size = path.stat().st_size
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        return self._batches(columns, threads=True)
+
+    def first(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The same rows for a reader who stops early: small blocks, none read ahead, and no search of the rest of the
+        file for quotes. What a small block cannot hold, or nobody can read, is left to the other reader.
+        """
+        seen = 0
+        try:
+            for batch in self._batches(columns, threads=False, block=FIRST_BYTES, quotes=True):
+                yield batch
+                seen += batch.num_rows
+            return
+        except DataError:
+            pass
+        for batch in self.batches(columns):
+            skipped = min(seen, batch.num_rows)
+            seen -= skipped
+            if skipped < batch.num_rows:
+                yield batch.slice(skipped)
+
+    def _batches(self, columns: Sequence[str], **how: Any) -> Iterator[Any]:
         import pyarrow as pa
 
         try:
-            with self._open(columns, lambda row: "error", threads=True) as reader:
+            with self._open(columns, lambda row: "error", **how) as reader:
                 for batch in reader:
                     for column in batch.columns:  # each text once, not once for every cell
                         if isinstance(column, pa.DictionaryArray):
@@ -106,7 +129,15 @@ class CsvSource:
         except BROKEN:
             raise _unreadable(self.path) from None
 
-    def _open(self, columns: Sequence[str], refuse: Callable[[Any], str], *, threads: bool) -> Any:
+    def _open(
+        self,
+        columns: Sequence[str],
+        refuse: Callable[[Any], str],
+        *,
+        threads: bool,
+        block: int | None = None,
+        quotes: bool | None = None,
+    ) -> Any:
         import pyarrow as pa
         import pyarrow.csv as pv
 
@@ -115,7 +146,7 @@ class CsvSource:
         return pv.open_csv(
             pa.input_stream(str(self.path), compression="gzip" if _gzipped(self.path) else None),
             read_options=pv.ReadOptions(
-                block_size=BLOCK_BYTES,
+                block_size=block or BLOCK_BYTES,
                 encoding="utf8" if utf8 else self.encoding,
                 use_threads=threads,
                 skip_rows=self._blank_lines,
@@ -123,7 +154,7 @@ class CsvSource:
             parse_options=pv.ParseOptions(
                 delimiter=self.separator,
                 invalid_row_handler=refuse,
-                newlines_in_values=self._has_quotes(),
+                newlines_in_values=self._has_quotes() if quotes is None else quotes,
                 ignore_empty_lines=len(self.columns) > 1,  # in a table of one column it is a missing cell
             ),
             convert_options=pv.ConvertOptions(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from noren.io.source import Source
+from noren.io.source import Place, Source
 
 
 class MarkedSource:
     """A source in which the markers of some columns are missing cells."""
 
     def __init__(self, source: Source, marks: Mapping[str, Sequence[str]]) -> None:
-        self._source = source
+        self.inner = source
         self._marks = {name: list(texts) for name, texts in marks.items() if name in source.columns}
         self.name = source.name
         self.columns = source.columns
@@ -20,12 +20,15 @@ class MarkedSource:
 
     @property
     def rows(self) -> int | None:
-        return self._source.rows
+        return self.inner.rows
+
+    def over(self, part: Source, place: Place) -> Source:
+        return MarkedSource(part, self._marks)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
-        for batch in self._source.batches(columns):
+        for batch in self.inner.batches(columns):
             arrays = [
                 _without(batch.column(name), self._marks[name]) if name in self._marks else batch.column(name)
                 for name in columns

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -46,6 +48,9 @@ ONE_READER = (
     "enable_bitmapscan = off",
 )
 """So that every pass meets the rows of a table in the same order."""
+AT_ONCE = 2048
+"""Blocks of a table that are asked for at once: 16 MB."""
+READERS = 2
 _PART = r'("(?:[^"]|"")+"|[^."]+)'
 NAME = re.compile(rf"(?:{_PART}\.)?{_PART}")
 ROLE = re.compile(r"\bnoren:\s*([a-z-]+)", re.IGNORECASE)
@@ -215,23 +220,28 @@ class PostgresSource:
         self.missing_values = missing_values
         self._held = Connection(address)  # keeps the snapshot alive as long as this source is
         self._held.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self._from, self._plain = self._meant()
+        self._from, self._plain, self._blocks = self._meant()
         described = self._described()
         self.columns = check_columns([name for name, _, _ in described], self.name)
         self._types = {name: kind for name, kind, _ in described}
         self._comments = {name: comment for name, _, comment in described if comment}
         self._snapshot = self._held.rows("SELECT pg_export_snapshot()")[0][0]
 
-    def _meant(self) -> tuple[str, bool]:
-        """What to select from, and whether it is a table, whose rows come in one order anyway."""
+    def _meant(self) -> tuple[str, bool, int]:
+        """What to select from, whether it is a table, whose rows come in one order anyway, and the blocks that a table
+        in one piece has."""
         if self.address.query is not None:
-            return f"({self.address.query.strip().rstrip(';')}\n)", False
+            return f"({self.address.query.strip().rstrip(';')}\n)", False, 0
         schema, name = split_name(self.address.table or "")
         full = quoted(name) if schema is None else f"{quoted(schema)}.{quoted(name)}"
-        found = self._held.rows("SELECT relkind FROM pg_class WHERE oid = to_regclass($1)", full)
+        found = self._held.rows(
+            "SELECT relkind, CASE WHEN relkind IN ('r', 'm') THEN pg_relation_size(oid) / "
+            "current_setting('block_size')::int8 ELSE 0 END FROM pg_class WHERE oid = to_regclass($1)",
+            full,
+        )
         if not found:
             raise Refused(self.address, "42P01")
-        return full, found[0][0] in ("r", "p", "m")
+        return full, found[0][0] in ("r", "p", "m"), int(found[0][1])
 
     def _described(self) -> list[tuple[str, str, str | None]]:
         """Name, type and comment of every column."""
@@ -259,21 +269,50 @@ class PostgresSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         wanted = ", ".join(f"{self._read(name)} AS {quoted(name)}" for name in columns) or "1"
-        order = "" if self._plain else ' ORDER BY q::text COLLATE "C"'  # rows that are equal may change places
-        settings = ONE_READER if self._plain else ()
-        for part in self.read(f"SELECT {wanted} FROM {self._from} AS q{order}", settings):
+        query = f"SELECT {wanted} FROM {self._from} AS q"
+        if self._blocks > AT_ONCE:
+            parts = self._in_lots(query)
+        else:
+            order = "" if self._plain else ' ORDER BY q::text COLLATE "C"'  # rows that are equal may change places
+            parts = self.read(query + order, ONE_READER if self._plain else ())
+        for part in parts:
             for start in range(0, part.num_rows, BATCH_ROWS):
-                yield blank(part.slice(start, BATCH_ROWS), self.missing_values)
+                yield _listed(blank(part.slice(start, BATCH_ROWS), self.missing_values))
+
+    def _in_lots(self, query: str) -> Iterator[Any]:
+        """The rows of a table in the order of its blocks, asked for by two readers, each some blocks ahead."""
+        starts = iter(range(0, self._blocks, AT_ONCE))
+        with ExitStack() as stack:
+            readers = [stack.enter_context(self._reader(ONE_READER)) for _ in range(READERS)]
+            pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in readers]
+            waiting: deque[Any] = deque()
+            for turn, start in enumerate(starts):
+                waiting.append(pools[turn % READERS].submit(self._lot, readers[turn % READERS], query, start))
+                if len(waiting) > READERS:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+
+    def _lot(self, reader: Connection, query: str, start: int) -> list[Any]:
+        """The rows of some blocks; of the last ones all that follow."""
+        upper = f" AND q.ctid < '({start + AT_ONCE},0)'" if start + AT_ONCE < self._blocks else ""
+        return [_bare(part) for part in reader.batches(f"{query} WHERE q.ctid >= '({start},0)'{upper}")]
 
     def read(self, query: str, settings: Sequence[str] = ()) -> Iterator[Any]:
         """The answer to a query about the same snapshot."""
+        with self._reader(settings) as reader:
+            for part in reader.batches(query):
+                yield _bare(part)
+
+    @contextmanager
+    def _reader(self, settings: Sequence[str]) -> Iterator[Connection]:
+        """A connection that sees the same snapshot."""
         with Connection(self.address) as reader:
             reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             reader.run(f"SET TRANSACTION SNAPSHOT {text(self._snapshot)}")
             for setting in settings:
                 reader.run(f"SET LOCAL {setting}")
-            for part in reader.batches(query):
-                yield _bare(part)
+            yield reader
 
     def _read(self, name: str) -> str:
         """A column as Arrow can carry it: what has no type there is read as text, an array as an array of texts."""
@@ -281,6 +320,16 @@ class PostgresSource:
         if kind in AS_THEY_ARE:
             return column
         return f"{column}::text[]" if kind.startswith("_") else f"{column}::text"
+
+
+def _listed(batch: Any) -> Any:
+    """The batch with every text once, as files are read."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_string(kind) for kind in batch.schema.types):
+        return batch
+    arrays = [one.dictionary_encode() if pa.types.is_string(one.type) else one for one in batch.columns]
+    return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
 
 
 def _type_of(field: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.io.source import Source
+from noren.io.source import Place, Source
 from noren.secret import KeystreamLane, Secret
 
 
@@ -18,24 +18,33 @@ class SampledSource:
     for this object only. How many are kept is random too, so that it does not tell how many records there were.
     """
 
-    def __init__(self, source: Source, share: float) -> None:
-        self._source = source
-        self._key = Secret.fresh().derive("sample")
+    def __init__(self, source: Source, share: float, key: bytes | None = None, part: int = 0) -> None:
+        """`key` and `part` are those of a sample of which this source is a part."""
+        self.inner = source
+        self._share = share
+        self._key = Secret.fresh().derive("sample") if key is None else key
+        self._part = part
         self._below = np.uint64(min(int(share * 2**64), 2**64 - 1))
         self.name = source.name
         self.columns = source.columns
         self.notes = (*source.notes, f"a random sample: every record is in it with probability {share:g}")
+
+    carries_keys = True
 
     @property
     def rows(self) -> int | None:
         """Not known before the records are read."""
         return None
 
+    def over(self, part: Source, place: Place) -> Source:
+        """Every part has a lane of its own, so that which records are taken does not depend on who reads it when."""
+        return SampledSource(part, self._share, self._key, place.number)
+
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
-        lane = KeystreamLane(self._key, 1)
-        for batch in self._source.batches(columns):
+        lane = KeystreamLane(self._key, 1 + self._part)
+        for batch in self.inner.batches(columns):
             words = np.empty(batch.num_rows, np.dtype("<u8"))
             if len(words):
                 lane.fill(words)

@@ -9,6 +9,7 @@ interface.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -40,6 +41,26 @@ class Source(Protocol):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """pyarrow RecordBatches with these columns, in the table's order."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part of a table stands: which part it is, and which records of the table it holds."""
+
+    number: int = 0
+    start: int = 0
+    stop: int = sys.maxsize
+
+
+class Derived(Source, Protocol):
+    """A source made of another one, batch by batch, which can be made of a part of that as well."""
+
+    @property
+    def inner(self) -> Source:
+        """What it is made of."""
+
+    def over(self, part: Source, place: Place) -> Source:
+        """The same made of a part of that."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from noren.errors import DataError
-from noren.io.source import Source
+from noren.io.source import Place, Source
 
 YES = ("1", "1.0", "yes", "true", "y")
 NO = ("0", "0.0", "no", "false", "n", "", "nan")
@@ -33,7 +33,7 @@ class TermSource:
     """A source whose set-valued columns are lists. Yes/no columns stand under the name of their set."""
 
     def __init__(self, source: Source, specs: Mapping[str, TermSpec]) -> None:
-        self._source = source
+        self.inner = source
         self._specs = dict(specs)
         self.name = source.name
         self.notes = source.notes
@@ -54,14 +54,17 @@ class TermSource:
 
     @property
     def rows(self) -> int | None:
-        return self._source.rows
+        return self.inner.rows
+
+    def over(self, part: Source, place: Place) -> Source:
+        return TermSource(part, self._specs)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
         specs = self._specs
         read = list(dict.fromkeys(c for n in columns for c in (specs[n].columns if n in specs else ()) or (n,)))
-        for batch in self._source.batches(read):
+        for batch in self.inner.batches(read):
             arrays = []
             for name in columns:
                 spec = specs.get(name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from noren.cells.encode import as_dictionary
 from noren.errors import DataError
-from noren.io.source import Source
+from noren.io.source import Place, Source
 from noren.schema.domain import MISSING
 from noren.schema.tuples import Member, tuple_text
 
@@ -24,7 +24,7 @@ class TupleSource:
     def __init__(
         self, source: Source, composites: Mapping[str, Sequence[str]], bins: Mapping[str, Member] | None = None
     ) -> None:
-        self._source = source
+        self.inner = source
         self._composites = {name: tuple(members) for name, members in composites.items()}
         self._bins = dict(bins or {})
         self.name = source.name
@@ -46,14 +46,17 @@ class TupleSource:
 
     @property
     def rows(self) -> int | None:
-        return self._source.rows
+        return self.inner.rows
+
+    def over(self, part: Source, place: Place) -> Source:
+        return TupleSource(part, self._composites, self._bins)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
         composites = self._composites
         read = list(dict.fromkeys(one for name in columns for one in composites.get(name, (name,))))
-        for batch in self._source.batches(read):
+        for batch in self.inner.batches(read):
             arrays = [
                 self._tuples(batch, composites[name]) if name in composites else batch.column(name) for name in columns
             ]

@@ -4,6 +4,9 @@ A compiled kernel lies in one file, named by the digest of what it was made from
 kernel file that it imports, its types, the processor, the versions of Python and Numba. So an edit is noticed by
 callers in other files and by nobody else, two processes that compile at once write the same thing, and nothing has to
 be numbered. Where no place can be written, kernels are compiled in memory, which costs time and nothing else.
+
+How they are compiled is said in `once.py`, for versions of Numba that it was tried with. With any other, or with
+`NOREN_PLAIN_KERNELS`, Numba compiles them as it would anything, which takes longer and comes to the same.
 """
 
 from __future__ import annotations
@@ -20,14 +23,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from unittest.mock import patch
 
 import numba
-from numba.core.caching import CompileResultCacheImpl
+from numba.core.caching import CompileResultCacheImpl, NullCache
 from numba.core.caching import _Cache as NumbaCache
 from numba.core.serialize import dumps
 
 from noren.kernels import compiling
+
+if TYPE_CHECKING:
+    from noren.kernels.once import WholeDispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,15 +43,68 @@ UNUSED = 60 * 86_400
 IMPORTED = re.compile(r"^\s*(?:from|import)\s+noren\.kernels\.([\w.]+)", re.MULTILINE)
 
 
-def kernel(**options: Any) -> Callable[[F], F]:
-    """Compile a function with Numba on first use, without the interpreter's lock, and keep the result."""
+TRIED = ("0.68.1",)
+"""Versions of Numba whose compiler `once.py` knows."""
+
+
+def kernel(*, vectors: bool = False, **options: Any) -> Callable[[F], F]:
+    """Compile a function with Numba on first use, without the interpreter's lock, and keep the result.
+
+    `vectors`: statements that do the same to neighbouring numbers become one, which takes longer to compile.
+    """
 
     def made(function: F) -> F:
-        dispatcher = numba.njit(nogil=True, **options)(function)
-        dispatcher._cache = KernelCache(function)
-        return dispatcher
+        dispatcher: Any = numba.njit(nogil=True, **options)(function) if plain() else _once(function, options)
+        if hasattr(dispatcher, "_cache"):  # not without a compiler
+            dispatcher._cache = KernelCache(function)
+            if vectors:
+                _by_vectors(dispatcher._compiler)
+        return cast(F, dispatcher)
 
     return made
+
+
+@functools.cache
+def plain() -> bool:
+    """Whether Numba compiles kernels by itself: asked for, or a version or a setting that was not tried."""
+    asked = os.environ.get("NOREN_PLAIN_KERNELS", "") not in ("", "0")
+    config: Any = numba.config
+    settings = config.DISABLE_JIT or config.BOUNDSCHECK or config.DEBUGINFO_DEFAULT
+    return bool(asked or settings or numba.__version__ not in TRIED)
+
+
+def _by_vectors(compiler: Any) -> None:
+    """Let what this compiler makes be optimised with vectors of statements. Numba has one switch for all of it."""
+    compile_core = compiler._compile_core
+
+    def compiled(args: Any, return_type: Any) -> Any:
+        with patch.object(numba.config, "SLP_VECTORIZE", 1):
+            return compile_core(args, return_type)
+
+    compiler._compile_core = compiled
+
+
+def _once(function: F, options: dict[str, Any]) -> WholeDispatcher:
+    from noren.kernels.once import once
+
+    whole = once(function, **options)
+    whole.part._cache = Telling(function)
+    return whole
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return f"{function.__module__.removeprefix('noren.kernels.')}.{function.__qualname__}"
+
+
+class Telling(NullCache):
+    """Keeps nothing of a part, since the wholes that it goes into are kept, and tells that it is compiled."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._name = _name_of(function)
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        for told in compiling:
+            told(self._name, KernelCache.made)
 
 
 class KernelCache(NumbaCache):
@@ -56,7 +116,16 @@ class KernelCache(NumbaCache):
         KernelCache.made += 1
         self.function = function
         self.enabled = True
-        self.form = CompileResultCacheImpl.__new__(CompileResultCacheImpl)  # how Numba takes a result apart
+        self._name = _name_of(function)
+
+    @functools.cached_property
+    def _form(self) -> Any:
+        """How a result is taken apart and put together."""
+        if plain():
+            return CompileResultCacheImpl.__new__(CompileResultCacheImpl)
+        from noren.kernels.once import Form
+
+        return Form()
 
     @property
     def cache_path(self) -> str | None:
@@ -79,17 +148,17 @@ class KernelCache(NumbaCache):
         target_context.refresh()
         kept = self._load(self._key(sig, target_context.codegen()))
         if kept is None:
-            for told in compiling:
+            for told in compiling if plain() else ():
                 told(self._name, KernelCache.made)
             return None
-        return self.form.rebuild(target_context, kept)
+        return self._form.rebuild(target_context, kept)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         place = folder() if self.enabled else None
-        if place is None or not self.form.check_cachable(data):
+        if place is None or not self._form.check_cachable(data):
             return
         key = self._key(sig, data.codegen)
-        content = dumps((key, self.form.reduce(data)))
+        content = dumps((key, self._form.reduce(data)))
         try:
             handle, aside = tempfile.mkstemp(prefix=".", dir=place)
             with os.fdopen(handle, "wb") as file:
@@ -115,10 +184,6 @@ class KernelCache(NumbaCache):
     def _key(self, sig: Any, codegen: Any) -> str:
         made_from = made_from_files(self.function.__module__)
         return repr((self._name, self.function.__code__.co_firstlineno, str(sig), codegen.magic_tuple(), made_from))
-
-    @property
-    def _name(self) -> str:
-        return f"{self.function.__module__.removeprefix('noren.kernels.')}.{self.function.__qualname__}"
 
     def _file(self, key: str) -> str:
         return f"{self._name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.nbc"
@@ -148,7 +213,7 @@ def folder() -> Path | None:
 def made_from_files(module: str) -> str:
     """A digest of the text of a module of kernels, of the kernels it imports, and of what compiles them."""
     here = Path(__file__).parent
-    digest = hashlib.sha256(f"{sys.version} {numba.__version__}".encode())
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {plain()}".encode())
     waiting, seen = [module.removeprefix("noren.kernels.")], set()
     while waiting:
         name = waiting.pop()

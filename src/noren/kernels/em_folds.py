@@ -11,10 +11,13 @@ import numpy as np
 from noren.kernels.compiled import kernel
 
 FOLDS = 4
+LANES = np.uint64(4)
+ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
+"""Places without a sign need no look at it, and four that follow each other are one vector."""
 LEAST = 1e-300
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", vectors=True)
 def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, acc):
     """One EM pass of every fold over records start..stop-1.
 
@@ -24,6 +27,12 @@ def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, a
     codes, code_start, widths, coefs, coef_rows, sizes, depth = products
     axes, last = widths.size, widths.size - 1
     is_single = depth == last
+    leaf_start, leaf_width = code_start[last], widths[last]
+    leaf_coef, leaf_step = coef_rows[last, 0], coef_rows[last, 1]
+    share = coefs[leaf_coef]
+    is_even = is_single and leaf_step == 0  # members of a set weigh alike, which can be said of their sum
+    for k in range(leaf_width):
+        is_even = is_even and coefs[leaf_coef + k] == share
     starts = np.zeros(depth + 2, np.int64)
     for level in range(1, depth + 1):
         starts[level + 1] = starts[level] + sizes[level] * FOLDS
@@ -35,6 +44,10 @@ def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, a
     offsets = np.empty(leaf_cells, np.int64)
     weights = np.empty(leaf_cells)
     total = np.empty(FOLDS)
+    keep, lone = np.ones((FOLDS, FOLDS)), np.zeros((FOLDS, FOLDS))
+    for f in range(FOLDS):
+        keep[f, f] = 0.0
+        lone[f, f] = scale[f]
     score = 0.0
     gathered = 1.0  # a logarithm is taken of products of many chances, not of each
     table, store = x, acc
@@ -76,17 +89,25 @@ def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, a
                 for j in range(size):
                     target[j] += c * row[j]
         a = b = c = d = 0.0  # one of each for a fold: what is written out is done in one vector
-        first = code_start[last] + np.int64(ids[t, last]) * widths[last]
-        at = coef_rows[last, 0] + np.int64(ids[t, last]) * coef_rows[last, 1]
+        leaf = np.int64(ids[t, last])
+        first, at = leaf_start + leaf * leaf_width, leaf_coef + leaf * leaf_step
         cells = 1
-        if is_single:
-            for k in range(widths[last]):
-                cell = codes[first + k] * FOLDS
+        if is_even:
+            for k in range(leaf_width):
+                cell = np.uint64(codes[first + k]) * LANES
+                a += table[cell]
+                b += table[cell + ONE]
+                c += table[cell + TWO]
+                d += table[cell + THREE]
+            a, b, c, d = a * share, b * share, c * share, d * share
+        elif is_single:
+            for k in range(leaf_width):
+                cell = np.uint64(codes[first + k]) * LANES
                 weight = coefs[at + k]
                 a += weight * table[cell]
-                b += weight * table[cell + 1]
-                c += weight * table[cell + 2]
-                d += weight * table[cell + 3]
+                b += weight * table[cell + ONE]
+                c += weight * table[cell + TWO]
+                d += weight * table[cell + THREE]
         else:
             offsets[0] = 0
             weights[0] = 1.0
@@ -105,13 +126,12 @@ def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, a
                 c += weights[m] * table[offsets[m] + 2]
                 d += weights[m] * table[offsets[m] + 3]
         u, v, w, z = 1 / max(a, LEAST), 1 / max(b, LEAST), 1 / max(c, LEAST), 1 / max(d, LEAST)
-        fold = only[t]
-        total[0], total[1], total[2], total[3] = a, b, c, d
-        if fold >= 0:
-            gathered *= scale[fold] * total[fold] + floor[t]
-            u, v = 0.0 if fold == 0 else u, 0.0 if fold == 1 else v
-            w, z = 0.0 if fold == 2 else w, 0.0 if fold == 3 else z
+        fold = np.int64(only[t])
+        if fold >= 0:  # multiplied by 0 and 1: which fold it is cannot be foreseen, and a branch would wait for it
+            gathered *= a * lone[fold, 0] + b * lone[fold, 1] + c * lone[fold, 2] + d * lone[fold, 3] + floor[t]
+            u, v, w, z = u * keep[fold, 0], v * keep[fold, 1], w * keep[fold, 2], z * keep[fold, 3]
         else:
+            total[0], total[1], total[2], total[3] = a, b, c, d
             for f in range(FOLDS):
                 if held[t, f] > 0:
                     score += held[t, f] * np.log(max(scale[f] * total[f] + floor[t], LEAST))
@@ -120,14 +140,22 @@ def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, a
             v *= n - held[t, 1]
             w *= n - held[t, 2]
             z *= n - held[t, 3]
-        if is_single:
-            for k in range(widths[last]):
-                cell = codes[first + k] * FOLDS
+        if is_even:
+            u, v, w, z = u * share, v * share, w * share, z * share
+            for k in range(leaf_width):
+                cell = np.uint64(codes[first + k]) * LANES
+                store[cell] += u
+                store[cell + ONE] += v
+                store[cell + TWO] += w
+                store[cell + THREE] += z
+        elif is_single:
+            for k in range(leaf_width):
+                cell = np.uint64(codes[first + k]) * LANES
                 weight = coefs[at + k]
                 store[cell] += weight * u
-                store[cell + 1] += weight * v
-                store[cell + 2] += weight * w
-                store[cell + 3] += weight * z
+                store[cell + ONE] += weight * v
+                store[cell + TWO] += weight * w
+                store[cell + THREE] += weight * z
         else:
             for m in range(cells):
                 store[offsets[m]] += weights[m] * u

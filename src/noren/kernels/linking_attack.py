@@ -17,8 +17,8 @@ COLUMNS = 7
 LINKED, LABELS, PEAK, TOP, TIES, RISE, PEAK_LINKED = range(COLUMNS)
 TIE = 1e-12
 """Beliefs that differ by less are equal: sums of fractions are not exact."""
-BLOCK = 4096
-"""Groups that are compared with a person at once, as bits."""
+WORDS = 1 << 22
+"""Groups are compared with a person 64 at once, as bits of a word; so many words are held for all values together."""
 
 
 @kernel()
@@ -126,19 +126,26 @@ def covering_pairs(nodes, bounds, starts, stops, values, people):
 
     nodes: (groups, columns), numbered through all columns like the runs of values under them and like `people`'s
     (people, columns) values, where -1 is a value that no node covers. Pairs come block by block of groups. What the
-    first columns of a person leave possible is kept for the next one, so equal beginnings should stand together.
+    first columns of a person leave possible is kept for the next one, so equal beginnings should stand together; of
+    that only words with some group left are kept, so groups that begin alike should stand together too.
     """
     groups, width = nodes.shape
     n = people.shape[0]
-    bits = np.zeros((values, BLOCK // 64), np.uint64)
-    left = np.zeros((width, BLOCK // 64), np.uint64)
+    step = min((groups + 63) // 64, max(64, WORDS // max(1, values)))
+    bits = np.zeros((values, step), np.uint64)
+    left = np.zeros((width + 1, step), np.uint64)
+    at = np.zeros((width + 1, step), np.int64)
+    many = np.zeros(width + 1, np.int64)
     who = np.empty(n + 16, np.int64)
     whom = np.empty(n + 16, np.int64)
     found = 0
-    for begin in range(0, groups, BLOCK):
-        end = min(groups, begin + BLOCK)
-        words = (end - begin + 63) // 64
+    for begin in range(0, groups, 64 * step):
+        end = min(groups, begin + 64 * step)
         bits[:] = 0
+        many[0] = (end - begin + 63) // 64
+        for word in range(many[0]):
+            at[0, word] = word
+            left[0, word] = ~np.uint64(0)
         for g in range(begin, end):
             word, bit = (g - begin) // 64, np.uint64(1) << np.uint64((g - begin) % 64)
             for c in range(width):
@@ -156,21 +163,24 @@ def covering_pairs(nodes, bounds, starts, stops, values, people):
             dead = width
             while c < width:
                 value = people[person, c]
-                some = np.uint64(0)
+                some = 0
                 if value >= 0:
-                    for word in range(words):
-                        both = bits[value, word] if c == 0 else bits[value, word] & left[c - 1, word]
-                        left[c, word] = both
-                        some |= both
+                    for i in range(many[c]):
+                        word = at[c, i]
+                        both = left[c, i] & bits[value, word]
+                        at[c + 1, some] = word
+                        left[c + 1, some] = both
+                        some += both != 0
+                many[c + 1] = some
                 if some == 0:
                     dead = c
                     break
                 c += 1
             if dead < width:
                 continue
-            for word in range(words):
-                common = left[width - 1, word]
-                place = begin + word * 64
+            for i in range(many[width]):
+                common = left[width, i]
+                place = begin + at[width, i] * 64
                 while common:
                     if common & np.uint64(1):
                         if found == who.size:

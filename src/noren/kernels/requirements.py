@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
+from noren.kernels.sorting import stable_order
 
 K_ANONYMITY = 0
 DISTINCT = 1
@@ -92,7 +93,12 @@ def _one(kind, a, b, j, m, reference, levels, heights, hists, n):
                 total -= p * np.log(p)
         return total >= np.log(a) - TOLERANCE
     if kind in (RECURSIVE, TAU_L):
-        ranked = np.sort(hists[j, :m].astype(np.float64))[::-1]
+        counts, ranked = np.empty(m), np.empty(m)
+        for v in range(m):
+            counts[v] = hists[j, v]
+        order = stable_order(counts)
+        for i in range(m):
+            ranked[i] = counts[order[m - 1 - i]]
         if kind == RECURSIVE:
             rest = 0.0
             for i in range(int(b) - 1, m):

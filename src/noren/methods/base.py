@@ -117,6 +117,8 @@ class ClassMethod(Method):
 
     makes_intervals: ClassVar[bool] = False
     """Whether it makes intervals of its own where the policy gives no hierarchy."""
+    apart: ClassVar[bool] = False
+    """Whether parts of a table that does not fit one machine can be decided each by itself."""
 
     suppression: float = Field(
         default=0.0, ge=0, lt=1, description="Largest share of records that may be dropped to keep the others precise."
@@ -130,6 +132,14 @@ class ClassMethod(Method):
     @abstractmethod
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         """Choose what is published. Raises RequirementNotMet with what is reachable where that falls short."""
+
+    def for_parts(self, table: Table) -> ClassMethod:
+        """The method with all decided that only the whole table can tell, before its parts are decided."""
+        return self
+
+    def decided_part(self, records: Records, requirements: Sequence[Model], order: RandomOrder) -> Plan:
+        """What is published of a part of a table; nobody is left out."""
+        return self.recode(records, requirements, order)
 
     def plan(self, table: Table, *, meter: Meter = silent) -> Plan:
         """Decide on the records in a secret uniform order, so that no tie is broken by their place in the table."""

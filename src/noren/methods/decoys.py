@@ -64,10 +64,12 @@ class Decoys(DrawingMethod):
         description="For whom t-closeness holds: somebody with any prior, or who knows the table's own distribution. "
         '"data" permits a larger p, which is chosen by the exact counts and, being published, tells about them.',
     )
-    design: Literal["flat", "balanced", "simple", "duplicate-processing", "uniform-sets"] = Field(
-        default="flat", description="How sets of pairwise distant values are drawn (semantic requirements only)."
+    design: Literal["best", "flat", "balanced", "simple", "duplicate-processing", "uniform-sets"] = Field(
+        default="best",
+        description="How sets of pairwise distant values are drawn (semantic requirements only). "
+        '"best" is "flat" unless `most` permits a design of smaller error.',
     )
-    designs: dict[str, Literal["flat", "balanced", "simple", "duplicate-processing", "uniform-sets"]] = Field(
+    designs: dict[str, Literal["best", "flat", "balanced", "simple", "duplicate-processing", "uniform-sets"]] = Field(
         default_factory=dict, description="The same by column, where columns differ."
     )
     allow_unidentifiable: bool = Field(

@@ -53,6 +53,7 @@ class Hilbert(ClassMethod):
         "Records that are alike, ordered along a curve through all columns, are grouped and published together."
     )
     first_phase: ClassVar[bool] = True
+    apart: ClassVar[bool] = True
     l: int | None = Field(
         default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
     )

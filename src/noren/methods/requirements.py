@@ -64,7 +64,7 @@ def compiled(table: Records, requirements: Sequence[Model]) -> Compiled:
     for name, j in place.items():
         facts = table.columns[name]
         d = values[j] = len(facts.domain)
-        reference[j, :d] = np.bincount(table.codes[name], minlength=d) / max(1, table.n)
+        reference[j, :d] = table.counts(name) / max(1, table.records)
         levels[j, 0, :d] = np.arange(d)
         if facts.tree is not None:
             heights[j] = facts.tree.height

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import InfeasibleDesign
-from noren.designs.semantic.design import Kind, SemanticDesign
+from noren.designs.semantic.design import Asked, Kind, SemanticDesign
 from noren.errors import NAMED_FROM, NorenError, Problem
 from noren.models.base import Model
 from noren.models.separation import TOLERANCE
@@ -17,7 +17,7 @@ from noren.schema.column import Column
 
 
 def decide_semantic(
-    column: Column, counts: NDArray[np.int64], models: Sequence[Model], kind: Kind, allow_unidentifiable: bool
+    column: Column, counts: NDArray[np.int64], models: Sequence[Model], kind: Asked, allow_unidentifiable: bool
 ) -> tuple[SemanticDesign | Problem, list[str]]:
     """A design whose sets meet all requirements on the column, or what stands in the way."""
     name = column.name
@@ -28,7 +28,8 @@ def decide_semantic(
     size = max(model.least_set_size for model in models)
     try:
         distances, threshold = _scaled([model.separation(column) for model in models if model.separates])
-        design = SemanticDesign.make(kind, distances, size, threshold)
+        made: Kind = "flat" if kind == "best" else kind
+        design = SemanticDesign.make(made, distances, size, threshold)
     except InfeasibleDesign as error:
         return error.problem(where, _showable(column, counts)), []
     except NorenError as error:
@@ -38,9 +39,13 @@ def decide_semantic(
     known, condition = design.identifiability()
     if not known and design.types is not None and size == min(model.least_set_size for model in models):
         most = min(model.most_belief for model in models)
-        design = SemanticDesign.make(kind, distances, size, threshold, most)
+        design = SemanticDesign.make(made, distances, size, threshold, most)
         known, condition = design.identifiability()
-    notes = [f"{name}: {text}" for text in (design.note, design.warning) if text]
+    remark = ""
+    if kind == "best" and design.name == "semantic-flat":
+        design, remark = _sharper(design, min(model.most_belief for model in models), distances)
+        known, condition = design.identifiability()
+    notes = [f"{name}: {text}" for text in (design.note, design.warning, remark) if text]
     if not known:
         message = f"sets of {size} values {threshold:g} apart lose the counts: no estimator can recover them."
         hint = "Lower l or d, declare more values, or set allow_unidentifiable = true under [method]."
@@ -50,6 +55,39 @@ def decide_semantic(
     elif condition > 1e6:
         notes.append(f"{name}: estimates will be poor (condition number {condition:.1e}); a smaller l or d helps")
     return design, notes
+
+
+OTHERS: tuple[Kind, ...] = ("uniform-sets", "simple")
+"""Designs beside the flat one, which tell more and often leave sharper counts."""
+WORTH = 0.95
+"""Of the flat one's error: what saves less than a twentieth is not worth any belief."""
+
+
+def _sharper(flat: SemanticDesign, most: float, distances: NDArray[np.float64]) -> tuple[SemanticDesign, str]:
+    """The design of least expected error among those in which no value is believed above `most`, and what was gained.
+
+    Errors and beliefs are for values that are all as common, so that the choice tells nothing of the table. Where only
+    1/l is permitted it is the flat design, without a search. A design whose worst belief is not known is no candidate.
+    Where there is no flat design, `most` had to be stated to publish at all, and the least belief is kept instead.
+    """
+    if most <= (1 + TOLERANCE) / flat.eta:
+        return flat, ""
+    best, least = flat, WORTH * flat.expected_l2(1)
+    for kind in OTHERS:
+        try:
+            other = SemanticDesign.make(kind, distances, flat.eta, flat.threshold)
+        except NorenError:  # not drawn for this distance or this l
+            continue
+        worst = other.worst_belief()
+        if worst is None or worst > most * (1 + TOLERANCE):
+            continue
+        if (error := other.expected_l2(1)) < least:
+            best, least = other, error
+    if best is flat:
+        return flat, ""
+    before = flat.expected_l2(1)
+    gain = f"{least / before:.2f} times the error of flat sets" if before < inf else "counts that flat sets would lose"
+    return best, f"sets are drawn as {best.name}: {gain}, no belief above {best.worst_belief():.4g}."
 
 
 def _too_much(

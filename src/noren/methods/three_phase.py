@@ -40,6 +40,7 @@ class ThreePhase(ClassMethod):
         "enough; the others are moved together."
     )
     first_phase: ClassVar[bool] = True
+    apart: ClassVar[bool] = True
     refine: bool = Field(
         default=True, description="Split the residue along a Hilbert curve (TP+) instead of one class of stars (TP)."
     )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import Classes, Compatibility, InfeasibleDesign
-from noren.designs.semantic.design import Kind, SemanticDesign
+from noren.designs.semantic.design import Asked, Kind, SemanticDesign
 from noren.errors import NorenError, Problem
 from noren.models.base import Model
 from noren.schema.column import Column
@@ -27,7 +27,7 @@ def must_differ(column: Column, models: Sequence[Model]) -> bool:
 
 
 def decide_tuples(
-    column: Column, models: Sequence[Model], kind: Kind, allow_unidentifiable: bool
+    column: Column, models: Sequence[Model], kind: Asked, allow_unidentifiable: bool
 ) -> tuple[SemanticDesign | Problem, list[str]]:
     """A design whose sets hold tuples that differ in every member that must, or what stands in the way."""
     domain = column.domain
@@ -47,7 +47,8 @@ def decide_tuples(
                 f"the {len(domain)} tuples fall into {groups} groups that share no value of {listed}; l is {size}."
             )
             return Problem(where, message, hint), []
-        design = SemanticDesign.make(kind if kind != "duplicate-processing" else "flat", compatible, size)
+        made: dict[Asked, Kind] = {"simple": "simple", "uniform-sets": "uniform-sets", "balanced": "balanced"}
+        design = SemanticDesign.make(made.get(kind, "flat"), compatible, size)
     except InfeasibleDesign:
         message = f"some tuples have no {size - 1} others that differ from them and each other in {listed}."
         return Problem(where, message, hint), []

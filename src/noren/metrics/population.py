@@ -24,6 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import distinct_of
+
 SMALL_FRACTION = 0.1
 SMALL_ALPHA = 1e-3
 GRID = 240
@@ -216,7 +218,7 @@ def expected_inverse(sizes: NDArray[np.int64], fraction: float) -> NDArray[np.fl
     """
     if fraction >= 1:
         return np.asarray(1 / sizes)
-    size, place = np.unique(sizes, return_inverse=True)
+    size, _, place = distinct_of(sizes)
     node, weight = np.polynomial.legendre.leggauss(16)
     panels = np.arange(48.0)
     y = (panels[:, None] + (node + 1) / 2).reshape(-1)
@@ -224,4 +226,4 @@ def expected_inverse(sizes: NDArray[np.int64], fraction: float) -> NDArray[np.fl
     out = np.empty(len(size))
     for i, f in enumerate(size.tolist()):
         out[i] = (w / (1 + (1 - fraction) / fraction * np.exp(-y / f))).sum() / f
-    return np.asarray(out[place.reshape(-1)])
+    return np.asarray(out[place])

@@ -116,6 +116,11 @@ class Check(Accumulator):
     @abstractmethod
     def verdict(self) -> Verdict: ...
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether it judges classes that can be judged some here and some there (`findings`, `settled`)."""
+        return False
+
     def of_rows(self, verdict: Verdict) -> Verdict:
         """What the verdict says where people may have several rows and nobody knows whose they are."""
         return verdict

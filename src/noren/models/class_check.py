@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Statement
 from noren.models.base import Accumulator, Check, Evidence, Model, Overall
-from noren.models.classes import Classes, Histograms, worst
+from noren.models.classes import Classes, ClassFindings, worst
+from noren.models.histograms import Histograms
 from noren.models.verdict import Verdict
 
 TOLERANCE = 1e-9
@@ -78,6 +79,14 @@ class ClassCheck(Check):
         self.classes.merge(other.classes)
 
     def verdict(self) -> Verdict:
+        return self.settled(self.findings())
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether classes can be judged some here and some there: none is compared with all of them together."""
+        return self.overall is not None or not self.model.relative
+
+    def findings(self) -> ClassFindings:
         model, table, d = self.model, self.classes.table(), self.published.d
         overall = np.zeros(0)
         if model.relative:
@@ -92,21 +101,32 @@ class ClassCheck(Check):
         achieved = float(figures.min() if model.higher_is_safer else figures.max()) if len(figures) else 0.0
         unlike = table.found != table.n
         fails = ~np.concatenate(good) | unlike
-        breaches = int(np.maximum(table.n, table.found)[fails].sum()) + table.stray
-        records = int(table.found.sum()) + table.stray
-        statement = model.says(achieved, int(table.n.min())) if len(table) else "there are no records"
-        if unlike.any() or table.stray:
+        return ClassFindings(
+            classes=len(table),
+            smallest=int(table.n.min()) if len(table) else 0,
+            achieved=achieved,
+            records=int(table.found.sum()) + table.stray,
+            breaches=int(np.maximum(table.n, table.found)[fails].sum()) + table.stray,
+            short=int(fails.sum()),
+            unlike=bool(unlike.any() or table.stray),
+            shortfalls=tuple(worst(self.classes, figures, table.n, fails, self.show)),
+        )
+
+    def settled(self, found: ClassFindings) -> Verdict:
+        model = self.model
+        statement = model.says(found.achieved, found.smallest) if found.classes else "there are no records"
+        if found.unlike:
             statement = "the groups do not have as many records as their table says"
         return Verdict(
             model=model.model,
             column=self.column,
             required=model.required,
-            achieved=achieved,
-            holds=records > 0 and breaches == 0,
+            achieved=found.achieved,
+            holds=found.records > 0 and found.breaches == 0,
             basis=self.classes.basis if self.overall is None else self.overall.basis,
-            records=records,
-            breaches=breaches,
+            records=found.records,
+            breaches=found.breaches,
             statement=statement,
-            short=int(fails.sum()),
-            shortfalls=worst(self.classes, figures, table.n, fails, self.show),
+            short=found.short,
+            shortfalls=found.shortfalls,
         )

@@ -13,7 +13,7 @@ from pydantic import Field
 from noren.cells import Statement
 from noren.models.base import Model, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 
 
 class DeltaDisclosure(ClassModel):

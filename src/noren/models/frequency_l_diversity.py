@@ -12,7 +12,7 @@ from pydantic import Field
 from noren.cells import Statement
 from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 from noren.models.set_check import SetSizeCheck
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from noren.cells import CellBatch, Statement
 from noren.errors import ReleaseError
 from noren.models.base import Accumulator, Check, Evidence, Model, Overall
+from noren.models.classes import AlikeClasses, ClassFindings
 from noren.models.verdict import Verdict
+
+NOTHING = ClassFindings(0, 0, 0.0, 0, 0, 0)
 
 
 class Judgement:
@@ -61,6 +65,28 @@ class Judgement:
         for own, one in zip(self.parts, other.parts, strict=True):
             own.merge(one)
 
-    def verdicts(self) -> list[Verdict]:
-        found = [(check, check.verdict()) for check in self.checks]
-        return [check.of_rows(verdict) if self.several else verdict for check, verdict in found]
+    def apart(self) -> list[int]:
+        """The parts whose classes can be judged in lots, because no check of theirs needs all of them at once."""
+        alone = [p for p, part in enumerate(self.parts) if type(part) is AlikeClasses]
+        return [p for p in alone if all(c.is_apart for c in self.checks if self.parts[p] in c.parts)]
+
+    def found(self, part: int) -> dict[int, ClassFindings]:
+        """What the checks of a part found in the classes that it has, by the number of the check."""
+        mine = [(n, check) for n, check in enumerate(self.checks) if self.parts[part] in check.parts]
+        return {number: check.findings() for number, check in mine}  # type: ignore[attr-defined]
+
+    def verdicts(self, found: Mapping[int, Sequence[ClassFindings]] | None = None) -> list[Verdict]:
+        """All verdicts; those of checks whose classes were judged in lots from what was found there."""
+        return [
+            check.of_rows(verdict) if self.several else verdict
+            for number, check in enumerate(self.checks)
+            for verdict in [check.verdict() if number not in (found or {}) else _settled(check, (found or {})[number])]
+        ]
+
+
+def _settled(check: Any, found: Sequence[ClassFindings]) -> Verdict:
+    whole = NOTHING
+    for one in found:
+        whole = whole.joined(one, check.model.higher_is_safer, check.show)
+    verdict: Verdict = check.settled(whole)
+    return verdict

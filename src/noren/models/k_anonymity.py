@@ -12,7 +12,7 @@ from noren.cells import CellBatch, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Accumulator, Check, Evidence, Model, Promise, SearchRule
 from noren.models.class_check import OF_ROWS
-from noren.models.classes import Classes, worst
+from noren.models.classes import Classes, ClassFindings, worst
 from noren.models.verdict import Verdict
 
 
@@ -101,21 +101,37 @@ class ClassSizeCheck(Check):
         self.classes.merge(other.classes)
 
     def verdict(self) -> Verdict:
+        return self.settled(self.findings())
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether classes can be judged some here and some there."""
+        return True
+
+    def findings(self) -> ClassFindings:
         n = self.classes.table().n
-        records = int(n.sum())
-        achieved = int(n.min()) if records else 0
         fails = n < self.model.k
-        breaches = int(n[fails].sum())
+        return ClassFindings(
+            classes=len(n),
+            smallest=int(n.min()) if len(n) else 0,
+            achieved=int(n.min()) if len(n) else 0,
+            records=int(n.sum()),
+            breaches=int(n[fails].sum()),
+            short=int(fails.sum()),
+            shortfalls=tuple(worst(self.classes, n, n, fails, self.show)),
+        )
+
+    def settled(self, found: ClassFindings) -> Verdict:
         return Verdict(
             model=self.model.model,
             column=self.column,
             required=self.model.k,
-            achieved=achieved,
-            holds=records > 0 and breaches == 0,
+            achieved=found.achieved,
+            holds=found.records > 0 and found.breaches == 0,
             basis="the release alone",
-            records=records,
-            breaches=breaches,
-            statement=f"every record looks like at least {max(0, achieved - 1)} others",
-            short=int(fails.sum()),
-            shortfalls=worst(self.classes, n, n, fails, self.show),
+            records=found.records,
+            breaches=found.breaches,
+            statement=f"every record looks like at least {max(0, int(found.achieved) - 1)} others",
+            short=found.short,
+            shortfalls=found.shortfalls,
         )

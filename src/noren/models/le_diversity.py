@@ -13,7 +13,7 @@ from noren.cells import Statement
 from noren.errors import ModelDoesNotApply, NorenError
 from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 from noren.models.separation import Separating, SeparationCheck
 from noren.models.shuffled import MemberCheck
 from noren.schema.column import Column

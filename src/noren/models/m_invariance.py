@@ -11,7 +11,7 @@ from pydantic import Field
 from noren.cells import Statement
 from noren.models.base import CLASS, KNOWS_SHARES, Promise
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 
 
 class MInvariance(ClassModel):

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from noren.cells import CellBatch, Statement
 from noren.cells.batch import PERSON
 from noren.cells.group import GroupTable
-from noren.models.classes import Classes, ClassTable, PeopleTable
+from noren.models.classes import Classes
+from noren.models.histograms import ClassTable, PeopleTable
 from noren.models.verdict import Basis
 
 

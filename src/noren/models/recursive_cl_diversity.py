@@ -12,7 +12,7 @@ from pydantic import Field
 from noren.cells import Statement
 from noren.models.base import CLASS, KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 
 MOST_L = 8
 """Up to which l the figure is measured."""

@@ -15,7 +15,7 @@ from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Model, Need, Overall, Promise, SearchRule
 from noren.models.class_check import ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 from noren.models.verdict import Basis, Verdict
 from noren.schema.hierarchy import Hierarchy
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from noren.cells import Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import CLASS, KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -24,8 +25,9 @@ MOST_L = 8
 class TauLDiversity(ClassModel):
     """In every class the k most frequent values together make up at most psi(k), for all k.
 
-    psi rises evenly from tau at k = 1 to 1 at k = l, so no class rests on fewer than l values and none of them exceeds
-    tau. tau = 1/l is frequency diversity. It does not bound somebody who knows how common the values are elsewhere.
+    psi rises from tau at k = 1 to 1 at k = l, evenly unless `ceilings` say how, so no class rests on fewer than l
+    values and none of them exceeds tau. tau = 1/l is frequency diversity. It does not bound somebody who knows
+    how common the values are elsewhere.
     """
 
     model: Literal["tau-l-diversity"] = "tau-l-diversity"
@@ -36,6 +38,11 @@ class TauLDiversity(ClassModel):
     hopeless: ClassVar[float | None] = 1.0
     tau: float = Field(gt=0, lt=1, description="Largest permitted share of one value in a class, from 1/l up.")
     l: int = Field(ge=2, description="Number of values that every class must spread over.")  # noqa: E741
+    ceilings: tuple[float, ...] | None = Field(
+        default=None,
+        description="psi(1), ..., psi(l - 1), rising from tau and below 1: what the most frequent value, the two most "
+        "frequent ones, ... may make up together.",
+    )
     weights: dict[str, Weight] | None = Field(
         default=None,
         description="How likely each value is under a generalised one, in proportion; values not named weigh 1.",
@@ -45,11 +52,25 @@ class TauLDiversity(ClassModel):
     def _within(self) -> TauLDiversity:
         if self.tau < 1 / self.l - TOLERANCE:
             raise ValueError(f"tau = {self.tau:g} is below 1/l = {1 / self.l:.4g}, which no class can reach")
+        if self.ceilings is not None:
+            if len(self.ceilings) != self.l - 1:
+                raise ValueError(
+                    f"l = {self.l} needs {self.l - 1} ceilings, psi(1) to psi(l - 1), not {len(self.ceilings)}"
+                )
+            if self.ceilings[0] != self.tau:
+                raise ValueError(f"the first ceiling is {self.ceilings[0]:g} and tau is {self.tau:g}: both are psi(1)")
+            if not all(a < b for a, b in pairwise((*self.ceilings, 1.0))):
+                raise ValueError("ceilings must rise and stay below 1")
         return self
 
     def psi(self, k: int) -> float:
         """The ceiling of the k most frequent values together."""
-        return self.tau + (1 - self.tau) * (k - 1) / (self.l - 1) if k < self.l else 1.0
+        if k >= self.l:
+            return 1.0
+        return self._evenly(self.tau, k) if self.ceilings is None else self.ceilings[k - 1]
+
+    def _evenly(self, tau: float, k: int) -> float:
+        return tau + (1 - tau) * (k - 1) / (self.l - 1)
 
     def base_weights(self, column: Statement) -> NDArray[np.float64] | None:
         if self.weights is None or column.nodes is None:
@@ -69,7 +90,21 @@ class TauLDiversity(ClassModel):
 
     @property
     def search_rule(self) -> SearchRule:
-        return SearchRule("tau_l", self.tau, self.l)
+        """The weakest requirement with evenly rising ceilings that implies this one; searches know no other.
+
+        It lies below every ceiling, at as few values as can be: with more of them the line starts lower.
+        """
+        if self.ceilings is None:
+            return SearchRule("tau_l", self.tau, self.l)
+        size = self.l
+        while (tau := self._below(size)) < 1 / size:
+            size += 1
+        return SearchRule("tau_l", tau, size)
+
+    def _below(self, size: int) -> float:
+        """Where an evenly rising line that ends at `size` values may start to stay below every ceiling."""
+        shares = ((k - 1) / (size - 1) for k in range(1, self.l))
+        return min((self.psi(k) - even) / (1 - even) for k, even in enumerate(shares, 1))
 
     @classmethod
     def probes(cls, statement: Statement | None) -> Sequence[Model]:
@@ -86,9 +121,15 @@ class TauLDiversity(ClassModel):
             together[has] += part.ranked[part.starts[:-1][has] + k - 1]
             share = together / part.n
             good &= share <= self.psi(k) + TOLERANCE
-            evenly = (k - 1) / (self.l - 1)
-            reached = np.maximum(reached, (share - evenly) / (1 - evenly))
+            reached = np.maximum(reached, self._needed(share, k))
         return np.minimum(reached, 1.0), good
+
+    def _needed(self, share: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+        """The tau that the k most frequent values ask for: of an even rise, or of these ceilings in proportion."""
+        if self.ceilings is not None:
+            return share * (self.tau / self.psi(k))
+        evenly = (k - 1) / (self.l - 1)
+        return (share - evenly) / (1 - evenly)
 
     def says(self, achieved: float, smallest: int) -> str:
         return f"every class is ({achieved:.4g}, {self.l})-diverse: its k top values stay below psi(k) for all k"

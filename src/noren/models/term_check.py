@@ -17,7 +17,7 @@ from pydantic import Field
 from noren.cells import CellBatch, Cells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Model, Need
-from noren.models.classes import class_keys, key_columns
+from noren.models.class_keys import class_keys, key_columns
 from noren.models.verdict import Basis, Verdict
 from noren.schema.knowledge import Knowledge
 

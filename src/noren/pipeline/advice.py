@@ -47,11 +47,16 @@ PLAIN_SECRET = 1
 def draft(source: Source, data: Mapping[str, Any] | None = None) -> str:
     """The text of a policy for this table, tried on its records. `data`: how the input is written, if it was said."""
     studied = study(source)
-    some = _some(source, studied.profile.records)
+    return written(studied, advise(studied, data), data)
+
+
+def advise(studied: Study, data: Mapping[str, Any] | None = None) -> Proposal:
+    """What a draft for a table proposes, tried on its records: every column's role with the reason."""
+    some = _some(studied.source, studied.profile.records)
     made, runs = _improved(studied, some, data, join=True)
     if not runs and made.found.pairs:
         made, _ = _improved(studied, some, data, join=False)
-    return written(studied, made, data)
+    return made
 
 
 def _some(source: Source, records: int) -> Source:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from pathlib import Path
 from time import perf_counter
@@ -23,16 +24,19 @@ from numpy.typing import NDArray
 from noren.cells import CellBatch, Design, Statement, batch_length, concat
 from noren.cells.batch import PERSON
 from noren.errors import NorenError, PolicyError, ReleaseError
+from noren.io.place import Place, Spot, place_of
 from noren.methods.parts import together
 from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.pipeline.absence import left_out
+from noren.pipeline.apart import parted
 from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft, make_manifest
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
+from noren.pipeline.margins import demand_margins, noised_margins
 from noren.pipeline.mechanism import INSTEAD, used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.republish import registrations
@@ -42,21 +46,20 @@ from noren.progress import Stage, quiet
 from noren.release.manifest import Manifest
 from noren.release.package import (
     FileFormat,
-    aside,
-    refuse_existing,
-    with_sides,
     write_cells,
     write_descriptor,
-    write_sides,
 )
 from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.set_tally import SetTally
+from noren.release.sides import with_sides, write_sides
+from noren.release.staged import refuse_existing, staged
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
 from noren.secret import Keystream, SigningKey
 from noren.secret.signing import signing_key
 from noren.table import Engine, Plan, Table, TermSearch
+from noren.table.engine import Written
 
 GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
 """How many times as large classes are made, where people have several records, until enough people are in each."""
@@ -67,6 +70,10 @@ not spread as its records are."""
 UNREGISTERED = (
     "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
     "under [randomness])"
+)
+UNCOUNTED = (
+    "noised margins spend epsilon = {:g} of everybody's budget; without a register (a secret and a record key under "
+    "[randomness]) nobody adds up what several releases spend"
 )
 
 
@@ -117,7 +124,7 @@ def anonymize(
     data: Any,
     policy: Policy | str | Path,
     *,
-    to: str | Path | None = None,
+    to: str | Path | Place | None = None,
     file_format: FileFormat = "parquet",
     secret: str | Path | None = None,
     engine: str | Engine | None = None,
@@ -153,7 +160,7 @@ def run(
     data: Any,
     policy: Policy | str | Path,
     *,
-    to: str | Path | None = None,
+    to: str | Path | Place | None = None,
     file_format: FileFormat = "parquet",
     secret: str | Path | None = None,
     engine: str | Engine | None = None,
@@ -162,14 +169,15 @@ def run(
 ) -> Outcome:
     """`anonymize`, with the holder's facts and progress."""
     policy = read_policy(policy)
-    if to is not None:
-        refuse_existing(Path(to))
-    return _Run(policy, secret, stage, _signing(sign, to)).publish(
-        data, engine, None if to is None else Path(to), file_format
-    )
+    target = None if to is None else place_of(to)
+    if target is not None:
+        refuse_existing(target)
+    if isinstance(target, Place) and file_format != "parquet":
+        raise ReleaseError(f"{target}: a store gets Parquet files.", hint="Name a directory, or leave the format out.")
+    return _Run(policy, secret, stage, _signing(sign, to)).publish(data, engine, target, file_format)
 
 
-def _signing(sign: SigningKey | str | Path | None, to: str | Path | None) -> SigningKey | None:
+def _signing(sign: SigningKey | str | Path | None, to: str | Path | Place | None) -> SigningKey | None:
     """The key of a release that is written; read before any work is done."""
     if sign is not None and to is None:
         message = "a release in memory has no descriptor to sign."
@@ -194,6 +202,8 @@ def drafted(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
 def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
     """A draft that holds. Methods form classes of records: where people have several, classes grow until enough people
     are in each."""
+    if (elsewhere := parted(table, policy, **secrets)) is not None:
+        return elsewhere
     if table.people is None or not policy.forms_classes:
         return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
     for factor in GROWTH:
@@ -224,15 +234,18 @@ class _Run:
         self.stream = self.keyed if policy.randomness.mode == "memoised" else None
         self.registers = registrations(policy, secret_path, self.keyed)
 
-    def publish(self, data: Any, engine: str | Engine | None, target: Path | None, file_format: FileFormat) -> Outcome:
+    def publish(self, data: Any, engine: str | Engine | None, target: Spot | None, file_format: FileFormat) -> Outcome:
         table = self._prepared(data, engine)
         started = perf_counter()
         draft = self._drafted(table)
         with self.stage("Columns that tell each other", None):
             demand_independence(draft, self.policy)
+        demand_margins(draft, self.policy)
         registered = [note for one in self.registers for note in one.check(draft, self.policy)]
         if not self.registers and any(model.invariant for model in self.policy.require):
             registered.append(UNREGISTERED)
+        if self.policy.margins and not self.registers:
+            registered.append(UNCOUNTED.format(self.policy.spent))
         self.seconds["decide"] = perf_counter() - started
         notes = (*table.source.notes, *remarks(table, self.policy), *draft.notes, *registered)
         if target is None:
@@ -270,7 +283,7 @@ class _Run:
         alone = self.keyed is not None and self.key is not None and not self.policy.people.key
         keys = UniqueKeys(self.keyed) if self.keyed is not None and alone else None
         with closing(keys) if keys is not None else nullcontext():
-            table = prepare(data, self.policy, engine, stage=self.stage, on_keys=None if keys is None else keys.add)
+            table = prepare(data, self.policy, engine, stage=self.stage, on_keys=keys)
             if keys is not None:
                 keys.demand_unique(str(self.key))
         for one in self.registers:
@@ -286,31 +299,53 @@ class _Run:
         manifest = self._manifest(draft, published, verdicts)
         return Release(manifest, store), verdicts
 
-    def _written(self, draft: Draft, target: Path, file_format: FileFormat) -> tuple[Release, list[Verdict]]:
-        with aside(target) as work:
+    def _written(self, draft: Draft, target: Spot, file_format: FileFormat) -> tuple[Release, list[Verdict]]:
+        with staged(target) as there:
+            work = there.work
             buckets = Path(tempfile.mkdtemp(prefix="buckets-", dir=work))
-            started, before = perf_counter(), sum(self.seconds.values())
-            tally = SetTally(draft.statements) if file_format == "parquet" else None
-            shuffled = self._shuffled(draft, buckets, tally)
-            data, rows, columns = write_cells(work, draft.statements, shuffled, file_format, tally)
-            inside = sum(self.seconds.values()) - before  # runs beside the writing, in part
-            self.seconds["write"] = max(0.0, perf_counter() - started - inside)
+            made = self._written_there(draft, there.cells) if file_format == "parquet" else None
+            made = made or self._written_here(draft, work, buckets, file_format)
             shutil.rmtree(buckets)
-            if rows != draft.rows:
-                raise NorenError(f"{rows} rows were written instead of {draft.rows}; nothing is published.")
-            write_sides(work, columns, data.suffix)
-            statements = tuple(with_sides(work, columns, data.suffix))
-            store = store_for(data)
+            if made.rows != draft.rows:
+                raise NorenError(f"{made.rows} rows were written instead of {draft.rows}; nothing is published.")
+            data, *more = made.files
+            write_sides(work, made.columns, data.suffix)
+            statements = tuple(with_sides(work, made.columns, data.suffix))
+            store = store_for(data, True, *more)
             verdicts = self._verified(draft, store, statements)
-            published = draft.published(store, columns)
+            published = draft.published(store, made.columns)
             manifest = self._manifest(draft, published, verdicts)
-            write_descriptor(work, data, manifest, self.sign)
+            write_descriptor(work, there.holds(made.files, made.parts), manifest, self.sign, made.parts)
             self._record()
-        return Release(manifest, store_for(target / data.name), target), verdicts
+        data, *more = (target / name for name in there.data)
+        store = store_for(data, True, *more)
+        return Release(manifest, store, target), verdicts
+
+    def _written_here(self, draft: Draft, work: Path, buckets: Path, file_format: FileFormat) -> Written:
+        """The data file, through this process."""
+        started, before = perf_counter(), sum(self.seconds.values())
+        tally = SetTally(draft.statements) if file_format == "parquet" else None
+        shuffled = self._shuffled(draft, buckets, tally)
+        data, rows, columns = write_cells(work, draft.statements, shuffled, file_format, tally)
+        inside = sum(self.seconds.values()) - before  # runs beside the writing, in part
+        self.seconds["write"] = max(0.0, perf_counter() - started - inside)
+        return Written((data,), (), rows, columns)
+
+    def _written_there(self, draft: Draft, work: Spot) -> Written | None:
+        """The data files, where the records are, if the engine works elsewhere."""
+        table, started = draft.table, perf_counter()
+        with self.stage("Drawing decoys" if draft.designs else "Writing records", None):
+            made = table.engine.written(table.source, draft.reading, draft, draft.rows, draft.statements, work)
+        if made is not None:
+            draft.demand_heads()
+            self.seconds["draw, shuffle and write"] = perf_counter() - started
+        return made
 
     def _manifest(self, draft: Draft, published: Published, verdicts: list[Verdict]) -> Manifest:
         memoised, people = self._memoised(draft), not self.people
-        return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts)
+        with self.stage("Counting margins", None) if self.policy.margins else nullcontext():
+            margins = noised_margins(draft, self.policy)
+        return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts, margins)
 
     def _shuffled(self, draft: Draft, folder: Path | None, tally: SetTally | None = None) -> Iterator[CellBatch]:
         """Anonymised records in a uniformly random order; a tally has seen all of them when the first come."""
@@ -320,7 +355,7 @@ class _Run:
         def made() -> Iterator[CellBatch]:
             with self.stage(name, table.n) as meter:
                 if draft.reading.columns:
-                    yield from table.engine.apply(table.source, draft.reading, draft.apply, meter=meter)
+                    yield from table.engine.apply(table.source, draft.reading, draft, meter=meter)
                 else:
                     yield from draft.held(meter)
             draft.demand_heads()
@@ -351,9 +386,7 @@ class _Run:
         seen: Store = PeopleStore(store, np.concatenate(self.people)) if several else store
         published, overall = draft.published(seen, statements), draft.overall()
 
-        def make() -> Judgement:
-            return Judgement.of(published.by_name, self.policy.require, overall, people=several)
-
+        make = partial(Judgement.of, published.by_name, self.policy.require, overall, people=several)
         with self.stage("Verifying", draft.rows) as meter:
             verdicts = [*draft.table.engine.judge(published, make, meter=meter), *left_out(draft)]
         hint = None
@@ -384,7 +417,7 @@ def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
 def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     """The draft's verdicts, counting people, before anything is shuffled or written."""
     table = draft.table
-    made = table.engine.apply(table.source, draft.reading, draft.apply) if draft.reading.columns else draft.held()
+    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
     cells = concat(list(made))
     store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
     if PERSON in cells:
@@ -392,9 +425,7 @@ def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     published, overall = draft.published(store), draft.overall()
     several = PERSON in cells
 
-    def make() -> Judgement:
-        return Judgement.of(published.by_name, requirements, overall, people=several)
-
+    make = partial(Judgement.of, published.by_name, requirements, overall, people=several)
     found = [*table.engine.judge(published, make), *left_out(draft)]
     draft.forget()
     return found
@@ -402,6 +433,8 @@ def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
 
 def losses(draft: Draft, policy: Policy) -> dict[str, float]:
     """What generalisation and left-out terms cost; nothing for decoys, whose cost is in the estimates."""
+    if draft.figures is not None:
+        return dict(draft.figures)
     if draft.plan.records is None:
         return {}
     from noren.metrics.general import view_of

@@ -113,6 +113,9 @@ class Collector:
                 message = "a client does not know which values occur."
                 way = "[[together]] values = [[...], [...]]" if attribute.members else "values = [...] or bins = [...]"
                 out.append(Problem(f"attributes.{name}", message, f"Declare them: {way}."))
+        if self.policy.margins:
+            message = "nobody counts everybody where people report one by one."
+            out.append(Problem("margins", message, "Take [[margins]] out of the policy of a Collector."))
         alone = self.policy.methods[0] if len(self.policy.methods) == 1 else None
         if not isinstance(alone, Decoys) or alone.form != "sets":
             out.append(Problem("method.form", "collected reports are sets.", 'Use form = "sets".'))

@@ -354,7 +354,7 @@ def _reason(error: NorenError) -> str:
 def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]:
     """The policy's verdicts, and two more that measure the risk, by the independent checks."""
     table = draft.table
-    made = table.engine.apply(table.source, draft.reading, draft.apply) if draft.reading.columns else draft.held()
+    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
     cells = concat(list(made))
     several = PERSON in cells
     store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})

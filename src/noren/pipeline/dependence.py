@@ -22,7 +22,7 @@ from noren.cells import CellBatch, Cells, Statement, concat
 from noren.cells.batch import PERSON
 from noren.pipeline import screen
 from noren.pipeline.draft import Draft
-from noren.pipeline.picked import PickedSource
+from noren.pipeline.picked import PickedSource, picked
 from noren.pipeline.refusal import Told, refused
 from noren.policy.policy import Policy
 
@@ -104,7 +104,13 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
     table = draft.table
     rng = np.random.default_rng()  # which records are looked at is no release
     listed = [s.name for s in draft.statements if not s.column.is_open and s.name not in _term_columns(draft)]
-    source = PickedSource(table.source, table.drop, draft.keep, min(1.0, KNOWN / max(1, draft.records)), rng)
+    if (known := draft.sampled(KNOWN)) is not None:
+        order = rng.permutation(len(next(iter(known[0].values()))))
+        places = {name: draft.published_codes(name, table.columns[name].domain.values) for name in listed}
+        truth = {name: places[name][known[0][name]][order] for name in listed}
+        return _told_apart(truth), {name: known[1][name].take(order) for name in listed}
+    chosen = picked(draft.keep, min(1.0, KNOWN / max(1, draft.records)), rng)
+    source = PickedSource(table.source, table.drop, chosen)
     codes: dict[str, list[NDArray[np.int64]]] = {name: [] for name in listed}
     parts: list[CellBatch] = []
     whose: list[NDArray[np.int64]] = []
@@ -127,8 +133,12 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
     for name in listed:
         place = draft.published_codes(name, table.columns[name].domain.values)
         truth[name] = place[np.concatenate(codes[name])][order]
-    good = {name: found for name, found in truth.items() if (found >= 0).all()}
-    return good, {name: cells.take(order) for name, cells in concat(parts).items()}
+    return _told_apart(truth), {name: cells.take(order) for name, cells in concat(parts).items()}
+
+
+def _told_apart(truth: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:
+    """The columns in which every record's true value is one of the published domain."""
+    return {name: found for name, found in truth.items() if (found >= 0).all()}
 
 
 def _term_columns(draft: Draft) -> set[str]:

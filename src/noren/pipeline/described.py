@@ -3,19 +3,27 @@ they cover, and who signed it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import isclose
 from pathlib import Path
+from typing import get_args
 
 from noren.cells import Statement
 from noren.errors import ReleaseError
-from noren.models.verdict import Verdict
+from noren.methods import METHODS
+from noren.models.verdict import Basis, Verdict
 from noren.policy.policy import Policy
 from noren.release.package import DESCRIPTOR, demand_closed
 from noren.release.release import Release
 from noren.release.signature import demand_signer
 from noren.schema.hierarchy import Hierarchy
 from noren.secret import PublicKey
+from noren.table.left_out import LEFT_OUT
 
 SHOWN = 3
+NEAR = 1e-6
+"""How far a stated figure may be from the one that is found: they are computed alike."""
+ALL = "all columns"
 
 
 def demand_described(release: Release) -> None:
@@ -24,12 +32,49 @@ def demand_described(release: Release) -> None:
         demand_closed(release.path)
     elif hasattr(release.store, "demand_closed"):
         release.store.demand_closed()
+    _demand_methods(release)
     for statement in release.statements:
         if found := statement.misnamed():
             raise ReleaseError(
                 f"column {statement.name!r}: {_listed(found)} does not say what it is declared to cover.",
                 hint="Do not use it; ask the holder for it again.",
             )
+
+
+def demand_claims(release: Release, found: Sequence[Verdict]) -> None:
+    """Refuse a manifest that states verdicts on its requirements that are not `found`, or other figures than these.
+
+    Figures are those of people, so where people have several rows the rows do not show them; nor can a recipient see
+    what rests on the original, which is stated without a figure.
+    """
+    stated = [one for one in release.manifest.verdicts if one.model != LEFT_OUT]
+    absent = [one for one in release.manifest.verdicts if one.model == LEFT_OUT]
+    wrong = [one for one in absent if (one.column, one.achieved, release.suppressed > 0) != (ALL, None, True)]
+    if len(absent) > 1 or wrong or [(v.model, v.column) for v in stated] != [(v.model, v.column) for v in found]:
+        raise _claimed("verdicts on other requirements than its own")
+    for one, other in zip(stated, found, strict=True):
+        grounds = one.basis in get_args(Basis) and (one.achieved is None) == (one.basis == "the original")
+        same = one.basis != other.basis or not release.manifest.rows_are_people
+        near = same or one.achieved is None or isclose(one.achieved, other.achieved, rel_tol=NEAR, abs_tol=NEAR)
+        if not (one.holds and grounds and near and one.required == other.required):
+            raise _claimed(f"another verdict on {one.model} of {one.column!r} than its cells show")
+
+
+def _claimed(what: str) -> ReleaseError:
+    return ReleaseError(f"the manifest states {what}.", hint="Do not use it; ask the holder for it again.")
+
+
+def _demand_methods(release: Release) -> None:
+    """Refuse methods that are none: their names are words of this package, their columns those of the release."""
+    for one in release.manifest.methods:
+        names = [one.name, *([] if one.chosen is None else one.chosen.split(" + "))]
+        if any(name not in METHODS for name in names):
+            raise ReleaseError(
+                "the manifest names a method that this version does not know.",
+                hint="Install the version of noren that wrote it, or a newer one.",
+            )
+        if not set(one.on) <= set(release.columns):
+            raise _claimed("columns of a method that it does not have")
 
 
 def demand_signed(release: Release, signer: PublicKey | str | Path) -> None:

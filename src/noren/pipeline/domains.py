@@ -2,7 +2,8 @@
 
 Methods see only the secrets that occur: a value that nobody has must not make a class look more diverse. The manifest
 lists a declared domain as it was declared, and of a domain taken from the data only what published records have: a
-value that is listed and not published would tell what the records that were left out held.
+value that is listed and not published would tell what the records that were left out held. Nobody declares that cells
+are missing or were merged: where no published record has that, a declared domain does not list it either.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from noren.cells import GroupTable
 from noren.cells.set_cells import code_dtype
 from noren.errors import PolicyError, Problem
 from noren.schema.column import Column
+from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.nodes import Nodes, tree_of
 from noren.table import Group, Recode
 from noren.table.table import subdomain
@@ -45,12 +47,22 @@ def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoi
     return Outgoing(whole, back[part.codes], _moved(part.change, back, whole.d))
 
 
-def forgotten(part: Outgoing, keep: NDArray[np.bool_]) -> Outgoing:
-    """The column without the values that no published record has."""
+def untold(domain: Domain, occurs: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which values of a domain may be listed, given those that published records have."""
+    return occurs if domain.source == "data" else occurs | unspecial(domain)
+
+
+def unspecial(domain: Domain) -> NDArray[np.bool_]:
+    """Which values are values, and not the word for a missing or a merged one."""
+    return np.array([value not in (MISSING, OTHER) for value in domain.values], bool)
+
+
+def forgotten(part: Outgoing, keep: NDArray[np.bool_], values_stay: bool = False) -> Outgoing:
+    """The column without what the policy does not declare and no published record has."""
     domain = part.column.domain
-    if domain.source != "data":
-        return part
-    occurs = np.bincount(part.codes[keep], minlength=len(domain)) > 0
+    occurs = untold(domain, np.bincount(part.codes[keep], minlength=len(domain)) > 0)
+    if values_stay:
+        occurs = occurs | unspecial(domain)
     if occurs.all():
         return part
     column, place = subdomain(part.column, occurs)

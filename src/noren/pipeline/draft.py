@@ -7,8 +7,7 @@ leaves possible: code that no method shares.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from threading import Lock
-from time import perf_counter
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,21 +29,19 @@ from noren.cells import (
     Statement,
     TermCells,
     TermsStatement,
-    take,
 )
-from noren.cells.batch import PERSON
 from noren.cells.mean import mean_cells
 from noren.cells.set_cells import code_dtype
-from noren.designs import draw_columns
 from noren.errors import RequirementNotMet
 from noren.models.base import Overall
 from noren.models.people_groups import PeopleValues
 from noren.models.verdict import Verdict
-from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
+from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes, untold
+from noren.pipeline.making import Drawn, Making
 from noren.pipeline.shown import declares_leaves, shown
 from noren.policy.policy import Policy
 from noren.progress import Meter, silent
-from noren.release.manifest import Manifest, UsedMethod, VerdictEntry
+from noren.release.manifest import Manifest, PublishedMargin, UsedMethod, VerdictEntry
 from noren.release.published import Published
 from noren.release.store import Store
 from noren.schema.column import Column
@@ -53,6 +50,7 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream, RecordStream, Secret
+from noren.secret.carried import CarriedStream, carried, fresh_stream
 from noren.table import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
 from noren.table.priors import priors
 from noren.table.table import subdomain
@@ -64,23 +62,22 @@ DEFECT = "This is a defect of the software, not of the table: please report it."
 class Draft:
     """A plan applied to its table. Every run over the batches draws anew (or repeats, when memoised)."""
 
+    figures: Mapping[str, float] | None = None
+    """What the plan costs, by metric, where it was decided elsewhere and is known from there."""
+
     def __init__(
         self, table: Table, plan: Plan, *, stream: RecordStream | None = None, key: str | None = None, most: float = 0.0
     ) -> None:
         """`most` is the largest share of records that the policy permits to be left out."""
         self.table = table
         self.plan = plan
-        self.stream = stream
         self.key = key if stream is not None else None
         self.designs: dict[str, Design] = plan.designs
-        self.keep = np.ones(table.n, bool) if plan.keep is None else plan.keep
-        self.records = int(self.keep.sum())
+        everybody = np.broadcast_to(np.True_, table.n)  # takes no memory, however many they are
+        self.keep: NDArray[np.bool_] = everybody if plan.keep is None else plan.keep
+        self.records = table.n if plan.keep is None else int(plan.keep.sum())
         self.suppressed = table.n - self.records
         self.notes = list(plan.notes)
-        self.seconds = 0.0
-        self._heads = dict.fromkeys(self.designs, 0)
-        self._expected = dict.fromkeys(self.designs, 0.0)
-        self._lock = Lock()
         self._randomness = Keystream() if stream is None else stream
         if stream is None and table.people is not None and self.designs:
             self._randomness = RecordStream(Secret.fresh())
@@ -98,7 +95,19 @@ class Draft:
         self.statements: tuple[Statement, ...] = tuple(self._statement(name, numbers) for name in table.columns)
         self.by_name = {statement.name: statement for statement in self.statements}
         self._demand_truth()
-        self.exploded = plan.exploded
+        self._making = Making(
+            columns=tuple(table.columns),
+            sizes={name: one.d for name, one in self.by_name.items() if name not in self._cells and one.lists_values},
+            designs=self.designs,
+            cells=self._cells,
+            places=self._places,
+            keep=self.keep if self.suppressed else None,
+            people=table.people,
+            randomness=self._randomness,
+            keyed=stream is not None,
+            exploded=plan.exploded,
+            persons=table.n,
+        )
 
     # ------------------------------------------------------------------ what is published
 
@@ -156,9 +165,8 @@ class Draft:
         if secret:
             part = declared(_without_distance(self.table.columns[name]), self.table.counts[name], part)
         if isinstance(part.change, Recode) and not declares_leaves(part.column):
-            return self._shown(part.column, part.change)
-        if not (secret and isinstance(part.change, Recode)):
-            part = forgotten(part, self.keep)
+            return self._shown(part.column, part.change, part.codes)
+        part = forgotten(part, self.keep, values_stay=secret and isinstance(part.change, Recode))
         column, change = part.column, part.change
         if isinstance(change, Recode):
             if column.tree is not None and same_nodes(change.nodes, tree_of(column.tree).nodes):
@@ -177,9 +185,9 @@ class Draft:
         self._cells[name] = CodeCells(column.d, part.codes)
         return ExactStatement(column)
 
-    def _shown(self, column: Column, change: Recode) -> Statement:
+    def _shown(self, column: Column, change: Recode, codes: NDArray) -> Statement:
         """General values over values that nobody declared: published as far as cells show them."""
-        name, found = column.name, shown(column, change, self.keep)
+        name, found = column.name, shown(column, change, codes, self.keep)
         self._cells[name] = _coded(len(found.nodes), found.data)
         self._found[name] = dict(zip(column.domain.values, found.place.tolist(), strict=True))
         if found.column.tree is not None and not found.column.domain.hidden:  # every cell is one value
@@ -218,7 +226,7 @@ class Draft:
         """Columns that pass as they are, over the values that published records have: a value that is listed and not
         published would tell what the records that were left out held."""
         columns = [c for n, c in self.table.columns.items() if n not in self.plan.columns and not self._is_drawn(c)]
-        columns = [c for c in columns if not c.is_open and c.domain.source == "data"]
+        columns = [c for c in columns if not c.is_open and not untold(c.domain, np.zeros(c.d, bool)).all()]
         if not columns:
             return {}
         seen = {column.name: np.zeros(column.d, bool) for column in columns}
@@ -229,7 +237,7 @@ class Draft:
                 found[batch.codes[name][rows]] = True
         out = {}
         for column in columns:
-            out[column.name], self._places[column.name] = subdomain(column, seen[column.name])
+            out[column.name], self._places[column.name] = subdomain(column, untold(column.domain, seen[column.name]))
         return out
 
     def _is_drawn(self, column: Column) -> bool:
@@ -249,33 +257,47 @@ class Draft:
 
     def apply(self, batch: CodeBatch) -> CellBatch:
         """What is published instead of a run of records."""
-        out = self.apply_to(batch, list(self.table.columns))
-        return exploded(out, self.exploded, self.designs) if self.exploded is not None else out
+        return self._making(batch)
+
+    __call__ = apply
+
+    @cached_property
+    def stream(self) -> CarriedStream:
+        """Keys that may travel: by them the same is drawn whenever and wherever it is asked."""
+        names, known = list(self.designs), self._randomness
+        return carried(known, names) if isinstance(known, RecordStream) else fresh_stream(names)
+
+    @property
+    def shared(self) -> Making | None:
+        """What is published instead of any records, where nothing was decided record by record."""
+        return self._making.part(0, 0) if self._making.is_alike else None
+
+    def part(self, start: int, stop: int) -> Making:
+        """What is published instead of some records, without keys."""
+        return self._making.part(start, stop)
+
+    def take_in(self, drawn: Drawn) -> None:
+        """Count what parts have drawn elsewhere."""
+        self._making.drawn.add(drawn)
 
     def apply_to(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
         """What is published of some columns, one row a record."""
-        rows = np.flatnonzero(self.keep[batch.start : batch.start + batch.records])
-        return self.cells_of(batch, names, rows, rows + batch.start)
+        return self._making.of_columns(batch, names)
+
+    def sampled(self, most: int) -> tuple[Mapping[str, NDArray], Mapping[str, Cells]] | None:
+        """True codes and published cells of about so many records by chance, where another machine has them."""
+        return None
 
     def cells_of(
         self, batch: CodeBatch, names: Sequence[str], rows: NDArray[np.int64], at: NDArray[np.int64]
     ) -> dict[str, Cells]:
         """What is published of some records of a batch; `at` are their numbers in the table."""
-        sets = self._drawn(batch, rows, at)
-        out: dict[str, Cells] = {}
-        for name in names:
-            if name in self._cells:
-                out[name] = self._cells[name].take(at)
-            elif name in sets:
-                out[name] = sets[name]
-            elif name in batch.open:
-                out[name] = batch.open[name].take(rows)
-            else:
-                codes, place = batch.codes[name][rows], self._places.get(name)
-                out[name] = CodeCells(self.by_name[name].d, codes if place is None else place[codes])
-        if self.table.people is not None:
-            out[PERSON] = CodeCells(self.table.n, self.table.people[at])
-        return out
+        return self._making.of_records(batch, names, rows, at)
+
+    @property
+    def seconds(self) -> float:
+        """How long drawing took."""
+        return self._making.drawn.seconds
 
     def held(self, meter: Meter = silent) -> Iterator[CellBatch]:
         """The cells of a draft that need not be read: all columns were decided record by record."""
@@ -284,38 +306,9 @@ class Draft:
             yield self.apply(CodeBatch({}, {}, {}, None, size, start))
             meter(size)
 
-    def _drawn(self, batch: CodeBatch, rows: NDArray[np.int64], at: NDArray[np.int64]) -> Mapping[str, Cells]:
-        if not self.designs:
-            return {}
-        started = perf_counter()
-        codes = {name: batch.codes[name] for name in self.designs}
-        digests = self._digests(batch, rows, at)
-        if len(rows) < batch.records:
-            codes = {name: array[rows] for name, array in codes.items()}
-        sets = draw_columns(self.designs, codes, self._randomness, digests=digests)
-        inside = {name: int(cells.contains(codes[name]).sum()) for name, cells in sets.items()}
-        with self._lock:
-            self.seconds += perf_counter() - started
-            for name, count in inside.items():
-                self._heads[name] += count
-                self._expected[name] += self.designs[name].expected_inside(codes[name])
-        return sets
-
-    def _digests(self, batch: CodeBatch, rows: NDArray[np.int64], at: NDArray[np.int64]) -> NDArray | None:
-        """What keys the draws of every record: its person, so that a person's rows with one value have one set."""
-        if self.stream is not None:
-            return self.stream.digests(batch.keys)[rows]
-        if not isinstance(self._randomness, RecordStream) or self.table.people is None:
-            return None
-        import pyarrow as pa
-
-        return self._randomness.digests(pa.array(self.table.people[at]).cast(pa.string()))
-
     def forget(self) -> None:
         """Count anew how often the truth is in its set: the cells will be made again."""
-        self._heads = dict.fromkeys(self.designs, 0)
-        self._expected = dict.fromkeys(self.designs, 0.0)
-        self.seconds = 0.0
+        self._making.drawn = Drawn()
 
     # ------------------------------------------------------------------ the truth
 
@@ -331,6 +324,8 @@ class Draft:
 
     def _demand_truth(self) -> None:
         """Every published cell covers its record's truth."""
+        if not self._cells:
+            return
         kept = np.flatnonzero(self.keep)
         for name, cells in self._cells.items():
             statement = self.by_name[name]
@@ -358,13 +353,14 @@ class Draft:
     def demand_heads(self) -> None:
         """The truth is in its set as often as the design says: always for p = 1, else within eight standard
         deviations."""
+        drawn = self._making.drawn
         for name, design in self.designs.items():
+            heads, expected = drawn.heads.get(name, 0), drawn.expected.get(name, 0.0)
             if design.p_true == 1.0 or design.eta == design.d:
-                broken = self._heads[name] != self.records
+                broken = heads != self.records
             else:
-                expected = self._expected[name]
                 slack = 8 * np.sqrt(expected * (1 - expected / self.records)) + 1e-6 * self.records + 1
-                broken = abs(self._heads[name] - expected) > slack
+                broken = abs(heads - expected) > slack
             if broken:
                 message = f"the sets of {name!r} do not follow their design, so nothing is published."
                 raise RequirementNotMet(message, hint=DEFECT)
@@ -389,15 +385,6 @@ def _knowledge_numbers(columns: Iterable[Column]) -> dict[str, int]:
     return out
 
 
-def exploded(batch: CellBatch, name: str, designs: Mapping[str, Design]) -> dict[str, Cells]:
-    """One row per member of each record's set, without any number that would tie the rows together."""
-    eta, sets = designs[name].eta, batch[name]
-    members = CodeCells(designs[name].d, sets.codes(eta).ravel())  # type: ignore[attr-defined]
-    rows = np.repeat(np.arange(len(sets)), eta)
-    out = take({other: cells for other, cells in batch.items() if other != name}, rows)
-    return {column: members if column == name else out[column] for column in batch}
-
-
 def make_manifest(
     policy: Policy,
     published: Published,
@@ -405,6 +392,7 @@ def make_manifest(
     memoised: bool,
     rows_are_people: bool = True,
     facts: Mapping[str, int | str] | None = None,
+    margins: tuple[PublishedMargin, ...] = (),
 ) -> Manifest:
     """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
     mixed = len(policy.methods) > 1
@@ -415,6 +403,8 @@ def make_manifest(
         suppressed=published.suppressed,
         rows_are_people=rows_are_people,
         sample=policy.sample.share,
+        weight=policy.weight,
+        margins=margins,
         columns=published.statements,
         requirements=tuple(model.model_dump(mode="json") for model in policy.require),
         methods=tuple(

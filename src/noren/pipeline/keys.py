@@ -28,14 +28,24 @@ class UniqueKeys:
         self._stream = stream
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
         self._records = 0
+        self._known = 0
 
-    def add(self, keys: Any) -> None:
+    @property
+    def stream(self) -> RecordStream:
+        """What makes digests of keys, for an engine that counts repeated ones where they are."""
+        return self._stream
+
+    def found(self, repeated: int) -> None:
+        """So many records repeat another one's key, says an engine that looked itself."""
+        self._known += repeated
+
+    def __call__(self, keys: Any) -> None:
         digests = np.ascontiguousarray(self._stream.digests(keys)[:, 0])
         self._file.write(digests.tobytes())
         self._records += len(digests)
 
     def demand_unique(self, column: str) -> None:
-        repeated = self._repeated()
+        repeated = self._known + self._repeated()
         if repeated:
             raise DataError(
                 f"the record key {column!r} is not unique: {repeated} records repeat another one's key.",

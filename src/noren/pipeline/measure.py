@@ -18,8 +18,8 @@ from noren.models import MODELS
 from noren.models.base import Check, Evidence, Model
 from noren.models.judgement import Judgement
 from noren.pipeline.foreign import SUPPRESSED, foreign_table, read_foreign
+from noren.pipeline.overall import overall_distributions
 from noren.pipeline.prepare import read_policy
-from noren.pipeline.verify import overall_distributions
 from noren.policy.policy import Policy
 from noren.release.published import Published
 from noren.release.release import is_release, open_release

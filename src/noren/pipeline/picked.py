@@ -9,42 +9,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines.local import kept_batches
-from noren.io.source import Source
+from noren.io.source import Place, Source
+
+AT_ONCE = 1 << 20
+
+
+def picked(keep: NDArray[np.bool_], share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The numbers of published records, each taken with probability `share`, ascending."""
+    found = []
+    for start in range(0, len(keep), AT_ONCE):
+        kept = np.flatnonzero(keep[start : start + AT_ONCE])
+        found.append(start + (kept if share >= 1 else kept[rng.random(len(kept)) < share]))
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
 class PickedSource:
-    """A source of records that are published, each taken with probability `share`, which knows their numbers."""
+    """A source of the records that have these numbers, ascending, among those that lack nothing in `drop`."""
 
-    def __init__(
-        self, source: Source, drop: Sequence[str], keep: NDArray[np.bool_], share: float, rng: np.random.Generator
-    ) -> None:
-        self._source = source
+    def __init__(self, source: Source, drop: Sequence[str], chosen: NDArray[np.int64]) -> None:
+        self.inner = source
         self._drop = drop
-        self._keep = keep
-        self._share = share
-        self._rng = rng
-        self._numbers: list[NDArray[np.int64]] = []
+        self._chosen = chosen
         self.name = source.name
         self.columns = source.columns
         self.notes = source.notes
 
     @property
+    def by_number(self) -> Source:
+        """The source whose records the numbers count."""
+        return self.inner
+
+    @property
     def rows(self) -> int | None:
-        """Not known before the records are read."""
-        return None
+        return len(self._chosen)
+
+    def over(self, part: Source, place: Place) -> Source:
+        first, stop = np.searchsorted(self._chosen, [place.start, place.stop])
+        return PickedSource(part, self._drop, self._chosen[first:stop] - place.start)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
-        self._numbers, start = [], 0
-        for batch, _ in kept_batches(self._source, columns, self._drop):
-            kept = np.flatnonzero(self._keep[start : start + batch.num_rows])
-            rows = kept if self._share >= 1 else kept[self._rng.random(len(kept)) < self._share]
-            self._numbers.append(rows + start)
+        start = 0
+        for batch, _ in kept_batches(self.inner, columns, self._drop):
+            low, high = np.searchsorted(self._chosen, [start, start + batch.num_rows])
+            rows = self._chosen[low:high] - start
             start += batch.num_rows
             if len(rows):
                 yield batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
 
     def numbers(self, start: int, records: int) -> NDArray[np.int64]:
         """The numbers, in the table, of a run of the records that were taken."""
-        return np.concatenate(self._numbers)[start : start + records]
+        return self._chosen[start : start + records]

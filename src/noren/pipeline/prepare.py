@@ -9,11 +9,11 @@ from unicodedata import normalize
 
 from noren.engines import engine_for
 from noren.errors import NAMED_FROM, PolicyError, Problem
-from noren.io.held import held
 from noren.io.sample import sampled
 from noren.policy.policy import Policy
 from noren.policy.reading import dropping, open_table
 from noren.policy.resolve import column_problems, decimal_of, resolve
+from noren.policy.weights import weight_remark
 from noren.progress import Stage, quiet
 from noren.schema.domain import OTHER
 from noren.schema.kinds import Format
@@ -48,9 +48,9 @@ def prepare(
     also where the policy asks for a sample.
     """
     policy = read_policy(policy)
-    source = sampled(open_table(data, policy), policy.sample.share if sample else None)
-    engine = engine_for(source, engine)
-    source = held(source, data)
+    engine = engine_for(data, engine)
+    source = sampled(open_table(data, policy, engine), policy.sample.share if sample else None)
+    source = engine.held(source, data)
     published = [name for name in source.columns if name in policy.published]
     if not published:
         raise PolicyError(column_problems(policy, source.name, source.columns), source=policy.source)
@@ -100,8 +100,8 @@ def _watched(policy: Policy, columns: Sequence[str]) -> list[str]:
 def _demand_people(policy: Policy, profile: Profile) -> None:
     """An identifier that repeats names people with several rows: then requirements must count people."""
     problems = []
-    for name in profile.hashes:
-        distinct, cells = profile.distinct(name), sum(map(len, profile.hashes[name]))
+    for name in profile.identifiers:
+        distinct, cells = profile.distinct(name), profile.cells(name)
         if max(KEY_LEAST, KEY_SHARE * profile.records) <= distinct < cells:
             message = f"{cells:,} records have {distinct:,} different values of the identifier {name!r}."
             hint = (
@@ -120,6 +120,8 @@ def remarks(table: Table, policy: Policy) -> list[str]:
         if column.is_open:
             continue
         domain, counts = column.domain, table.counts[name]
+        if column.weight and (said := weight_remark(name, counts)):
+            out.append(said)
         if column.role is Role.QUASI_SENSITIVE:
             known = len(column.known.terms)
             listed = set(domain.values)

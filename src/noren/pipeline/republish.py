@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from noren.cells import Design, Statement
 from noren.models.base import QUASI
-from noren.models.classes import key_columns
+from noren.models.class_keys import key_columns
 from noren.pipeline.draft import Draft
 from noren.policy.options import RandomnessOptions
 from noren.policy.policy import Policy
@@ -108,6 +108,8 @@ def publication(
         classes=classes,
         named=frozenset(options.columns.get(name, name) for name in options.columns),
         repeat=options.repeat,
+        spent=policy.spent,
+        budget=options.budget,
     )
 
 

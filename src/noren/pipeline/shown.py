@@ -2,7 +2,8 @@
 
 Numbers and dates become what lies between the edges that published cells show. Of texts those values stay that a cell
 shows by name; whatever else lies under a published general value is one stand-in for it, whether or not somebody has
-such a value. Leaves that the policy declares (a hierarchy file, values, bins) are listed as they were declared.
+such a value. Leaves that the policy declares (a hierarchy file, values, bins) are listed as they were declared. That
+a value is missing or was merged is said where a published record has it: it is nobody's word about those left out.
 """
 
 from __future__ import annotations
@@ -45,13 +46,14 @@ def declares_leaves(column: Column) -> bool:
     return column.domain.source != "data" or (column.tree is not None and not column.tree.grown)
 
 
-def shown(column: Column, change: Recode, keep: NDArray[np.bool_]) -> Shown:
-    """The column as its cells show it."""
+def shown(column: Column, change: Recode, codes: NDArray, keep: NDArray[np.bool_]) -> Shown:
+    """The column as its cells show it, given everybody's true codes and who is published."""
     used = np.unique(change.data[keep])
+    held = np.bincount(codes[keep], minlength=column.d) > 0
     number = np.zeros(len(change.nodes), np.int64)
     number[used] = np.arange(len(used))
-    line = _on_a_line(column, change.nodes, used)
-    found = line or _named(column, change.nodes, used)
+    line = _on_a_line(column, change.nodes, used, held)
+    found = line or _named(column, change.nodes, used, held)
     data = number[change.data]
     runs = found[1].runs
     order = np.array(sorted(range(len(runs)), key=lambda node: runs[node]), np.int64)
@@ -81,7 +83,7 @@ def line_kind(domain: Domain) -> tuple[Kind, int] | None:
     return ("string", width) if is_code(domain.plain) and width <= 15 else None
 
 
-def _on_a_line(column: Column, nodes: Nodes, used: NDArray[np.int64]) -> Found | None:
+def _on_a_line(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found | None:
     """The column over what lies between published edges; None where a label does not tell its edges."""
     domain = column.domain
     line = line_kind(domain)
@@ -95,7 +97,9 @@ def _on_a_line(column: Column, nodes: Nodes, used: NDArray[np.int64]) -> Found |
     measure = measure_for(line[0], [one for one in ends if one is not None], line[1])
     bounds = [None if one is None else bounds_on(one, measure) for one in ends]
     gone = domain.missing_code
-    lacks = np.zeros(len(used), bool) if gone is None else nodes.covers(used, np.full(len(used), gone))
+    lacks = np.zeros(len(used), bool)
+    if gone is not None and held[gone]:
+        lacks = nodes.covers(used, np.full(len(used), gone))
     made, edges = _between(domain, measure, [one for one in bounds if one is not None], bool(lacks.any()))
     runs = []
     for bound, without in zip(bounds, lacks.tolist(), strict=True):
@@ -130,7 +134,7 @@ def _between(
 # ---------------------------------------------------------------------- texts
 
 
-def _named(column: Column, nodes: Nodes, used: NDArray[np.int64]) -> Found:
+def _named(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found:
     """The column over the values that cells show, and one stand-in for what else lies under each general value."""
     values = column.domain.values
     sizes = nodes.sizes[used]
@@ -144,7 +148,7 @@ def _named(column: Column, nodes: Nodes, used: NDArray[np.int64]) -> Found:
         else:
             smallest[members] = i
     covered = named | (smallest >= 0)
-    named |= covered & np.array([value in (MISSING, OTHER) for value in values])
+    named |= covered & held & np.array([value in (MISSING, OTHER) for value in values])
     listed = np.flatnonzero(named)
     general = np.flatnonzero(~names)
     labels = _stand_ins(nodes, used, general, named, {values[code] for code in listed.tolist()})

@@ -27,9 +27,12 @@ def tight_columns(release: Release) -> list[str]:
 def tight_verdicts(release: Release, truth: Mapping[str, NDArray[np.int64]]) -> list[Verdict]:
     """One verdict for every such column; `truth` is how often each of its values occurs in the original."""
     out = []
+    columns = {one.name: one for one in release.statements if one.tightness is not None}
+    cells = release.cells(list(columns)) if columns else {}
+    classes = classes_of(release, columns, cells)  # the same for every column
     for name in tight_columns(release):
-        statement, cells = release.column(name), release.cells([name])
-        axis = Axis(name, statement, cells[name], classes=classes_of(release, {name: statement}, cells))
+        statement = columns[name]
+        axis = Axis(name, statement, cells[name], classes=classes)
         low, high = ReportedRows.of([ReportedAxis.of(Reading.of(axis))]).bounds()
         there = truth[name][: statement.d]
         short = np.maximum(low - there, 0) + np.maximum(there - high - release.suppressed, 0)

@@ -12,7 +12,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
-from noren.errors import NorenError
+from noren.errors import NorenError, PolicyError
 from noren.kernels import compiling
 from noren.progress import Stage, quiet
 
@@ -117,7 +117,11 @@ def _policies(method: str, values: int) -> Iterator[Policy]:
     elif method in ("anatomy", "rating"):
         asks = [[diverse]]
     for ask in asks:
-        yield Policy(attributes=columns, require=ask, method={"name": method}, dependence={"most": 1.0})
+        try:
+            policy = Policy(attributes=columns, require=ask, method={"name": method}, dependence={"most": 1.0})
+        except PolicyError:
+            continue  # nor every requirement
+        yield policy
 
 
 def _table(values: int) -> pl.DataFrame:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,11 @@ class Seen:
     @property
     def filled(self) -> int:
         return sum(self.column.counts.values())
+
+    @cached_property
+    def counted(self) -> Counts:
+        """Its values as a release would write them; long columns take a while, so they are read once."""
+        return Counts.of(self.column)
 
     @property
     def is_amount(self) -> bool:
@@ -206,7 +212,7 @@ def guess(column: Seen, records: int, names: Sequence[str]) -> Guess:
     body = says(" ".join(names), BODY)
     if says(name, WEIGHTS) and column.kind in NUMERIC and not (says(name, "weight$ w$") and body):
         why = "a survey weight: published as it is, for estimates; one that only one person has can find that person"
-        return Guess(Role.PLAIN, f"{why}: round it, or drop it", writing)
+        return Guess(Role.PLAIN, f"{why}: round it, or drop it", writing | {"weight": True})
     if says(name, SECRET):
         return _secret(column, records, "its name sounds like a secret")
     if says(name, QUASI) or dated:
@@ -260,7 +266,7 @@ def _secret(column: Seen, records: int, why: str) -> Guess:
     """A secret: bins for amounts, rare values put together."""
     options, missing = _writing(column), bool(column.column.missing)
     if column.is_amount:
-        counts = Counts.of(column.column)
+        counts = column.counted
         cuts = quantile_cuts(counts.numbers, counts.counts, QUANTILES)
         if cuts:
             bins = {"bins": f"quantiles:{QUANTILES}"}

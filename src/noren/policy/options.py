@@ -87,13 +87,20 @@ class RandomnessOptions(BaseModel):
         default="refuse",
         description="What happens where two releases of one person could be intersected: refused, or allowed.",
     )
+    budget: float | None = Field(
+        default=None,
+        gt=0,
+        description="Largest sum of the epsilons of noised margins of all releases under this secret.",
+    )
     columns: dict[str, str] = Field(
         default_factory=dict,
         description="The name under which the register knows a column that was renamed; its own name says that it is "
         "a new column, although its values are those of another.",
     )
     key_unicode: Unicode = Field(default="NFKC", description="In which form keys are compared, or 'keep'.")
-    key_spaces: Spaces = Field(default="trim", description="Whether spaces around a key are left out: trim, or keep.")
+    key_spaces: Spaces = Field(
+        default="trim", description="Whether spaces around a key and doubled ones are left out: trim, or keep."
+    )
     key_case: Case = Field(default="fold", description="Whether capital and small letters are the same: fold, or keep.")
 
     @property

@@ -25,6 +25,7 @@ from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models.base import Model, columns_of
+from noren.policy.margins import Margin, margin_problems
 from noren.policy.options import DataOptions, DependenceOptions, PeopleOptions, RandomnessOptions, SampleOptions
 from noren.policy.problems import closest, knowledge_problems, member_problems
 from noren.policy.reader import Reader
@@ -87,6 +88,9 @@ class Policy(BaseModel):
         default_factory=RandomnessOptions, description="Several releases of the same people."
     )
     sample: SampleOptions = Field(default_factory=SampleOptions, description="Publish a random sample.")
+    margins: tuple[Margin, ...] = Field(
+        default=(), description="Counts of low order under central differential privacy, beside the cells."
+    )
     source: str = Field(default="policy", exclude=True, description="How messages call the policy.")
     base: Path = Field(default_factory=Path, exclude=True, description="The folder that paths are relative to.")
 
@@ -112,6 +116,7 @@ class Policy(BaseModel):
         reader.people(attributes, people, randomness)
         dependence = reader.part("dependence", DependenceOptions, raw.get("dependence", DependenceOptions()))
         sample = reader.part("sample", SampleOptions, raw.get("sample", SampleOptions()))
+        margins = reader.margins(raw.get("margins", ()))
         hierarchies = reader.hierarchies(spelled(attributes))
         knowledge = reader.knowledge(attributes)
         reader.markers(spelled(attributes), data)
@@ -121,6 +126,7 @@ class Policy(BaseModel):
         reader.broken |= gathered.broken
         reader.cross_check(attributes, require, methods, randomness, hierarchies)
         reader.problems += knowledge_problems(knowledge, require, methods) + member_problems(attributes)
+        reader.problems += margin_problems(margins, attributes, methods, people)
         reader.sizes(require, methods)
         known = set(cls.model_fields)
         reader.problems += [
@@ -140,6 +146,7 @@ class Policy(BaseModel):
                 "dependence": dependence,
                 "randomness": randomness,
                 "sample": sample,
+                "margins": margins,
                 "source": source,
                 "base": base,
             }
@@ -181,6 +188,16 @@ class Policy(BaseModel):
     def parts(self) -> list[Part]:
         """What each method has to do."""
         return shared(self.attributes, self.require, self.method)
+
+    @property
+    def spent(self) -> float:
+        """The sum of the epsilons of all margins: what a release spends of everybody's central budget."""
+        return sum(margin.epsilon for margin in self.margins)
+
+    @property
+    def weight(self) -> str | None:
+        """The column of survey weights, if there is one."""
+        return next((name for name, column in self.attributes.items() if column.weight), None)
 
     @property
     def forms_classes(self) -> bool:

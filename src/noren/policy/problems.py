@@ -106,6 +106,11 @@ def cross_problems(
                     f"Add [[require]] with on = \"{name}\", or give it the role 'plain' or 'quasi-identifier'.",
                 )
             )
+    weights = [name for name, attribute in attributes.items() if attribute.weight]
+    if len(weights) > 1:
+        message = f"{len(weights)} columns are weights: {', '.join(weights)}."
+        hint = "A release has one weight for every record: keep weight = true on one of them."
+        out.append(Problem(f"attributes.{weights[1]}.weight", message, hint))
     if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
         out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
     out += idle_problems(parts) + _drawn_keys(attributes, parts)

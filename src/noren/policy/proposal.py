@@ -74,7 +74,11 @@ class Study:
     def guesses(self) -> dict[str, Guess]:
         """What every column is, taken alone."""
         told: Mapping[str, str] = getattr(self.source, "hints", {})
-        return {name: self._guess(column, told.get(name)) for name, column in self.columns.items()}
+        found = {name: self._guess(column, told.get(name)) for name, column in self.columns.items()}
+        for name in [name for name, one in found.items() if "weight" in one.options][1:]:
+            options = {key: given for key, given in found[name].options.items() if key != "weight"}
+            found[name] = replace(found[name], options=options)
+        return found
 
     def _guess(self, column: Seen, told: str | None) -> Guess:
         if column.name in self.lists:

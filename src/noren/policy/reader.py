@@ -15,6 +15,7 @@ from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models import MODELS
 from noren.models.base import Model, searched
+from noren.policy.margins import Margin
 from noren.policy.options import DataOptions, PeopleOptions, RandomnessOptions
 from noren.policy.problems import closest, from_validation, sharing_problems
 from noren.policy.together import Together, read_groups, spelled
@@ -134,6 +135,19 @@ class Reader:
         except ValidationError as error:
             self.problems += from_validation(name, error, kind)
             return kind()
+
+    def margins(self, raw: Any) -> tuple[Margin, ...]:
+        """Tables of counts that are published with noise."""
+        if not isinstance(raw, list | tuple):
+            self.problems.append(Problem("margins", "not a list.", 'Write [[margins]] with of = ["age", "disease"].'))
+            return ()
+        out = []
+        for number, given in enumerate(raw, 1):
+            try:
+                out.append(given if isinstance(given, Margin) else Margin.model_validate(given))
+            except ValidationError as error:
+                self.problems += from_validation(f"margins[{number}]", error, Margin)
+        return tuple(out)
 
     def people(self, attributes: Mapping[str, Column], people: PeopleOptions, randomness: RandomnessOptions) -> None:
         named = [

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from noren.engines import engine_for
 from noren.io.markers import with_markers
-from noren.io.source import Source, open_source
+from noren.io.source import Source, Writing
 from noren.io.term_columns import TermSpec, with_terms
 from noren.io.tuple_columns import with_tuples
 from noren.policy.policy import Policy
@@ -14,11 +15,14 @@ from noren.schema.domain import Domain, bin_labels
 from noren.schema.kinds import Format
 from noren.schema.roles import Role
 from noren.schema.tuples import Member
+from noren.table import Engine
 
 
-def open_table(data: Any, policy: Policy) -> Source:
+def open_table(data: Any, policy: Policy, engine: Engine | None = None) -> Source:
     """The source of a table under a policy. Columns that make up a set stand under the name of the set."""
-    source = open_source(data, **policy.data.model_dump(exclude={"decimal"}))
+    given = policy.data
+    writing = Writing(given.separator, given.encoding, tuple(given.missing_values))
+    source = (engine or engine_for(data)).opened(data, writing)
     specs = {
         name: TermSpec(attribute.separator, attribute.columns or (), policy.data.missing_values)
         for name, attribute in policy.attributes.items()

@@ -23,6 +23,7 @@ from noren.methods.decoys import DecoyParameters
 from noren.methods.suppress.method import Balance
 from noren.models import MODELS
 from noren.models.base import Model
+from noren.policy.margins import Margin
 from noren.policy.options import DataOptions, DependenceOptions, RandomnessOptions
 from noren.policy.together import Together
 from noren.policy.toml import value
@@ -126,6 +127,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "dependence": _of(DependenceOptions),
     "data": _of(DataOptions),
     "randomness": _of(RandomnessOptions),
+    "margins": _of(Margin),
 }
 """What a mark may ask for."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ ALONE = 3
 TRIVIAL = 0.9
 """A column most of whose records have one value is told by anything."""
 MOST_COLUMNS = 80
+SMALL_TABLE = 1 << 15
+"""Cells up to which a cross table of two columns is counted whole; beyond, only those that occur."""
 
 
 @dataclass(frozen=True)
@@ -79,27 +81,36 @@ def read_codes(source: Source, names: Sequence[str], amounts: Sequence[str] = ()
     return Codes(columns, records, whole, eighths)
 
 
-def tells(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
-    """Whether the values of one column name those of another, for nearly all records about which anything follows."""
-    if not len(a) or np.bincount(b).max() > TRIVIAL * len(b):
-        return False
-    size = np.bincount(a)
-    known = size[a] >= ALONE
-    if known.sum() < 0.5 * len(a):
-        return False
-    width = int(b.max()) + 1
-    pair, count = np.unique(a[known] * width + b[known], return_counts=True)
-    best = np.zeros(len(size), np.int64)
-    np.maximum.at(best, pair // width, count)
-    return bool(best.sum() >= TELLS * known.sum())
+class Pairing:
+    """One column of the records on which pairs are compared: what a pair asks of it is counted once."""
+
+    def __init__(self, codes: NDArray[np.int64]) -> None:
+        self.codes = codes
+        sizes = np.bincount(codes)
+        self.width = len(sizes)
+        self.trivial = not len(codes) or int(sizes.max()) > TRIVIAL * len(codes)
+        self.known = np.flatnonzero(sizes[codes] >= ALONE)
+        """Records about which something follows from this column."""
+        self.own = codes[self.known]
+
+    def tells(self, other: Pairing) -> bool:
+        """Whether its values name those of another, for nearly all records about which anything follows."""
+        if other.trivial or len(self.known) < 0.5 * len(self.codes):
+            return False
+        whole = len(self.known) == len(self.codes)
+        pairs = self.own * other.width + (other.codes if whole else other.codes[self.known])
+        if self.width * other.width <= SMALL_TABLE:
+            counts = np.bincount(pairs, minlength=self.width * other.width)
+            named = counts.reshape(self.width, other.width).max(axis=1).sum()
+        else:
+            pair, count = np.unique(pairs, return_counts=True)
+            best = np.zeros(self.width, np.int64)
+            np.maximum.at(best, pair // other.width, count)
+            named = best.sum()
+        return bool(named >= TELLS * len(self.known))
 
 
 def telling(codes: Codes, names: Sequence[str]) -> dict[tuple[str, str], bool]:
     """For every ordered pair of columns whether the first tells the second; only those that do."""
-    few = {name: (codes.eighths.get(name, codes.columns[name]))[:PAIRED] for name in list(names)[:MOST_COLUMNS]}
-    out = {}
-    for a, b in combinations(few, 2):
-        for one, other in ((a, b), (b, a)):
-            if tells(few[one], few[other]):
-                out[one, other] = True
-    return out
+    few = {name: Pairing(codes.eighths.get(name, codes.columns[name])[:PAIRED]) for name in list(names)[:MOST_COLUMNS]}
+    return {(a, b): True for a, b in permutations(few, 2) if few[a].tells(few[b])}

@@ -19,6 +19,7 @@ from noren.policy.policy import Policy
 from noren.policy.problems import closest
 from noren.policy.tuples import tuple_domain
 from noren.policy.values import domain_of, named
+from noren.policy.weights import weight_problems
 from noren.schema.column import Column, DistanceTable, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, end_labels, has_no_order, infer_kind, sort_labels
@@ -105,11 +106,15 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
         if attribute.min_count > 1:
             message = f"more than {OPEN_LIMIT:,} distinct values: too many to count, so min_count cannot be kept."
             problems.append(Problem(f"{where}.min_count", message, "Give bins, leave the column out, or remove it."))
+        if attribute.weight:
+            problems += weight_problems(where, profile, None, np.zeros(0, np.int64))
         return Met(attribute.met(name, None, hierarchy=None), np.zeros(0, np.int64)), problems
     if attribute.members:
         return resolve_composite(policy, name, profile)
     domain, counts, found = domain_of(where, attribute, profile, decimal_of(policy, name), policy.hierarchies.get(name))
     problems += found
+    if attribute.weight:
+        problems += weight_problems(where, profile, domain, counts)
     if policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
         domain, counts = _widened(domain, counts, policy.hierarchies.get(name))
     loose = domain.source == "data" and not domain.has_ends
@@ -247,25 +252,9 @@ def _hierarchy(
                 return None, [Problem(f"{where}.hierarchy", message, "Add a line for each value.")]
             return known.restricted(domain.values), []
         assert isinstance(spec, HierarchySpec)
-        return _grown(spec, domain, counts), []
+        return spec.over(domain.values, counts), []
     except NorenError as error:
         return None, [Problem(f"{where}.hierarchy", error.message, error.hint or "")]
-
-
-def _grown(spec: HierarchySpec, domain: Domain, counts: NDArray[np.int64]) -> Hierarchy:
-    """A hierarchy that is made from the values themselves, and where it says so from how often they occur."""
-    if spec.quantiles is not None:
-        return Hierarchy.from_quantiles(domain.values, counts, spec.quantiles)
-    if spec.frequency is not None:
-        return Hierarchy.from_frequency(domain.values, counts, spec.frequency)
-    if spec.prefix is not None:
-        return Hierarchy.from_prefixes(domain.values, spec.prefix)
-    if spec.calendar is not None:
-        return Hierarchy.from_calendar(domain.values, spec.calendar)
-    if spec.widths is not None:
-        return Hierarchy.from_widths(domain.values, spec.widths)
-    assert spec.intervals is not None
-    return Hierarchy.from_edges(domain.values, spec.intervals)
 
 
 def _distance(
@@ -353,7 +342,7 @@ def declared_column(policy: Policy, published: Column) -> Column:
     tree = known.restricted(domain.values) if known is not None else published.tree
     spec = attribute.hierarchy
     if known is None and isinstance(spec, HierarchySpec) and not spec.counts_records:  # nobody recounts a release
-        tree = _grown(spec, domain, np.zeros(len(domain), np.int64))
+        tree = spec.over(domain.values, np.zeros(len(domain), np.int64))
     distance: Any = _distance_table(policy, attribute, domain) or attribute.distance
     declared = attribute.values if attribute.edges is None else bin_labels(attribute.edges)
     if distance in ("ordinal", "numeric") and declared is not None:

@@ -93,6 +93,9 @@ def policy_text(policy: Policy) -> str:
         lines += [f"{key(name)} = {value(item)}" for name, item in fields.items() if item is not None]
     for method in policy.methods:
         lines += ["", "[method]" if len(policy.methods) == 1 else "[[method]]", *method_lines(method)]
+    for margin in policy.margins:
+        fields = margin.model_dump(mode="json", exclude_defaults=True)
+        lines += ["", "[[margins]]", *(f"{key(name)} = {value(item)}" for name, item in fields.items())]
     for section, part in (
         ("data", policy.data),
         ("people", policy.people),

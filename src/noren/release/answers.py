@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,11 @@ from numpy.typing import NDArray
 from noren.analysis.axes import Axis, Classes
 from noren.analysis.members import Members, Shape
 from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
+from noren.analysis.weights import Weights
 from noren.cells import Cells, CodeCells, ExactStatement, Statement
 from noren.errors import QueryError
+from noren.inference.variables import numbers_of
+from noren.release.noised import Margins, raked_to_parts
 from noren.schema.domain import MISSING, Domain, infer_kind, sort_labels
 
 if TYPE_CHECKING:
@@ -53,10 +58,14 @@ class Question:
     columns: Mapping[str, Statement]
     cells: Mapping[str, Cells]
     rows: int
+    fixed: Mapping[str, NDArray[np.bool_]]
+    """Conditions on columns that are published exactly, which chose the rows: which values count."""
     shape: Shape
     """Which columns asked for stand along one axis: members of one composite."""
     classes: Classes | None = None
     """The classes of the rows, where columns say what certainly occurs in them."""
+    weights: Weights | None = None
+    """What every row weighs."""
     terms: AskedTerms | None = None
     """Conditions on columns of terms, and the column that is asked for term by term."""
 
@@ -69,26 +78,34 @@ def answer(
     level: float,
     population: bool,
     progress: Progress | None,
+    weighted: bool | None = None,
 ) -> Answer:
     """Estimate what was asked, by the estimator named or the one that fits the cells."""
     if population:
         _demand_chance(release)
-    question = ask(release, by, where)
+    question = ask(release, by, where, weight_of(release, weighted))
     axes = _axes(question)
     records = question.rows * release.records // max(1, release.rows)
     if question.terms is not None:
         table = _of_terms(axes, question.terms, estimator, release.suppressed, population, progress)
     elif not axes:
-        return _counted(release, records, level)
+        return _counted(release, records, level, question.weights, population)
     else:
         from noren.analysis.tabulate import tabulate, without_chance
 
         left = 0 if population else release.suppressed
         options: dict[str, Any] = {"level": level, "population": population, "progress": progress}
+        options |= {"weights": question.weights, "among": release.rows}
+        margins = Margins.of(release, question)
+        if margins.whole:  # sampling is added when their noise was
+            options["population"] = False
         table = tabulate(axes, estimator, suppressed=left, **options)
+        if not table.is_hard and not release.suppressed:
+            table = margins.put_into(table, level, float(release.records), population=population)
+            table = _raked(release, question, table, margins, by, where, weighted)
         if release.rows_per_record > 1 and not any(axis.is_shuffled for axis in axes):
             table = _of_people(table, release.rows_per_record)
-        if not release.designs and not table.is_hard:
+        if not release.designs and not table.is_hard and not population:
             table = without_chance(table)
     spread = question.shape.spread
     return Answer(
@@ -105,6 +122,26 @@ def answer(
     )
 
 
+def _raked(
+    release: Release,
+    question: Question,
+    table: Tabulation,
+    margins: Margins,
+    by: Sequence[str],
+    where: Mapping[str, Any],
+    weighted: bool | None,
+) -> Tabulation:
+    """The table raked to what noised margins and cells together say of some of its columns."""
+    if margins.whole or not margins.parts or table.method != "likelihood":
+        return table
+    texts = {group.column: text for group, text in zip(question.shown, by, strict=True)}
+    parts = {}
+    for columns in margins.parts:
+        found = answer(release, [texts[name] for name in columns], where, None, 0.95, False, None, weighted)
+        parts[columns] = found.counts.reshape(found.counts.shape[: len(columns)])
+    return raked_to_parts(table, [group.column for group in question.shape.axes], parts)
+
+
 def _demand_chance(release: Release) -> None:
     """Refuse to speak of a population where something other than chance decided what is published, and of whom."""
     coarse = not release.designs and any(statement.hides for statement in release.statements)
@@ -115,7 +152,31 @@ def _demand_chance(release: Release) -> None:
         )
 
 
-def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Question:
+def weight_of(release: Release, weighted: bool | None) -> str | None:
+    """The column of survey weights that an answer uses: the manifest's, unless records are to be counted."""
+    name = release.manifest.weight
+    if weighted and name is None:
+        raise QueryError("this release has no survey weights.", hint="Leave out weighted.")
+    if name is None or weighted is False:
+        return None
+    if release.rows_per_record > 1:
+        raise QueryError(
+            "this release has shuffled rows, and nobody knows which weight belongs to whom.",
+            hint="Count records instead: weighted=False.",
+        )
+    return name
+
+
+def weight_numbers(release: Release, statement: Statement, cells: Cells) -> NDArray[np.float64]:
+    """The weight of every row; of a release that is a sample of its table, as many times more."""
+    closed, found = _closed(statement, cells)
+    numbers, _, _ = numbers_of(closed.name, closed.domain)
+    codes = np.asarray(closed.key(found))
+    share = release.manifest.sample or 1.0
+    return np.full(len(codes), np.nan) if numbers is None else numbers[codes] / share
+
+
+def ask(release: Release, by: Sequence[str], where: Mapping[str, Any], weight: str | None = None) -> Question:
     """Read the cells that a question needs. Conditions on exact columns are applied here."""
     members = Members.of({statement.name: statement.column for statement in release.statements})
     known = members.columns
@@ -126,12 +187,15 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
     listed = listed_terms([(column.name, mark) for _, column, mark, _ in parsed], of_terms)
     asked_for = [column.name for _, column, _, _ in parsed] + [find(name, known).name for name in where]
     needed = list(dict.fromkeys(map(members.published, asked_for)))
-    cells = release.gathered(needed)
+    cells = release.gathered([*needed, *([weight] if weight is not None and weight not in needed else [])])
+    numbers = None if weight is None else weight_numbers(release, release.column(weight), cells[weight])
     columns: dict[str, Statement] = {}
+    cells = {name: cells[name] for name in needed}
     for name in needed:
         columns[name], cells[name] = _closed(release.column(name), cells[name])
     keep, sure = np.ones(release.rows, bool), np.ones(release.rows, bool)
     allowed: dict[str, NDArray[np.bool_]] = {}
+    fixed: dict[str, NDArray[np.bool_]] = {}
     for name, wanted in where.items():
         owner = members.published(name)
         statement = columns[owner]
@@ -142,9 +206,13 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
         admitted = members.of_tuples(name, allowed_values(column, wanted, column.domain))
         if statement.is_exact:
             keep &= admitted[statement.key(cells[owner])]
+            fixed[owner] = admitted & fixed.get(owner, np.ones(len(admitted), bool))
         else:
             allowed[owner] = admitted & allowed.get(owner, np.ones(len(admitted), bool))
     asked = _asked_terms(columns, cells, sure, listed)
+    if asked is not None and weight is not None:
+        raise QueryError("sets of terms are counted by records.", hint="Ask with weighted=False.")
+    weights = None if weight is None or numbers is None else Weights.scaled(weight, numbers[keep])
     classes = classes_of(release, columns, cells)
     if not keep.all():
         rows = np.flatnonzero(keep)
@@ -155,7 +223,7 @@ def ask(release: Release, by: Sequence[str], where: Mapping[str, Any]) -> Questi
     for text, column, mark, argument in parsed:
         domain = column.domain if column.name in members.owner else columns[column.name].domain
         shown.append(members.grouped(grouping(text, column, mark, argument, domain)))
-    return Question(shown, allowed, columns, cells, int(keep.sum()), Shape.of(shown), classes, asked)
+    return Question(shown, allowed, columns, cells, int(keep.sum()), fixed, Shape.of(shown), classes, weights, asked)
 
 
 def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mapping[str, Cells]) -> Classes | None:
@@ -167,8 +235,14 @@ def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mappin
     tight = [statement for statement in release.statements if statement.tightness is not None]
     others = [one.name for one in tight if one.name not in cells]
     read = {**cells, **(release.cells(others) if others else {})}
-    of = row_numbers([one.key(read[one.name]) for one in tight], release.rows)
-    return Classes(of, np.bincount(of))
+    keys = [one.key(read[one.name]) for one in tight]
+    of = row_numbers(keys, release.rows)
+    sizes = np.bincount(of)
+    first = np.zeros(len(sizes), np.int64)
+    first[of] = np.arange(len(of))
+    nodes = {one.name: np.asarray(key)[first] for one, key in zip(tight, keys, strict=True)}
+    points = {one.name: one.nodes.centres[nodes[one.name]] for one in tight if one.nodes is not None}
+    return Classes(of, sizes, nodes, points)
 
 
 def _asked_terms(
@@ -231,16 +305,24 @@ def _axis(question: Question, group: Grouping, allowed: NDArray[np.bool_] | None
     return Axis(group.title, statement, cells, groups.astype(np.int64), len(group.labels), classes=question.classes)
 
 
-def _counted(release: Release, records: int, level: float) -> Answer:
+def _counted(release: Release, records: int, level: float, weights: Weights | None, population: bool) -> Answer:
     """Nothing hidden is involved: the rows that are left are the answer, and those who were left out may be too."""
     count, most = np.full(1, float(records)), np.full(1, float(records + release.suppressed))
     facts: dict[str, Any] = {"iterations": None}
-    error = 0.0
+    assumes, error = "nothing hidden is involved", 0.0
+    if weights is not None:
+        count = most = count * weights.unit
+        facts |= {"weights": weights.name, "design_effect": weights.design_effect}
+        assumes = weights.assumes
+    if population:  # a record's part of the count is its weight, or 1, and 0 for those that the conditions leave out
+        n, squares = max(release.records, 1), records * (1.0 if weights is None else weights.design_effect)
+        error = sqrt(max(squares - records**2 / n, 0.0)) * (1.0 if weights is None else weights.unit)
+        reach = NormalDist().inv_cdf((1 + level) / 2) * error
+        low, most = np.maximum(count - reach, 0.0), count + reach
+        return Answer((), count, np.full(1, error), low, most, records, "exact", level, assumes, facts)
     if release.suppressed or not release.designs:
         facts, error, level = facts | {"bounds": "hard"}, np.nan, 1.0
-    return Answer(
-        (), count, np.full(1, error), count, most, records, "exact", level, "nothing hidden is involved", facts
-    )
+    return Answer((), count, np.full(1, error), count, most, records, "exact", level, assumes, facts)
 
 
 def _of_people(table: Tabulation, rows: int) -> Tabulation:

@@ -6,11 +6,10 @@ pages that unpack to gigabytes; neither is a release that this package wrote.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from noren.cells.numbered_sets import MOST_SETS
 from noren.cells.set import SETS
 from noren.errors import ReleaseError
+from noren.io.place import Spot, readable
 from noren.release.manifest import Manifest
 
 MOST_ROWS_AT_ONCE = 1 << 16
@@ -23,7 +22,7 @@ RATIO = 1000
 """Beyond that, how many times the size of the file a row group may unpack to."""
 
 
-def check_size(path: Path, manifest: Manifest) -> None:
+def check_size(path: Spot, manifest: Manifest) -> None:
     """Refuse a Parquet file that claims more rows, larger row groups or more unpacked bytes than a release has."""
     if path.suffix != ".parquet":
         return
@@ -31,13 +30,13 @@ def check_size(path: Path, manifest: Manifest) -> None:
     import pyarrow.parquet as pq
 
     try:  # not the metadata of columns: Arrow ends the process where those are malformed
-        found = pq.read_metadata(path)
+        found = pq.read_metadata(readable(path))
         groups = [found.row_group(number) for number in range(found.num_row_groups)]
     except (pa.ArrowException, OSError):
         return  # whoever reads it will say that it cannot be read
     except UnicodeError:
         raise _refused(path, "the names of its columns are no text") from None
-    if path.name.startswith("data."):
+    if path.name.startswith(("data.", "data-")):
         most = manifest.records * manifest.rows_per_record
         if any(group.num_rows > MOST_ROWS_AT_ONCE for group in groups):
             raise _refused(path, f"a row group claims more than {MOST_ROWS_AT_ONCE:,} rows")
@@ -50,5 +49,5 @@ def check_size(path: Path, manifest: Manifest) -> None:
         raise _refused(path, "it claims to unpack to far more than its size")
 
 
-def _refused(path: Path, why: str) -> ReleaseError:
+def _refused(path: Spot, why: str) -> ReleaseError:
     return ReleaseError(f"{path}: changed or damaged: {why}.", hint="Do not use it; ask the holder for it again.")

@@ -7,28 +7,28 @@ descriptor. So what a release should be is written down again and compared with 
 from __future__ import annotations
 
 import csv
+import io
 import struct
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from noren.errors import ReleaseError
+from noren.io.place import Spot, readable
 
 LAST_BYTES = 8
+MAGIC = b"PAR1"
 WRITER = "parquet-cpp-arrow version "
-PROSE = ("description", "title")
-"""Fields of the descriptor whose wording another version may have written otherwise."""
 SHOWN = 3
 
 
-def demand_files(directory: Path, known: Sequence[str]) -> None:
+def demand_files(directory: Spot, known: Sequence[str]) -> None:
     """Refuse a directory that holds anything but the files of the release."""
     strange = sorted(path.name for path in directory.iterdir() if path.name not in known)
     if strange:
         raise _refused(directory, f"it holds {_listed(strange)}, which its manifest does not describe")
 
 
-def demand_columns(path: Path, titles: Sequence[str]) -> None:
+def demand_columns(path: Spot, titles: Sequence[str]) -> None:
     """Refuse a file whose columns are not those of the manifest, in its order."""
     found = columns_of(path)
     strange = [name for name in found if name not in titles]
@@ -38,7 +38,7 @@ def demand_columns(path: Path, titles: Sequence[str]) -> None:
         raise _refused(path, "its columns are not those of the manifest, each once and in its order")
 
 
-def columns_of(path: Path) -> list[str]:
+def columns_of(path: Spot) -> list[str]:
     """The columns of a file, whose metadata say nothing else."""
     import pyarrow as pa
 
@@ -51,7 +51,7 @@ def columns_of(path: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     try:
-        metadata, schema = pq.read_metadata(path), pq.read_schema(path)
+        metadata, schema = pq.read_metadata(readable(path)), pq.read_schema(readable(path))
         writer, names = metadata.created_by or "", list(schema.names)
     except (pa.ArrowException, OSError, UnicodeError):
         raise ReleaseError(
@@ -66,14 +66,14 @@ def columns_of(path: Path) -> list[str]:
     return names
 
 
-def demand_descriptor(descriptor: Path, found: Mapping[str, Any], expected: Mapping[str, Any], same: bool) -> None:
+def demand_descriptor(descriptor: Spot, found: Mapping[str, Any], expected: Mapping[str, Any], same: bool) -> None:
     """Refuse a descriptor that says anything but what its manifest says; `same` if the present version wrote it."""
     for place in _differences(found, expected, "", same):
         raise _refused(descriptor, f"{place} is not what its manifest describes")
 
 
 def _differences(found: Any, expected: Any, place: str, same: bool) -> list[str]:
-    """Where two descriptors differ. Another version may have worded prose otherwise, and left out what came later."""
+    """Where two descriptors differ. An earlier format may lack what came later, and words nothing otherwise."""
     if isinstance(expected, dict) and isinstance(found, dict):
         out = []
         for name in [*found, *(name for name in expected if name not in found)]:
@@ -82,10 +82,8 @@ def _differences(found: Any, expected: Any, place: str, same: bool) -> list[str]
                 out.append(where)
             elif name not in found:
                 out += [where] if same else []
-            elif same or name not in PROSE:
+            else:
                 out += _differences(found[name], expected[name], where, same)
-            elif not isinstance(found[name], str) or len(found[name]) > 2 * len(str(expected[name])) + 200:
-                out.append(where)
         return out
     if isinstance(expected, list) and isinstance(found, list) and len(found) == len(expected):
         pairs = enumerate(zip(found, expected, strict=True))
@@ -96,8 +94,8 @@ def _differences(found: Any, expected: Any, place: str, same: bool) -> list[str]
 # ---------------------------------------------------------------------- bytes of Parquet files
 
 
-def demand_pages(path: Path) -> None:
-    """Refuse a Parquet file with bytes between its pages, or statistics that its cells do not have.
+def demand_pages(path: Spot) -> None:
+    """Refuse a Parquet file with bytes between its pages or in its footer, or statistics that its cells do not have.
 
     Only after the cells were read: that is where PyArrow turns faults of such a file into errors.
     """
@@ -109,7 +107,7 @@ def demand_pages(path: Path) -> None:
     with path.open("rb") as file:
         file.seek(-LAST_BYTES, 2)
         end = file.tell() - struct.unpack("<I4s", file.read())[0]
-    with pq.ParquetFile(path, pre_buffer=False) as file:
+    with pq.ParquetFile(readable(path), pre_buffer=False) as file:
         reach = 4
         for number in range(file.num_row_groups):
             try:
@@ -124,6 +122,18 @@ def demand_pages(path: Path) -> None:
             _demand_statistics(path, group, table)
         if reach != end and file.num_row_groups:
             raise _refused(path, "it holds bytes that belong to no column")
+        _demand_footer(path, end, file.metadata)
+
+
+def _demand_footer(path: Spot, end: int, metadata: Any) -> None:
+    """Readers pass over fields of a footer that they do not know, and over bytes after the last one: so the footer is
+    written again from what was read."""
+    again = io.BytesIO()
+    metadata.write_metadata_file(again)
+    with path.open("rb") as file:
+        file.seek(end)
+        if file.read() != again.getvalue()[len(MAGIC) :]:
+            raise _refused(path, "its footer holds bytes that this version of PyArrow cannot read")
 
 
 def _begin(chunk: Any) -> int:
@@ -131,7 +141,7 @@ def _begin(chunk: Any) -> int:
     return int(chunk.data_page_offset if first is None else min(first, chunk.data_page_offset))
 
 
-def _demand_statistics(path: Path, group: Any, table: Any) -> None:
+def _demand_statistics(path: Spot, group: Any, table: Any) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -156,5 +166,5 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
-def _refused(path: Path, why: str) -> ReleaseError:
+def _refused(path: Spot, why: str) -> ReleaseError:
     return ReleaseError(f"{path}: not as published: {why}.", hint="Do not use it; ask the holder for it again.")

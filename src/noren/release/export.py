@@ -20,6 +20,8 @@ FORMS = {
     "spss": "plausible complete tables as a .sav file with the variable imputation_; not for inference",
 }
 """What a release can be exported as, and what each is good for."""
+LABEL, HOLDS = "not for inference", "inference on one and two columns holds"
+"""What the tables are called where records tell little, and where they tell enough of every two columns."""
 SUFFIXES = {"imputed-csv": ".csv", "wide-csv": ".csv", "stata": ".dta", "spss": ".sav"}
 MOST_COLUMNS = 5000
 INSTALL = "pip install 'noren[export]'"
@@ -49,7 +51,7 @@ def export(
         write_whole(target, _guarded(made.frame).write_csv().encode())
     else:
         _statistical(target, form, made.tables)
-    return FORMS[form]
+    return FORMS[form].replace(LABEL, HOLDS) if made.holds else FORMS[form]
 
 
 def wide(release: Release) -> pl.DataFrame:

@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from noren.analysis.axes import Axis
 from noren.analysis.members import Members
 from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
+from noren.analysis.weights import Weights
 from noren.cells import Cells, Statement
 from noren.errors import QueryError
+from noren.inference.noised import PlacedMargin
 from noren.inference.records import Product, Records
 from noren.inference.results import EXACT, SCORES, SPREAD
 from noren.inference.variables import Variable, numbers_of
-from noren.release.answers import _closed
+from noren.release.answers import _closed, weight_numbers, weight_of
+from noren.release.noised import noised_tables
 from noren.schema.domain import Domain
 
 if TYPE_CHECKING:
@@ -37,10 +40,12 @@ class Gathered:
     """By the text that asked for each."""
     rows: int
     suppressed: int
+    weights: Weights | None = None
+    margins: Sequence[PlacedMargin] = ()
     records: Records = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", Records.of(self.axes))
+        object.__setattr__(self, "records", Records.of(self.axes, self.weights))
 
     @property
     def assumes(self) -> str:
@@ -50,6 +55,10 @@ class Gathered:
         parts = [SCORES] * drawn + [SPREAD] * coarse
         if self.suppressed:
             parts.append(f"the {self.suppressed:,} records left out are like the others")
+        if self.weights is not None:
+            parts.append(self.weights.assumes)
+        if self.margins and drawn:
+            parts.append("noised margins, where they help, as the manifest describes them")
         return "; ".join(parts) or EXACT
 
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -75,8 +84,17 @@ class _Reader:
         return column.name, self.members.grouped(grouping(text, column, mark, argument, self.domain(column.name)))
 
 
-def gather(release: Release, names: Sequence[str], where: Mapping[str, Any], values: Values | None = None) -> Gathered:
-    """Read what these texts ask for: a column, a level, a width, or "column=value" for the share of one value."""
+def gather(
+    release: Release,
+    names: Sequence[str],
+    where: Mapping[str, Any],
+    values: Values | None = None,
+    weighted: bool | None = None,
+) -> Gathered:
+    """Read what these texts ask for: a column, a level, a width, or "column=value" for the share of one value.
+
+    Records are weighed where the release has survey weights, unless `weighted` is false.
+    """
     if release.rows_per_record > 1:
         raise QueryError(
             "this release has shuffled rows, and nobody knows which belong to one person.",
@@ -98,7 +116,12 @@ def gather(release: Release, names: Sequence[str], where: Mapping[str, Any], val
                 f"{name!r} holds sets of terms.", hint="`release.estimate` and `count` answer about terms."
             )
     reader = _Reader(members, statements, cells)
-    keep, masks = _conditions(reader, where, release.rows)
+    keep, masks, fixed = _conditions(reader, where, release.rows)
+    weight = weight_of(release, weighted)
+    weights = None
+    if weight is not None:
+        numbers = weight_numbers(release, release.column(weight), release.cells([weight])[weight])
+        weights = Weights.scaled(weight, numbers[keep])
     if not keep.all():
         cells = {name: column.take(np.flatnonzero(keep)) for name, column in cells.items()}
     axes = [Axis(name, statements[name], cells[name]) for name in needed]
@@ -108,7 +131,20 @@ def gather(release: Release, names: Sequence[str], where: Mapping[str, Any], val
         text: _variable(reader, text, shares[text], places, (values or {}).get(column))
         for text, column in zip(texts, columns, strict=True)
     }
-    return Gathered(axes, base, variables, int(keep.sum()), release.suppressed)
+    margins = [] if weights is not None or release.suppressed else _margins(release, places, fixed, list(masks))
+    return Gathered(axes, base, variables, int(keep.sum()), release.suppressed, weights, margins)
+
+
+def _margins(
+    release: Release, places: Mapping[str, int], fixed: Mapping[str, NDArray[np.bool_]], hidden: Sequence[str]
+) -> list[PlacedMargin]:
+    """The noised margins that know all columns with conditions."""
+    out = []
+    for table in noised_tables(release):
+        if {*fixed, *hidden} <= set(table.names):
+            masks = {table.names.index(name): mask for name, mask in fixed.items()}
+            out.append(PlacedMargin(table, tuple(places.get(name) for name in table.names), masks))
+    return out
 
 
 def _share(text: str, known: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -122,9 +158,9 @@ def _share(text: str, known: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _conditions(
     reader: _Reader, where: Mapping[str, Any], rows: int
-) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.bool_]]]:
-    """Which rows exact columns leave, and which base values of the others count."""
-    keep, masks = np.ones(rows, bool), dict[str, NDArray[np.bool_]]()
+) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.bool_]], dict[str, NDArray[np.bool_]]]:
+    """Which rows exact columns leave, which base values of the others count, and which of the exact ones."""
+    keep, masks, fixed = np.ones(rows, bool), dict[str, NDArray[np.bool_]](), dict[str, NDArray[np.bool_]]()
     for name, wanted in where.items():
         owner = reader.members.published(name)
         statement, domain = reader.statements[owner], reader.domain(name)
@@ -132,11 +168,12 @@ def _conditions(
         admitted = reader.members.of_tuples(name, allowed_values(column, wanted, domain))
         if statement.is_exact:
             keep &= admitted[statement.key(reader.cells[owner])]
+            fixed[owner] = admitted & fixed.get(owner, np.ones(len(admitted), bool))
         else:
             masks[owner] = admitted & masks.get(owner, np.ones(len(admitted), bool))
     if not keep.any():
         raise QueryError("no record meets the conditions.", hint="Widen `where`.")
-    return keep, masks
+    return keep, masks, fixed
 
 
 def _variable(

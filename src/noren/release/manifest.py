@@ -8,7 +8,7 @@ union on its form: the statement's own file says which fields it has.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
+from math import isfinite, prod
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -39,8 +39,14 @@ FORMAT = 4
 MOST_WHOLE = 100_000
 """Whole numbers between the ends of a published column at most."""
 MOST_RECORDS = 2**53
+MOST_MARGIN_CELLS = 100_000
+LATER = ("weight", "margins")
+"""Fields that came after the format; left out where they say nothing."""
 MOST_COUNTERFEITS = 10
 """Entries that are nobody's, as a multiple of the records."""
+
+VERSION = r"^\d{1,4}(\.\d{1,4}){0,3}((a|b|rc)\d{1,4})?(\.(post|dev)\d{1,6})?$"
+"""Numbers, and no words for anything else."""
 
 
 def _finite_or_text(edge: float) -> float | str:
@@ -267,13 +273,35 @@ class UsedMethod(BaseModel):
         return {name: value for name, value in write(self).items() if value is not None}
 
 
+class PublishedMargin(BaseModel):
+    """Counts of a few columns with discrete Laplace noise: all that is published of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    of: tuple[str, ...] = Field(min_length=1, max_length=4, description="The columns, in the order of the counts.")
+    epsilon: float = Field(gt=0, le=20, allow_inf_nan=False, description="What it spends of everybody's budget.")
+    sensitivity: int = Field(
+        ge=2, le=2000, description="How much all counts together change at most if one person is replaced."
+    )
+    counts: tuple[int, ...] = Field(
+        max_length=MOST_MARGIN_CELLS, description="One for every combination of the columns' values, the last fastest."
+    )
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise."""
+        from noren.designs.central import scale_of
+
+        return scale_of(self.sensitivity, self.epsilon)
+
+
 class Manifest(BaseModel):
     """Everything that is published besides the cells."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, ser_json_inf_nan="constants")
 
     format: Literal[4] = 4
-    noren: str = Field(description="Version of the software that made the release.")
+    noren: str = Field(pattern=VERSION, description="Version of the software that made the release.")
     title: str = ""
     records: int = Field(ge=0, le=MOST_RECORDS, description="Number of records.")
     suppressed: int = Field(
@@ -284,6 +312,12 @@ class Manifest(BaseModel):
     )
     sample: float | None = Field(
         default=None, gt=0, lt=1, description="Probability with which a record of the table is in the release."
+    )
+    weight: str | None = Field(
+        default=None, description="The column of survey weights: how many people of the population a record stands for."
+    )
+    margins: tuple[PublishedMargin, ...] = Field(
+        default=(), max_length=100, description="Counts under central differential privacy."
     )
     columns: tuple[PublishedColumn, ...]
     requirements: tuple[dict[str, Any], ...]
@@ -299,6 +333,11 @@ class Manifest(BaseModel):
             others = [column for column in self.columns if column.rows_per_record == 1]
             if len(others) != len(self.columns) - 1 or not all(column.is_exact for column in others):
                 raise ValueError("shuffled members stand beside exact columns alone")
+        self._fits_margins()
+        if self.weight is not None:
+            named = [column for column in self.columns if column.name == self.weight]
+            if len(named) != 1 or not named[0].is_exact or named[0].role is not Role.PLAIN:
+                raise ValueError("the weight is a plain column, published exactly")
         if any(column.fake_entries > MOST_COUNTERFEITS * self.records for column in self.columns):
             raise ValueError("there are far more counterfeits than records")
         stems = list(dict.fromkeys(column.side for column in self.columns if column.side is not None))
@@ -307,6 +346,29 @@ class Manifest(BaseModel):
             if numbers != [kind] and numbers != [f"{kind}-{number}" for number in range(1, len(numbers) + 1)]:
                 raise ValueError("the side tables are not numbered from 1 on")
         return self
+
+    def _fits_margins(self) -> None:
+        known = {column.name: column for column in self.columns}
+        for margin in self.margins:
+            if len(set(margin.of)) < len(margin.of) or not set(margin.of) <= set(known):
+                raise ValueError("a margin is of columns of the release, each once")
+            columns = [known[name] for name in margin.of]
+            if any(one.column.is_open or not (one.is_exact or one.design is not None) for one in columns):
+                raise ValueError("a margin is of columns that are drawn or exact")
+            if len(margin.counts) != prod(one.d for one in columns):
+                raise ValueError("a margin has one count for every combination")
+            if any(abs(count) > MOST_RECORDS for count in margin.counts):
+                raise ValueError("a count is too large")
+
+    @property
+    def spent(self) -> float:
+        """The sum of the epsilons of all margins."""
+        return sum(margin.epsilon for margin in self.margins)
+
+    @model_serializer(mode="wrap")
+    def _what_is_said(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What a release does not have it does not mention: a manifest stays as earlier versions wrote it."""
+        return {name: value for name, value in write(self).items() if name not in LATER or value}
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same."""

@@ -21,21 +21,24 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from noren import __version__
 from noren.cells import CellBatch, Statement
 from noren.cells.texts import ESCAPE, FORMULA
-from noren.errors import DataError, ReleaseError
-from noren.files import DESCRIPTOR
+from noren.errors import ReleaseError
+from noren.files import DESCRIPTOR, keep_out
 from noren.io.csv import contains_byte
+from noren.io.place import Spot
 from noren.release.bounds import check_size
 from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_pages
 from noren.release.manifest import FORMAT, Manifest
+from noren.release.parts import Part, are_known, checksum, listed, title_of
 from noren.release.readme import README, code, readme
 from noren.release.set_tally import SetTally
+from noren.release.sides import side_columns, side_fields, sides, with_sides
 from noren.release.signature import SIGNATURE, read_signature, write_signature
-from noren.release.store import Store, read_side, store_for, titles_of, write_data, write_side
+from noren.release.store import Store, store_for, titles_of, write_data
 from noren.release.upgrades import known_format, upgraded
 from noren.release.used import demand_used
+from noren.release.written import demand_written
 from noren.secret.signing import SigningKey
 
 MOST_BYTES = 1 << 28
@@ -45,6 +48,8 @@ MEDIA = {"parquet": "application/vnd.apache.parquet", "csv": "text/csv"}
 
 
 def refuse_existing(target: Path) -> None:
+    """Refuse a place that is taken, or lies inside another release."""
+    keep_out(target.parent)
     if target.exists() or target.is_symlink():
         raise ReleaseError(
             f"{target} exists already.", hint="A release never overwrites: choose another name, or remove it first."
@@ -81,11 +86,6 @@ def aside(target: Path) -> Iterator[Path]:
         raise
 
 
-def checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def manifest_digest(block: dict[str, Any]) -> str:
     """Checksum of the manifest's content, whatever its spacing."""
     text = json.dumps(block, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
@@ -116,79 +116,36 @@ def write_cells(
     return path, write_data(path, written, map(tally.written, chain(first, batches))), written
 
 
-def sides(columns: Iterable[Statement]) -> dict[str, list[Statement]]:
-    """The side tables that columns need, by name, each with the columns that share it."""
-    out: dict[str, list[Statement]] = {}
-    for column in columns:
-        if column.side is not None:
-            out.setdefault(column.side, []).append(column)
-    return dict(sorted(out.items(), key=lambda item: _place(item[0])))
-
-
-def _place(stem: str) -> tuple[str, int]:
-    """Side tables stand by kind and number; one that all columns share has no number."""
-    kind, _, number = stem.rpartition("-")
-    return (kind, int(number)) if kind else (stem, 0)
-
-
-def side_columns(sharing: Sequence[Statement]) -> dict[str, Any]:
-    """A side table with what each of the columns that share it puts in; of what several put in, the longest."""
-    out: dict[str, Any] = {}
-    for column in sharing:
-        for name, cells in column.side_columns().items():
-            out[name] = cells if len(cells) > len(out.get(name, ())) else out[name]
-    return out
-
-
-def side_fields(sharing: Sequence[Statement]) -> list[dict[str, Any]]:
-    """The same as fields of a data package."""
-    return list({field["name"]: field for column in sharing for field in column.side_fields()}.values())
-
-
-def write_sides(directory: Path, columns: Iterable[Statement], suffix: str) -> None:
-    """Write every side table once."""
-    for name, sharing in sides(columns).items():
-        write_side(directory / f"{name}{suffix}", side_columns(sharing))
-
-
-def with_sides(directory: Path, columns: Sequence[Statement], suffix: str, escaped: bool = True) -> list[Statement]:
-    """The columns with what the side tables in the directory say; columns that share a table share what it says."""
-    import pyarrow as pa
-
-    found: dict[str, Statement] = {}
-    for name, sharing in sides(columns).items():
-        path = directory / f"{name}{suffix}"
-        try:
-            texts = [one for column in sharing if (one := column.side_texts) is not None]
-            told = sharing[0].read_side(read_side(path, escaped, texts))
-            found |= {column.name: column.with_side(told) for column in sharing}
-        except (pa.ArrowException, DataError, KeyError, ValueError, TypeError, OSError):
-            titles = ", ".join(repr(column.name) for column in sharing)
-            message = f"{path}: not the table that {titles} needs."
-            raise ReleaseError(message, hint="Ask for the release again.") from None
-    return [found.get(column.name, column) for column in columns]
-
-
-def write_descriptor(directory: Path, data: Path, manifest: Manifest, sign: SigningKey | None = None) -> None:
+def write_descriptor(
+    directory: Path, data: Path, manifest: Manifest, sign: SigningKey | None = None, parts: Sequence[Part] = ()
+) -> None:
     """Write datapackage.json and the page for people, for the data file and the side tables in the directory, and where
-    a key is given the signature."""
+    a key is given the signature. `parts` are all files of data, where these are several."""
     page = directory / README
     page.write_text(page_of(manifest, data, sign is not None), encoding="utf-8")
-    package = described(directory, data, manifest)
+    package = described(directory, data, manifest, parts=parts)
     path = directory / DESCRIPTOR
-    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    path.write_text(_text(package), encoding="utf-8")
     if sign is not None:
         write_signature(path, sign)
 
 
-def page_of(manifest: Manifest, data: Path, signed: bool) -> str:
+def _text(package: Mapping[str, Any]) -> str:
+    return json.dumps(package, ensure_ascii=False, indent=1) + "\n"
+
+
+def page_of(manifest: Manifest, data: Spot, signed: bool) -> str:
     """The page for people."""
     beside = [(f"{side}{data.suffix}", _beside(sharing)) for side, sharing in sides(manifest.columns).items()]
-    return readme(manifest, data.name, beside, titles_of(data, manifest.columns), signed)
+    return readme(manifest, title_of(data), beside, titles_of(data, manifest.columns), signed)
 
 
 def described(
-    directory: Path, data: Path, manifest: Manifest, titles: Mapping[str, str] | None = None
+    directory: Spot,
+    data: Spot,
+    manifest: Manifest,
+    titles: Mapping[str, str] | None = None,
+    parts: Sequence[Part] = (),
 ) -> dict[str, Any]:
     """The descriptor of a release whose other files are in the directory; titles of columns as early versions wrote
     them, if they are given."""
@@ -200,7 +157,7 @@ def described(
         for column in manifest.columns
         if column.side is not None and column.side_key is not None
     ]
-    resources = [_resource("data", data, schema | ({"foreignKeys": keys} if keys else {}))]
+    resources = [_resource("data", data, schema | ({"foreignKeys": keys} if keys else {}), parts)]
     for name, sharing in sides(manifest.columns).items():
         path = directory / f"{name}{data.suffix}"
         described = {"title": sharing[0].side_title([column.name for column in sharing])}
@@ -234,16 +191,18 @@ def manifest_of(name: str, block: Any) -> Manifest:
     return manifest
 
 
-def demand_closed(directory: Path) -> None:
+def demand_closed(directory: Spot) -> None:
     """Refuse a release that holds anything its manifest does not describe: a file, a column, a field, a word."""
     package = _parsed(directory / DESCRIPTOR)
     manifest, _ = read_package(directory)
-    data = directory / package["resources"][0]["path"]
+    files = [directory / name for name, _, _ in listed(package["resources"][0])]
+    data = files[0]
     same = package["noren"].get("format") == FORMAT
     titles = titles_of(data, manifest.columns)
     if not same:  # early versions titled groups as values
         titles = {name: title if title in columns_of(data) else name for name, title in titles.items()}
-    tables = {data: [titles[column.name] for column in manifest.columns]}
+    parts = [Part.of(path) for path in files] if "parts" in package["resources"][0] else []
+    tables = {path: [titles[column.name] for column in manifest.columns] for path in files}
     tables |= {
         directory / f"{stem}{data.suffix}": [field["name"] for field in side_fields(sharing)]
         for stem, sharing in sides(manifest.columns).items()
@@ -252,18 +211,26 @@ def demand_closed(directory: Path) -> None:
     demand_files(directory, [DESCRIPTOR, SIGNATURE, *page, *(path.name for path in tables)])
     for path, names in tables.items():
         demand_columns(path, names)
-    expected = described(directory, data, manifest, titles)
+    expected = described(directory, data, manifest, titles, parts)
     if not same:  # the manifest was brought forward; its own fields were checked when it was read
         expected["noren"] = package["noren"]
     demand_descriptor(directory / DESCRIPTOR, package, expected, same)
-    if same and manifest.noren == __version__:
+    if page:
         signed = (directory / SIGNATURE).exists()
         text = (directory / README).read_text(encoding="utf-8")
         if text not in {page_of(manifest, data, False), page_of(manifest, data, signed)}:
             raise _tampered(directory / README, "it says something else than the manifest")
     for path in tables:
         demand_pages(path)
-    demand_used(data, manifest.columns)
+    if same and isinstance(directory, Path):  # elsewhere nothing is CSV
+        beside = {
+            directory / f"{stem}{data.suffix}": {name: cells.type for name, cells in side_columns(shared).items()}
+            for stem, shared in sides(manifest.columns).items()
+        }
+        demand_written(directory / data.name, manifest.columns, beside)
+    demand_used(files, manifest.columns)
+    if (directory / DESCRIPTOR).read_bytes() != _text(package).encode("utf-8"):
+        raise _tampered(directory / DESCRIPTOR, "its spaces and lines are not those of a release")
 
 
 def _beside(sharing: Sequence[Statement]) -> str:
@@ -281,8 +248,21 @@ def _standard(value: Any) -> Any:
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[repr(value)] if infinite else value
 
 
-def _resource(name: str, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
-    if path.suffix == ".csv" and contains_byte(path, ESCAPE.encode()):  # without one nothing was escaped
+def _resource(name: str, path: Spot, schema: dict[str, Any], parts: Sequence[Part] = ()) -> dict[str, Any]:
+    if parts:
+        return {
+            "name": name,
+            "path": [part.name for part in parts],
+            "format": path.suffix[1:],
+            "mediatype": MEDIA[path.suffix[1:]],
+            "encoding": "utf-8",
+            "bytes": sum(part.bytes for part in parts),
+            "parts": [part.entry for part in parts],
+            "schema": schema,
+        }
+    if (
+        isinstance(path, Path) and path.suffix == ".csv" and contains_byte(path, ESCAPE.encode())
+    ):  # without one nothing was escaped
         schema = schema | {"escape": {"before": list(ESCAPE + FORMULA), "prefix": ESCAPE}}
     return {
         "name": name,
@@ -296,7 +276,7 @@ def _resource(name: str, path: Path, schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_package(directory: Path) -> tuple[Manifest, Store]:
+def read_package(directory: Spot) -> tuple[Manifest, Store]:
     """The manifest (with side tables read) and the cells of a release directory, after all checks."""
     descriptor = directory / DESCRIPTOR
     if not directory.is_dir() or descriptor.is_symlink() or not descriptor.is_file():
@@ -307,9 +287,9 @@ def read_package(directory: Path) -> tuple[Manifest, Store]:
         package = _parsed(descriptor)
         block = dict(package["noren"])
         stated = block.pop("sha256")
-        files = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"]]
+        cells, known = listed(package["resources"][0]), are_known(package["resources"][0])
+        beside_data = [(item["path"], item["bytes"], item["hash"]) for item in package["resources"][1:]]
         escaped = any("escape" in item.get("schema", {}) for item in package["resources"])
-        name = files[0][0]
         page = package.get("readme")
         beside = [] if page is None else [(page["path"], page["bytes"], page["hash"])]
         digest = manifest_digest(block)
@@ -318,24 +298,27 @@ def read_package(directory: Path) -> tuple[Manifest, Store]:
     read_signature(descriptor)
     if stated != digest:
         raise _tampered(descriptor, "its manifest does not match its checksum")
-    if name not in ("data.parquet", "data.csv"):
+    if not known:
         raise _tampered(descriptor, "it names a data file that no release has")
     manifest = _manifest(descriptor, block)
-    data = directory / name
-    if [path for path, _, _ in files] != [name, *(f"{side}{data.suffix}" for side in sides(manifest.columns))]:
+    data = directory / cells[0][0]
+    if data.suffix == ".csv" and not isinstance(directory, Path):
+        raise ReleaseError(f"{data}: CSV files are read from a directory.", hint="Copy the release to a disk first.")
+    if [path for path, _, _ in beside_data] != [f"{side}{data.suffix}" for side in sides(manifest.columns)]:
         raise _tampered(descriptor, "it names a data file that no release has")
     if any(path != README for path, _, _ in beside):
         raise _tampered(descriptor, "it names a file that no release has")
     for path, size, stated in beside:
         _check_file(directory, path, size, stated)
-    for path, size, stated in files:
+    for path, size, stated in [*cells, *beside_data]:
         _check_file(directory, path, size, stated)
         check_size(directory / path, manifest)
     columns = with_sides(directory, manifest.columns, data.suffix, escaped)
-    return manifest.model_copy(update={"columns": tuple(columns)}), store_for(data, escaped)
+    more = [directory / path for path, _, _ in cells[1:]]
+    return manifest.model_copy(update={"columns": tuple(columns)}), store_for(data, escaped, *more)
 
 
-def _manifest(descriptor: Path, block: dict[str, Any]) -> Manifest:
+def _manifest(descriptor: Spot, block: dict[str, Any]) -> Manifest:
     if not known_format(block):
         raise ReleaseError(
             f"{descriptor}: written in format {str(block.get('format'))[:20]}, which this version cannot read.",
@@ -349,7 +332,7 @@ def _manifest(descriptor: Path, block: dict[str, Any]) -> Manifest:
         raise _tampered(descriptor, "it is not the descriptor of a release") from None
 
 
-def _parsed(descriptor: Path) -> Any:
+def _parsed(descriptor: Spot) -> Any:
     """The descriptor as JSON, and as nothing that only looks like it: other readers must see what this one sees."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -370,7 +353,7 @@ def _parsed(descriptor: Path) -> Any:
     return package
 
 
-def _check_file(directory: Path, name: str, size: Any, digest: Any) -> None:
+def _check_file(directory: Spot, name: str, size: Any, digest: Any) -> None:
     path = directory / name
     if path.is_symlink() or not path.is_file():
         raise ReleaseError(f"{directory}: {name} is missing.", hint="The copy is incomplete: ask for it again.")
@@ -378,5 +361,5 @@ def _check_file(directory: Path, name: str, size: Any, digest: Any) -> None:
         raise _tampered(path, "its checksum differs from the descriptor's")
 
 
-def _tampered(path: Path, why: str) -> ReleaseError:
+def _tampered(path: Spot, why: str) -> ReleaseError:
     return ReleaseError(f"{path}: changed or damaged: {why}.", hint="Do not use it; ask the holder for it again.")

@@ -18,8 +18,8 @@ README = "README.md"
 PAGE = """\
 # {title}
 
-A table about people, published so that nobody's secrets can be read off it. It was made with Noren {version}
-(https://pypi.org/project/noren) and holds {records:,} records{who}.
+A table about people, published so that nobody's secrets can be read off it. It was made with Noren {version} and
+holds {records:,} records{who}.
 
 | file | what it is |
 | --- | --- |
@@ -88,8 +88,8 @@ def readme(
         columns="\n".join(
             f"| {code(one.name)} | {code(titles[one.name])} | {_cell(one.description)} |" for one in manifest.columns
         ),
-        meaning=_meaning(manifest.columns, data),
-        told=_told(manifest.columns),
+        meaning=_meaning(manifest.columns, data, manifest.weight),
+        told=_told(manifest.columns) + _margins(manifest),
         verdicts="\n".join(
             f"| {code(one.model)} | {code(one.column)} | {one.required:g} | {'holds' if one.holds else 'fails'} |"
             for one in manifest.verdicts
@@ -112,9 +112,11 @@ def _who(manifest: Manifest) -> str:
     return out
 
 
-def _meaning(columns: Sequence[Statement], data: str) -> str:
+def _meaning(columns: Sequence[Statement], data: str, weight: str | None = None) -> str:
     """What must be known before anything is counted."""
     out = ["Do not count cells as if they were the truth."]
+    if weight is not None:
+        out.append(f"In {code(weight)} stands how many people of the population a record stands for: weigh by it.")
     if any(one.design is not None for one in columns):
         way = "a JSON array" if data.endswith(".csv") else "a list"
         numbered = any(one.side == SETS for one in columns)
@@ -142,6 +144,20 @@ def _told(columns: Sequence[Statement]) -> str:
     return f"What the published parameters tell: {' '.join(found)}\n\n" if found else ""
 
 
+def _margins(manifest: Manifest) -> str:
+    """Which counts were published with noise, and what they spend."""
+    if not manifest.margins:
+        return ""
+    tables = "; ".join(
+        f"{' x '.join(map(code, one.of))} (epsilon {one.epsilon:g}, scale {one.scale:.4g})" for one in manifest.margins
+    )
+    return (
+        f"Counts with noise stand in `datapackage.json` under `noren.margins`: {tables}. They spend epsilon = "
+        f"{manifest.spent:g} of everybody's budget (central differential privacy, one person replaced by another), "
+        "beside what the cells tell; Noren's estimates use them.\n\n"
+    )
+
+
 def _commands(data: str, numbered: Sequence[str]) -> dict[str, str]:
     """How to read the data without this package; where sets are kept once, with the lists that numbers stand for."""
     if numbered:
@@ -153,7 +169,8 @@ def _commands(data: str, numbered: Sequence[str]) -> dict[str, str]:
                 "data.with_columns(sets[name].gather(data[name]) for name in sets.columns[1:])"
             ),
             "r": (
-                f'data <- arrow::read_parquet("{data}"); sets <- arrow::read_parquet("{sets}"); '
+                f"data <- {_read_in_r(data)}; "
+                f'sets <- arrow::read_parquet("{sets}"); '
                 "for (name in names(sets)[-1]) data[[name]] <- sets[[name]][data[[name]] + 1]"
             ),
             "sql": (
@@ -169,6 +186,11 @@ def _commands(data: str, numbered: Sequence[str]) -> dict[str, str]:
         }
     return {
         "polars": f'import polars as pl; pl.read_parquet("{data}")',
-        "r": f'arrow::read_parquet("{data}")',
+        "r": _read_in_r(data),
         "sql": f"SELECT * FROM '{data}' LIMIT 10;",
     }
+
+
+def _read_in_r(data: str) -> str:
+    several = "*" in data
+    return f'as.data.frame(arrow::open_dataset(Sys.glob("{data}")))' if several else f'arrow::read_parquet("{data}")'

@@ -10,6 +10,7 @@ import numpy as np
 
 from noren.analysis.estimate import Count, Estimate
 from noren.errors import QueryError, ReleaseError
+from noren.io.place import STORES, Place, Spot, place_of
 from noren.models.verdict import Verdicts
 from noren.release.answers import answer
 from noren.release.manifest import Manifest, VerdictEntry
@@ -20,10 +21,10 @@ from noren.release.package import (
     read_package,
     write_cells,
     write_descriptor,
-    write_sides,
 )
 from noren.release.published import Published
 from noren.release.set_tally import SetTally
+from noren.release.sides import write_sides
 from noren.release.signature import read_signature
 from noren.release.statistics import Statistics
 from noren.release.store import Store
@@ -43,7 +44,7 @@ ANSWER = ("count", "std_error", "low", "high")
 class Release(Statistics, Published):
     """What is published: the cells and the manifest, and nothing that came before them."""
 
-    def __init__(self, manifest: Manifest, store: Store, path: Path | None = None) -> None:
+    def __init__(self, manifest: Manifest, store: Store, path: Spot | None = None) -> None:
         title = str(path or manifest.title or "release")
         super().__init__(manifest.columns, store, manifest.records, suppressed=manifest.suppressed, title=title)
         self.manifest = manifest
@@ -63,6 +64,33 @@ class Release(Statistics, Published):
     def verdicts(self) -> Verdicts[VerdictEntry]:
         """Every requirement on every column: asked, achieved, holds, and on which ground."""
         return Verdicts(self.manifest.verdicts)
+
+    @property
+    def margins(self) -> tuple[pl.DataFrame, ...]:
+        """The counts that were published with noise, each as a frame: the columns, count and std_error of the noise.
+
+        `estimate`, `mean` and `regress` use them; they need not be used by hand. Counts may be negative.
+        """
+        import polars as pl
+
+        from noren.release.noised import noised_tables
+
+        out = []
+        for table in noised_tables(self):
+            grid = np.indices(table.counts.shape).reshape(len(table.names), -1)
+            labels = [np.array(self.column(name).domain.values, object) for name in table.names]
+            shown = {
+                name: pl.Series(own[codes], dtype=pl.String)
+                for name, own, codes in zip(table.names, labels, grid, strict=True)
+            }
+            error = np.full(table.counts.size, table.variance**0.5)
+            out.append(pl.DataFrame(shown | {_free("count", table.names): table.counts.ravel(), "std_error": error}))
+        return tuple(out)
+
+    @property
+    def directory(self) -> Path | None:
+        """Where it lies on this machine's disks; None for one in memory, in a base or in a store."""
+        return self.path if isinstance(self.path, Path) else None
 
     @property
     def signer(self) -> PublicKey | None:
@@ -160,13 +188,16 @@ class Release(Statistics, Published):
         seed: int | None = None,
         classes: int = 40,
         impossible: Sequence[Mapping[str, Any]] = (),
+        model: str | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> Imputations:
         """Complete tables that the release leaves plausible, for tools that need one value in each cell.
 
-        Drawn from the posterior of a mixture model given everything published; they tell nothing that the release does
-        not. Good for machine learning; intervals pooled from them are too narrow, so they are not for inference.
-        `classes` is the most classes of records the model may use, `impossible` lists combinations that nobody has
+        They tell nothing that the release does not. Where all hidden columns were drawn by a design and tell enough of
+        every two columns, they follow all associations of two columns (`model="pairs"`), and pooled intervals of what
+        one and two columns tell hold (`.holds`). Elsewhere they are drawn from the posterior of a mixture
+        (`"mixture"`): good for machine learning, but their intervals are too narrow, so they are not for inference.
+        `classes` is the most classes of records the mixture may use, `impossible` lists combinations that nobody has
         (`[{"sex": "male", "births": "2"}]`).
 
         >>> import noren as nr
@@ -180,7 +211,7 @@ class Release(Statistics, Published):
         """
         from noren.imputation.tables import impute
 
-        return impute(self, m, seed=seed, classes=classes, impossible=impossible, progress=progress)
+        return impute(self, m, seed=seed, classes=classes, impossible=impossible, model=model, progress=progress)
 
     # ------------------------------------------------------------------ asking
 
@@ -193,6 +224,7 @@ class Release(Statistics, Published):
         level: float = 0.95,
         population: bool = False,
         progress: Callable[[int, float], None] | None = None,
+        weighted: bool | None = None,
     ) -> Estimate:
         """Counts of a cross tabulation with standard errors and intervals.
 
@@ -206,6 +238,9 @@ class Release(Statistics, Published):
         (`{"signs": {"all": ["cough", "fever"]}}`). Terms may have been left out of any record, so the count is of the
         records that publish what is asked, low bounds those alone, and high counts every record that the other
         conditions leave. `by="signs"` gives one row per term; a record counts in the row of each of its terms.
+
+        Where the release has survey weights, counts are of the people whom the records stand for, unless
+        `weighted=False`; `diagnostics["design_effect"]` says what unequal weights cost.
 
         >>> import noren as nr
         >>> import polars as pl
@@ -226,7 +261,7 @@ class Release(Statistics, Published):
             raise QueryError("estimate needs at least one column.", hint='For example estimate(["job", "disease"]).')
         if not 0 < level < 1:
             raise QueryError(f"level={level} is not a probability.", hint="For example 0.95.")
-        result = answer(self, names, where or {}, estimator, level, population, progress)
+        result = answer(self, names, where or {}, estimator, level, population, progress, weighted)
         shown = result.shown
         titles = tuple(_free(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
         grid = np.indices(result.counts.shape[: len(shown)]).reshape(len(shown), -1)
@@ -262,6 +297,7 @@ class Release(Statistics, Published):
         *,
         level: float = 0.95,
         population: bool = False,
+        weighted: bool | None = None,
     ) -> Count:
         """How many records meet all conditions, with an interval.
 
@@ -278,7 +314,7 @@ class Release(Statistics, Published):
         """
         if not where:
             raise QueryError("count needs a condition.", hint='For example count({"job": ["Lawyer"]}).')
-        result = answer(self, (), where, estimator, level, population, None)
+        result = answer(self, (), where, estimator, level, population, None, weighted)
         error = float(result.std_error.ravel()[0])
         return Count(
             count=float(result.counts.ravel()[0]),
@@ -289,6 +325,7 @@ class Release(Statistics, Published):
             estimator=result.estimator,
             records=result.records,
             assumes=result.assumes,
+            design_effect=result.diagnostics.get("design_effect"),
         )
 
 
@@ -304,7 +341,9 @@ def is_release(place: Any) -> bool:
 
         address = Address.parse(place)
         return address.table is None and address.query is None
-    return isinstance(place, Release) or (isinstance(place, str | Path) and Path(place).is_dir())
+    if isinstance(place, str) and place.partition("://")[0] in (*STORES, "file"):
+        place = place_of(place)
+    return isinstance(place, Release | Place) or (isinstance(place, str | Path) and Path(place).is_dir())
 
 
 def _free(name: str, taken: Container[str]) -> str:
@@ -314,8 +353,9 @@ def _free(name: str, taken: Container[str]) -> str:
     return name
 
 
-def open_release(path: str | Path | Release) -> Release:
-    """Open a release: a directory, or a schema of a PostgreSQL base ("postgresql://host/base?schema=patients").
+def open_release(path: str | Path | Place | Release) -> Release:
+    """Open a release: a directory, a place in a store ("s3://bucket/patients"), or a schema of a PostgreSQL base
+    ("postgresql://host/base?schema=patients").
 
     Checksums are compared, and a damaged or incomplete one is refused.
 
@@ -336,5 +376,6 @@ def open_release(path: str | Path | Release) -> Release:
         release = Release(manifest, kept)
         release.title = name
         return release
-    manifest, store = read_package(Path(path))
-    return Release(manifest, store, Path(path))
+    spot = place_of(path)
+    manifest, store = read_package(spot)
+    return Release(manifest, store, spot)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,26 @@ class SetTally:
         out = cls(columns)
         for batch in batches:
             out.numbered(batch)
+        return out
+
+    @classmethod
+    def expecting(cls, columns: Sequence[Statement], rows: int) -> SetTally:
+        """What a table of so many rows shows if it shows every set of columns whose sets are few beside its rows: for
+        cells that are made elsewhere. `narrowed` takes back what did not occur."""
+        out = cls(columns)
+        out._rows = rows
+        for name, order in list(out._orders.items()):
+            if rows < max(LEAST_ROWS, ROWS_PER_SET * order.nowhere):
+                del out._orders[name], out._seen[name]
+            else:
+                out._seen[name][:-1] = True
+        return out
+
+    def narrowed(self, seen: Mapping[str, NDArray[np.bool_]]) -> SetTally:
+        """The same of the sets that occur."""
+        out = type(self).expecting(self._statements, self._rows)
+        for name, found in seen.items():
+            out._seen[name][:-1] = found
         return out
 
     def numbered(self, batch: CellBatch) -> dict[str, Cells]:
@@ -79,5 +99,8 @@ class SetTally:
         for name, place in self._places.items():
             table = self._tables[name]
             assert table is not None
-            out[name] = numbered(table, place[self._orders[name].numbers(batch[name])])  # type: ignore[arg-type]
+            ids = self._orders[name].numbers(batch[name])  # type: ignore[arg-type]
+            if int(ids.max(initial=0)) >= self._orders[name].nowhere:
+                raise NorenError(f"column {name!r} holds a set that its design does not draw.")
+            out[name] = numbered(table, place[ids])
         return out

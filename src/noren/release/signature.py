@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from noren.errors import ReleaseError
+from noren.io.place import Spot
 from noren.secret.signing import PublicKey, Signature, SigningKey
 
 SIGNATURE = "datapackage.sig"
@@ -22,7 +23,7 @@ def write_signature(descriptor: Path, key: SigningKey) -> None:
     descriptor.with_name(SIGNATURE).write_text(text, encoding="ascii", newline="")
 
 
-def read_signature(descriptor: Path) -> PublicKey | None:
+def read_signature(descriptor: Spot) -> PublicKey | None:
     """Who signed the release; None if nobody did. A signature that does not fit is refused."""
     path = descriptor.with_name(SIGNATURE)
     if not path.exists() and not path.is_symlink():
@@ -38,7 +39,7 @@ def read_signature(descriptor: Path) -> PublicKey | None:
     return found.signer
 
 
-def demand_signer(descriptor: Path, signer: PublicKey | str | os.PathLike[str]) -> PublicKey:
+def demand_signer(descriptor: Spot, signer: PublicKey | str | os.PathLike[str]) -> PublicKey:
     """Refuse a release that this signer did not sign."""
     wanted = signer if isinstance(signer, PublicKey) else PublicKey.load(signer)
     found = read_signature(descriptor)
@@ -55,7 +56,7 @@ def demand_signer(descriptor: Path, signer: PublicKey | str | os.PathLike[str]) 
     return found
 
 
-def _refused(path: Path, why: str) -> ReleaseError:
+def _refused(path: Spot, why: str) -> ReleaseError:
     return ReleaseError(
         f"{path}: the signature does not hold: {why}.", hint="Do not use it; ask the holder for it again."
     )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from noren.errors import QueryError
+from noren.release.measured import Names, answered, contrast, demand_level
 
 if TYPE_CHECKING:
     from noren.inference.association import TestKind
-    from noren.inference.moments import Found, Sample
     from noren.inference.regression import Regression
     from noren.inference.results import Statistic, TestResult
     from noren.inference.variables import Variable
     from noren.release.gathered import Values
     from noren.release.release import Release
 
-Names = str | Sequence[str]
 Family = Literal["gaussian", "binomial", "poisson", "multinomial"]
-RESULT = ("std_error", "low", "high", "records")
 
 
 class Statistics:
@@ -33,6 +31,7 @@ class Statistics:
         level: float = 0.95,
         population: bool = False,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Statistic:
         """The mean of a column of numbers, for every group of other columns, with standard errors and intervals.
 
@@ -41,7 +40,8 @@ class Statistics:
         `values={"income": {"[0, 10)": 4.2, ...}}`; missing cells take no part. Intervals speak of the original table,
         or with `population=True` of the population it was sampled from. Where general values or groups take part, the
         number follows from the table that `estimate` gives, under the assumption that is named; low and high are then
-        hard bounds, and std_error is null.
+        hard bounds, and std_error is null. Where the release has survey weights, every record stands for as many people
+        as they say, unless `weighted=False`.
 
         >>> import noren as nr
         >>> import polars as pl
@@ -55,7 +55,9 @@ class Statistics:
         """
         from noren.inference.moments import means
 
-        return _answered(self, "mean", (of,), by, where, level, population, values, lambda s, v: means(s, v[0]))
+        return answered(
+            self, "mean", (of,), by, where, level, population, values, weighted, lambda s, v: means(s, v[0])
+        )
 
     def variance(
         self,
@@ -66,11 +68,14 @@ class Statistics:
         level: float = 0.95,
         population: bool = False,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Statistic:
         """The variance (over n - 1) of a column of numbers, for every group of other columns. As `mean` otherwise."""
         from noren.inference.moments import variances
 
-        return _answered(self, "variance", (of,), by, where, level, population, values, lambda s, v: variances(s, v[0]))
+        return answered(
+            self, "variance", (of,), by, where, level, population, values, weighted, lambda s, v: variances(s, v[0])
+        )
 
     def quantile(
         self,
@@ -82,6 +87,7 @@ class Statistics:
         level: float = 0.95,
         population: bool = False,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Statistic:
         """The value below which a share q of the records lies, the median unless said otherwise. As `mean` otherwise.
 
@@ -89,8 +95,8 @@ class Statistics:
         """
         from noren.inference.moments import quantiles
 
-        found = _answered(
-            self, "quantile", (of,), by, where, level, population, values, lambda s, v: quantiles(s, v[0], q)
+        found = answered(
+            self, "quantile", (of,), by, where, level, population, values, weighted, lambda s, v: quantiles(s, v[0], q)
         )
         return found
 
@@ -104,13 +110,23 @@ class Statistics:
         level: float = 0.95,
         population: bool = False,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Statistic:
         """Pearson's correlation of two columns of numbers, for every group of other columns. As `mean` otherwise."""
         from noren.inference.moments import correlations
 
         asked = (one, two)
-        return _answered(
-            self, "correlation", asked, by, where, level, population, values, lambda s, v: correlations(s, v[0], v[1])
+        return answered(
+            self,
+            "correlation",
+            asked,
+            by,
+            where,
+            level,
+            population,
+            values,
+            weighted,
+            lambda s, v: correlations(s, v[0], v[1]),
         )
 
     def difference(
@@ -123,9 +139,10 @@ class Statistics:
         level: float = 0.95,
         population: bool = False,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Statistic:
         """Every group's mean less that of the group `against` (the first unless named). As `mean` otherwise."""
-        return _contrast(self, "difference", of, by, against, where, level, population, values)
+        return contrast(self, "difference", of, by, against, where, level, population, values, weighted)
 
     def ratio(
         self,
@@ -137,12 +154,13 @@ class Statistics:
         level: float = 0.95,
         population: bool = False,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Statistic:
         """Every group's mean over that of the group `against` (the first unless named). As `mean` otherwise.
 
         The interval is Fieller's: infinite where the mean below may be zero.
         """
-        return _contrast(self, "ratio", of, by, against, where, level, population, values)
+        return contrast(self, "ratio", of, by, against, where, level, population, values, weighted)
 
     def regress(
         self,
@@ -153,6 +171,7 @@ class Statistics:
         estimator: Literal["scores", "likelihood"] | None = None,
         level: float = 0.95,
         values: Values | None = None,
+        weighted: bool | None = None,
     ) -> Regression:
         """Coefficients of a regression, whatever mix of exact, drawn and general columns it names.
 
@@ -180,9 +199,9 @@ class Statistics:
         from noren.inference.formula import Formula
         from noren.release.gathered import gather
 
-        _demand_level(level)
+        demand_level(level)
         parsed = Formula.parse(formula)
-        found = gather(cast("Release", self), parsed.names, where or {}, values)
+        found = gather(cast("Release", self), parsed.names, where or {}, values, weighted)
         return fit(
             found.records,
             found.base,
@@ -193,6 +212,7 @@ class Statistics:
             level=level,
             assumes=found.assumes,
             notes=found.notes([name for name in parsed.names if not parsed.categorical(name)]),
+            margins=found.margins,
         )
 
     def test(
@@ -205,6 +225,7 @@ class Statistics:
         permutations: int | None = None,
         values: Values | None = None,
         seed: int = 0,
+        weighted: bool | None = None,
     ) -> TestResult:
         """Whether two columns are related, by a test that keeps its size in small releases too.
 
@@ -230,7 +251,7 @@ class Statistics:
             raise QueryError(f"there is no test of {kind!r}.", hint=f"Tests: {', '.join(KINDS)}.")
         if permutations is not None and permutations < 99:
             raise QueryError(f"{permutations} permutations cannot show a p-value.", hint="Use 99 or more.")
-        found = gather(cast("Release", self), [one, two], where or {}, values)
+        found = gather(cast("Release", self), [one, two], where or {}, values, weighted)
         if found.base:
             raise QueryError(
                 "a condition on a hidden column selects records that nobody can point at, so they cannot be paired.",
@@ -247,7 +268,7 @@ class Statistics:
             statistic=result.statistic,
             df=result.df,
             p_value=result.p_value,
-            reference="permutation" if result.permutations else "chi-square",
+            reference=_reference(result.permutations, weighed=found.weights is not None),
             permutations=result.permutations,
             records=found.rows,
             assumes=found.assumes,
@@ -258,125 +279,13 @@ class Statistics:
         )
 
 
+def _reference(permutations: int, *, weighed: bool) -> str:
+    return "chi-square" if not permutations else "random signs" if weighed else "permutation"
+
+
 def _kind_of(one: Variable, two: Variable) -> TestKind:
     """The test that fits: trend of two columns of numbers, difference of one between few groups, else independence."""
     numeric = [variable.numbers is not None and len(variable.labels) > 2 for variable in (one, two)]
     if all(numeric):
         return "trend"
     return "difference" if any(numeric) else "independence"
-
-
-Compute = Callable[["Sample", Sequence["Variable"]], Sequence["Found"]]
-
-
-def _contrast(
-    release: Statistics,
-    measure: str,
-    of: str,
-    by: Names,
-    against: Names | None,
-    where: Mapping[str, Any] | None,
-    level: float,
-    population: bool,
-    values: Values | None,
-) -> Statistic:
-    from noren.inference.moments import contrasts
-
-    if not by:
-        raise QueryError(f"{measure} needs groups.", hint=f'For example {measure}({of!r}, by="sex").')
-
-    def compute(sample: Sample, variables: Sequence[Variable]) -> Sequence[Found]:
-        named = [against] if isinstance(against, str) else list(against or [])
-        place = 0
-        if named:
-            wanted = tuple(map(str, named))
-            groups = [tuple(v.labels[g] for v, g in zip(sample.by, group, strict=True)) for group in sample.groups]
-            if wanted not in groups:
-                shown = ", ".join(" / ".join(group) for group in groups[:12])
-                raise QueryError(f"there is no group {' / '.join(wanted)!r}.", hint=f"Groups: {shown}.")
-            place = groups.index(wanted)
-        return contrasts(sample, variables[0], place, ratio=measure == "ratio")
-
-    return _answered(release, measure, (of,), by, where, level, population, values, compute)
-
-
-def _answered(
-    release: Statistics,
-    measure: str,
-    of: Sequence[str],
-    by: Names,
-    where: Mapping[str, Any] | None,
-    level: float,
-    population: bool,
-    values: Values | None,
-    compute: Compute,
-) -> Statistic:
-    from noren.inference.moments import Sample
-    from noren.inference.results import Statistic
-    from noren.release.gathered import gather
-
-    opened, names = cast("Release", release), (by,) if isinstance(by, str) else tuple(by)
-    _demand_level(level)
-    found = gather(opened, [*of, *names], where or {}, values)
-    asked = [found.variables[name] for name in of]
-    for variable, name in zip(asked, of, strict=True):
-        if variable.numbers is None:
-            _explain(opened, name, variable)
-    hard = found.records.is_coarse
-    if hard and population:
-        raise QueryError(
-            "there is no interval for the population here: how cells were coarsened is not random by design.",
-            hint="Leave out population; low and high are then hard bounds for the original table.",
-        )
-    sample = Sample(found.records, found.base, asked, [found.variables[name] for name in names], level, population)
-    rows = compute(sample, asked)
-    return Statistic(
-        measure=measure,
-        of=tuple(of),
-        by=(titles := tuple(_title(name, measure) for name in names)),
-        frame=_frame(sample, titles, measure, rows),
-        level=1.0 if hard else level,
-        population=population,
-        records=found.rows,
-        assumes=sample.expected.assumes if hard else found.assumes,
-        where=dict(where or {}),
-        notes=found.notes(of),
-    )
-
-
-def _demand_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise QueryError(f"level={level} is not a probability.", hint="For example 0.95.")
-
-
-def _explain(release: Release, name: str, variable: Variable) -> None:
-    """Why a column has no numbers, in the words of whoever knows it."""
-    from noren.inference.variables import numbers_of
-
-    column = release.by_name.get(name)
-    if column is not None and column.lists_values:
-        numbers_of(name, column.domain)
-    assert variable.amounts is not None
-
-
-def _title(name: str, measure: str) -> str:
-    return name + "_" if name in (measure, *RESULT) else name
-
-
-def _frame(sample: Sample, titles: Sequence[str], measure: str, rows: Sequence[Found]) -> Any:
-    """One row per group: its labels, the number and its errors; what cannot be told is null."""
-    import polars as pl
-
-    from noren.inference.moments import labels_of
-
-    labels = list(labels_of(sample))
-    columns = {
-        title: pl.Series([group[place] for group in labels], dtype=pl.String) for place, title in enumerate(titles)
-    }
-    fields = {measure: "value", "std_error": "std_error", "low": "low", "high": "high", "records": "records"}
-    for title, name in fields.items():
-        numbers = [getattr(row, name) for row in rows]
-        columns[title] = pl.Series(
-            [None if x is None else float(x) for x in numbers], dtype=pl.Float64, strict=False
-        ).fill_nan(None)
-    return pl.DataFrame(columns)

@@ -14,6 +14,7 @@ from noren.cells import CellBatch, Cells, CodeCells, Statement, batch_length, co
 from noren.cells.batch import PERSON
 from noren.cells.texts import guarded, guarded_text, unguarded
 from noren.errors import DataError, ReleaseError
+from noren.io.place import Spot, readable
 
 MOST_ROWS = 1 << 16
 VALUES_AT_ONCE = 1 << 23
@@ -67,25 +68,38 @@ def names_people(store: Store) -> bool:
 
 
 class ParquetStore:
-    """Cells in data.parquet."""
+    """Cells in data.parquet, or in several files one after the other."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, *paths: Spot) -> None:
+        self.paths = paths
 
     def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
+        for path in self.paths:
+            yield from self.part(path, None, columns)
+
+    def parts(self) -> list[tuple[Spot, tuple[int, ...]]]:
+        """All files and their row groups: what can be read apart."""
+        import pyarrow.parquet as pq
+
+        return [(path, tuple(range(pq.read_metadata(readable(path)).num_row_groups))) for path in self.paths]
+
+    @staticmethod
+    def part(path: Spot, groups: Sequence[int] | None, columns: Sequence[Statement]) -> Iterator[CellBatch]:
+        """The cells in some row groups of a file, or in all of it."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        texts = [path for column in columns if (path := column.texts_path) is not None]
+        texts = [found for column in columns if (found := column.texts_path) is not None]
         names = [column.name for column in columns]
         try:
-            with pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
-                for group in range(file.num_row_groups):  # a batch of lists of texts must not span two of them
+            with pq.ParquetFile(readable(path), read_dictionary=texts, pre_buffer=False) as file:
+                wanted = range(file.num_row_groups) if groups is None else groups
+                for group in wanted:  # a batch of lists of texts must not span two of them
                     for batch in file.iter_batches(rows_at_once(columns), row_groups=[group], columns=names):
                         yield {column.name: column.from_parquet(batch.column(column.name)) for column in columns}
         except (pa.ArrowException, KeyError, OSError, UnicodeError):
             raise ReleaseError(
-                f"{self.path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
+                f"{path}: cannot be read as the manifest describes it.", hint="Ask for the release again."
             ) from None
 
 
@@ -121,11 +135,12 @@ class CsvStore:
         return unguarded(column) if self.escaped else column
 
 
-def store_for(path: Path, escaped: bool = True) -> Store:
-    return ParquetStore(path) if path.suffix == ".parquet" else CsvStore(path, escaped)
+def store_for(path: Spot, escaped: bool = True, *more: Spot) -> Store:
+    """The cells in a file, and in more files that continue it."""
+    return CsvStore(path, escaped) if isinstance(path, Path) and path.suffix == ".csv" else ParquetStore(path, *more)
 
 
-def titles_of(path: Path, columns: Sequence[Statement]) -> dict[str, str]:
+def titles_of(path: Spot, columns: Sequence[Statement]) -> dict[str, str]:
     """How a file calls its columns. In CSV nothing but the title tells numbers of groups from values."""
     names = {column.name for column in columns}
     if path.suffix != ".csv":
@@ -134,8 +149,9 @@ def titles_of(path: Path, columns: Sequence[Statement]) -> dict[str, str]:
     return {name: guarded_text(title) for name, title in titles.items()}
 
 
-def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellBatch]) -> int:
-    """Write the cells to a Parquet or CSV file, batch by batch. Returns the number of rows."""
+def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellBatch], sink: Any = None) -> int:
+    """Write the cells to a Parquet or CSV file, batch by batch, or what that file would be to a sink. Returns the
+    number of rows."""
     import pyarrow as pa
 
     plain = path.suffix == ".csv"
@@ -149,7 +165,7 @@ def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellB
             else:
                 named = {c.name: c.to_parquet(batch[c.name]) for c in columns}
             table = pa.table(named)
-            writer = writer if writer is not None else _writer(path, table.schema)
+            writer = writer if writer is not None else _writer(path, table.schema, sink)
             writer.write_table(table)
             rows += table.num_rows
     finally:
@@ -158,14 +174,15 @@ def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellB
     return rows
 
 
-def _writer(path: Path, schema: Any) -> Any:
+def _writer(path: Path, schema: Any, sink: Any = None) -> Any:
+    place = path if sink is None else sink
     if path.suffix == ".csv":
         import pyarrow.csv as pv
 
-        return pv.CSVWriter(path, schema, write_options=pv.WriteOptions(quoting_style="needed"))
+        return pv.CSVWriter(place, schema, write_options=pv.WriteOptions(quoting_style="needed"))
     import pyarrow.parquet as pq
 
-    return pq.ParquetWriter(path, schema, compression="zstd", compression_level=LEVEL, store_schema=False)
+    return pq.ParquetWriter(place, schema, compression="zstd", compression_level=LEVEL, store_schema=False)
 
 
 def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
@@ -189,15 +206,15 @@ def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
 # ---------------------------------------------------------------------- side tables
 
 
-def write_side(path: Path, columns: dict[str, Any]) -> None:
-    """Write a table that stands beside the data."""
+def write_side(path: Path, columns: dict[str, Any], sink: Any = None) -> None:
+    """Write a table that stands beside the data, or what its CSV file would be to a sink."""
     import pyarrow as pa
 
     if path.suffix == ".csv":
         import pyarrow.csv as pv
 
         guards = pa.table({name: guarded(column) for name, column in columns.items()})
-        pv.write_csv(guards, path, pv.WriteOptions(quoting_style="needed"))
+        pv.write_csv(guards, path if sink is None else sink, pv.WriteOptions(quoting_style="needed"))
         return
     import pyarrow.parquet as pq
 
@@ -206,7 +223,7 @@ def write_side(path: Path, columns: dict[str, Any]) -> None:
     pq.write_table(pa.table(filled), path, compression="zstd", store_schema=False)
 
 
-def read_side(path: Path, escaped: bool = True, texts: Sequence[str] = ()) -> dict[str, Any]:
+def read_side(path: Spot, escaped: bool = True, texts: Sequence[str] = ()) -> dict[str, Any]:
     """The columns of a side table. In CSV, `escaped` texts stand behind apostrophes; in Parquet, `texts` are read as
     dictionaries, so that an entry which no row names is seen."""
     import pyarrow as pa
@@ -214,10 +231,11 @@ def read_side(path: Path, escaped: bool = True, texts: Sequence[str] = ()) -> di
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
-        read = pq.read_table(path, read_dictionary=list(texts))
+        read = pq.read_table(readable(path), read_dictionary=list(texts))
         return {name: _joined(read.column(name)) for name in read.column_names}
     from noren.io.csv import CsvSource
 
+    assert isinstance(path, Path), "CSV files lie in directories"
     source = CsvSource(path, separator=",", encoding="utf-8")
     batches = list(source.batches(list(source.columns)))
     found = {name: _joined(pa.chunked_array([b.column(name) for b in batches])) for name in source.columns}

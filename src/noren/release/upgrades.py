@@ -48,6 +48,8 @@ def _from_1(block: Block) -> Block:
     }
     if not fits.get(layout, False):
         raise ValueError("the layout does not fit the columns")
+    if set(method) != {"name"}:
+        raise ValueError("the method says more than its name")
     return out | {"format": 2, "columns": made, "methods": [{"name": method["name"]}]}
 
 

@@ -65,6 +65,14 @@ def _published(material: Material) -> dict[str, Any]:
         "randomness": manifest.randomness,
         "columns": [_column(material, statement) for statement in material.release.statements],
     }
+    if manifest.margins:
+        out["margins"] = [
+            {"of": list(one.of), "epsilon": one.epsilon, "scale": one.scale, "cells": len(one.counts)}
+            for one in manifest.margins
+        ]
+        out["epsilon_of_margins"] = manifest.spent
+    if manifest.weight is not None:
+        out["weight"] = manifest.weight
     if material.dropped:
         out["dropped"] = material.dropped
     if material.policy is not None:

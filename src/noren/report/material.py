@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from noren.analysis.estimate import Estimate
 from noren.audit import ATTACKS, AttackResult, Case, made
+from noren.audit.beside import apart
 from noren.errors import NAMED_FROM, NorenError, QueryError
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.pipeline.anonymize import HolderFacts, Outcome
 from noren.pipeline.prepare import read_policy
-from noren.pipeline.verify import Truth, claimed, verify
+from noren.pipeline.truth import Truth
+from noren.pipeline.verify import claimed, verify
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.kept import kept
@@ -211,6 +213,9 @@ def run_attacks(
     refused: dict[str, str] = {}
     wanted = list(ATTACKS if names is None else dict.fromkeys(names))
     case = Case(release, policy, original, stage) if release.records and wanted else None
+    mine = [name for name in wanted if name in ATTACKS and not (names is None and name in later)]
+    ready = [name for name in mine if getattr(ATTACKS[name], "stands_apart", False)]
+    begun = {} if case is None else apart([made(name, {}) for name in ready], case)
     for name in wanted:
         if names is None and name in later:
             refused[name] = "It may take a while, so that it is left to noren report with --original."
@@ -218,7 +223,7 @@ def run_attacks(
         try:
             if case is None:
                 raise QueryError("the release has no records, so there is nobody to attack.")
-            found += attack(case, name)
+            found += begun[name]() if name in begun else attack(case, name)
         except NorenError as error:
             if names is not None:
                 raise

@@ -127,7 +127,7 @@ def made(material: Material) -> Page:
     """The page of some material."""
     content = content_of(material)
     text = laid_out(content, material.estimate)
-    return Page(text, content, material.holder_only, material.release.path)
+    return Page(text, content, material.holder_only, material.release.directory)
 
 
 def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:

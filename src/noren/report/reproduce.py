@@ -29,7 +29,7 @@ def reproduction(material: Material) -> dict[str, Any]:
         "versions": versions(),
         "release_made_with": material.release.manifest.noren,
         "commands": _commands(material),
-        "files": _files(material.release.path),
+        "files": _files(material.release.directory),
         "seconds": dict(material.seconds),
     }
     policy = _policy(material)
@@ -56,7 +56,7 @@ def _commands(material: Material) -> list[dict[str, Any]]:
     path = material.release.path
     if path is None:
         return []
-    release = quote(path.resolve().name)
+    release = quote(path.resolve().name if isinstance(path, Path) else path.name)
     policy = "policy.toml" if material.policy_file is None else quote(material.policy_file.name)
     rules = "" if material.policy is None else f" --policy {policy}"
     told = [

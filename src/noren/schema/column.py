@@ -28,7 +28,7 @@ from pydantic import (
 
 from noren.schema.distance import DISTANCES
 from noren.schema.domain import Domain
-from noren.schema.hierarchy import Hierarchy, value_text
+from noren.schema.hierarchy import Hierarchy, HierarchyError, value_text
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 
@@ -67,6 +67,24 @@ class HierarchySpec(BaseModel):
     def counts_records(self) -> bool:
         """Whether the tree follows from how often values occur, and not from the values alone."""
         return self.quantiles is not None or self.frequency is not None
+
+    def over(self, values: Sequence[str], counts: NDArray[np.int64]) -> Hierarchy:
+        """What a rule makes of the values themselves, and where it says so of how often they occur."""
+        if self.quantiles is not None:
+            return Hierarchy.from_quantiles(values, counts, self.quantiles)
+        if self.frequency is not None:
+            return Hierarchy.from_frequency(values, counts, self.frequency)
+        if self.prefix is not None:
+            return Hierarchy.from_prefixes(values, self.prefix)
+        if self.calendar is not None:
+            return Hierarchy.from_calendar(values, self.calendar)
+        if self.widths is not None:
+            return Hierarchy.from_widths(values, self.widths)
+        if self.tree is not None:
+            return Hierarchy.from_tree(self.tree)
+        if self.intervals is None:
+            raise HierarchyError("a file is no rule.", hint="Read it with Hierarchy.read_csv.")
+        return Hierarchy.from_edges(values, self.intervals)
 
 
 class MatrixSpec(BaseModel):
@@ -177,6 +195,10 @@ class Column(BaseModel):
         default="category", description="Missing cells: a category of their own, drop the record, or refuse."
     )
 
+    weight: bool = Field(
+        default=False,
+        description="Survey weights: how many people of the population a record stands for (one plain column).",
+    )
     knowledge: AnyKnowledge | None = Field(
         default=None, description="Which terms belong to which secret label: a CSV file of label,term pairs."
     )
@@ -224,6 +246,19 @@ class Column(BaseModel):
             raise ValueError("give separator or columns, not both")
         if self.columns is not None and len(set(self.columns)) != len(self.columns):
             raise ValueError("columns names a column twice")
+        return self
+
+    @model_validator(mode="after")
+    def _weighs(self) -> Column:
+        if not self.weight:
+            return self
+        if self.role is not Role.PLAIN:
+            raise ValueError("a weight is a column of the role 'plain': it is published as it is")
+        strange = [name for name in ("values", "bins", "hierarchy", "top", "bottom") if getattr(self, name) is not None]
+        if strange or self.min_count > 1:
+            raise ValueError(f"a weight is published as it is and has no {(*strange, 'min_count')[0]}")
+        if self.kind not in (None, "integer", "number"):
+            raise ValueError("a weight is a column of numbers")
         return self
 
     @model_validator(mode="after")

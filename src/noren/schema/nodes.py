@@ -68,6 +68,12 @@ class Nodes:
         return np.asarray(total[self.bounds[1:]] - total[self.bounds[:-1]])
 
     @cached_property
+    def centres(self) -> NDArray[np.float64]:
+        """The mean code under every node, from 0 (the first base value) to 1 (the last)."""
+        sums = np.add.reduceat((self.starts + self.stops - 1) * (self.stops - self.starts) / 2, self.bounds[:-1])
+        return np.asarray(sums / self.sizes / max(self.d - 1, 1))
+
+    @cached_property
     def membership(self) -> NDArray[np.bool_]:
         """(nodes, d): whether a node covers a base value. Only for catalogues that are small enough."""
         edges = np.zeros((len(self), self.d + 1), np.int32)

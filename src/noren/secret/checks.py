@@ -21,6 +21,7 @@ def demand(known: Contents, new: Publication, secret: str) -> None:
     """Raise where the release could be intersected with an earlier one."""
     _demand_key(known, new, secret)
     _demand_designs(known, new, secret)
+    _demand_budget(known, new, secret)
     if new.repeat == "allow":
         return
     _demand_names(known, new)
@@ -32,6 +33,9 @@ def notes(known: Contents, new: Publication) -> list[str]:
     """What the holder should know of a release that is permitted."""
     again = int((known.places(new.people) >= 0).sum())
     out = [f"register: {again:,} of {len(new.people):,} people were released before"] if known.releases else []
+    if new.spent:
+        total = known.spent + new.spent
+        out.append(f"register: noised margins spend epsilon = {new.spent:g}, {total:g} over all releases")
     if new.repeat == "allow":
         for name in new.domains:
             count = drawn_otherwise(known, new, name) if name in new.drawn else exposed(known, new, name)[0]
@@ -55,6 +59,17 @@ def _demand_key(known: Contents, new: Publication, secret: str) -> None:
             f"Earlier releases under {secret} evened out keys otherwise, so that the same people would not be "
             f"recognised: {', '.join(changes)}.",
             hint=f"Set key_unicode, key_spaces and key_case as recorded, or use {NEW_SECRET}.",
+        )
+
+
+def _demand_budget(known: Contents, new: Publication, secret: str) -> None:
+    """Epsilons of noised margins add up over releases, whoever is in them."""
+    total = known.spent + new.spent
+    if new.budget is not None and new.spent and total > new.budget * (1 + 1e-9):
+        raise RequirementNotMet(
+            f"noised margins under {secret} have spent epsilon = {known.spent:g}; {new.spent:g} more would be "
+            f"{total:g}, and the budget is {new.budget:g}.",
+            hint="Publish fewer margins, or with a smaller epsilon.",
         )
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from noren.errors import SecretError
+from noren.files import keep_out
 
 KEY_BYTES = 32
 _HEADER = "noren-secret-1"
@@ -63,6 +64,7 @@ class Secret(Sealed):
         from noren.secret.register import Register
 
         path = Path(path)
+        keep_out(path)
         key = os.urandom(KEY_BYTES)
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

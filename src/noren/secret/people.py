@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 Unicode = Literal["NFKC", "NFC", "keep"]
 Spaces = Literal["trim", "keep"]
 Case = Literal["fold", "keep"]
+UNSEEN = r"\p{Cf}"
+"""Characters without a width: a key with one of them looks the same."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class KeyRule:
         if self.case == "fold":
             column = column.str.to_uppercase().str.to_lowercase()
             column = column if self.unicode == "keep" else column.str.normalize(self.unicode)
-        column = column.str.strip_chars() if self.spaces == "trim" else column
+        if self.spaces == "trim":
+            column = column.str.replace_all(UNSEEN, "").str.replace_all(r"\s+", " ").str.strip_chars()
         if empty := int((column == "").sum()):
             raise DataError(
                 f"The record key is missing in {empty} of {len(column)} rows.",

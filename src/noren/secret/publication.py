@@ -74,6 +74,10 @@ class Publication:
     """Columns of which the policy says how the register knows them."""
     repeat: Repeat = "refuse"
     """What happens where two releases of one person could be intersected."""
+    spent: float = 0.0
+    """The sum of the epsilons of its noised margins."""
+    budget: float | None = None
+    """The most that all releases together may spend."""
 
     @property
     def domains(self) -> dict[str, tuple[str, ...]]:

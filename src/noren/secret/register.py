@@ -58,6 +58,8 @@ class Contents:
     people: NDArray[np.uint64] = field(default_factory=_nobody)
     drawn: Mapping[str, Drawn] = field(default_factory=dict)
     classes: Mapping[str, ClassSets] = field(default_factory=dict)
+    spent: float = 0.0
+    """The sum of the epsilons of all noised margins that were released."""
 
     @property
     def domains(self) -> dict[str, tuple[str, ...]]:
@@ -106,7 +108,8 @@ class Contents:
         for name, one in new.classes.items():
             now = one.sets.placed(len(people), new_at)
             classes[name] = classes.get(name, ClassSets.none(len(people))).met(now).after
-        return Contents(new.key, self.releases + 1, people.astype(np.uint64), drawn, classes)
+        spent = self.spent + new.spent
+        return Contents(new.key, self.releases + 1, people.astype(np.uint64), drawn, classes, spent)
 
 
 class Register:
@@ -260,6 +263,7 @@ def _packed(contents: Contents) -> bytes:
     facts: dict[str, Any] = {
         "key": None if contents.key is None else asdict(contents.key),
         "releases": contents.releases,
+        "spent": contents.spent,
         "drawn": {name: asdict(one.entry) | {"binding": one.binding} for name, one in contents.drawn.items()},
         "classes": {name: list(sets.values) for name, sets in contents.classes.items()},
     }
@@ -291,4 +295,4 @@ def _unpacked(body: bytes) -> Contents:
             which, bounds, codes = (arrays[f"{part}{number}"].astype(np.int64) for part in ("which", "bounds", "codes"))
             classes[name] = ClassSets(tuple(values), which, bounds, codes)
         key = None if facts["key"] is None else KeyRule(**facts["key"])
-        return Contents(key, facts["releases"], arrays["people"], drawn, classes)
+        return Contents(key, facts["releases"], arrays["people"], drawn, classes, facts.get("spent", 0.0))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import SecretError
+from noren.files import keep_out
 from noren.secret.key import Sealed
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class SigningKey(Sealed):
         if passphrase == "":
             raise SecretError("The passphrase is empty.", hint="Give one of several words, or none at all.")
         path = Path(path)
+        keep_out(path)
         public = path.with_name(path.name + ".pub")
         if path.exists() or path.is_symlink() or public.exists() or public.is_symlink():
             taken = path if path.exists() or path.is_symlink() else public

@@ -15,15 +15,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, OpenCells, TermCells
-from noren.io.source import Source
+from noren.cells import CellBatch, OpenCells, Statement, TermCells
+from noren.io.place import Spot
+from noren.io.source import Source, Writing
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
+from noren.release.parts import Part
 from noren.release.published import Published
 from noren.schema.domain import Domain
 from noren.schema.kinds import Format
 from noren.secret import Keystream
+from noren.table.apart import Elsewhere
 from noren.table.profile import Profile
 
 
@@ -78,8 +81,52 @@ Apply = Callable[[CodeBatch], CellBatch]
 """What is published instead of a run of records."""
 
 
+class Portable(Protocol):
+    """What is published instead of records, for engines that work elsewhere."""
+
+    def __call__(self, batch: CodeBatch) -> CellBatch: ...
+
+    @property
+    def stream(self) -> Any:
+        """The keys that draw, as they may travel: whoever has them draws the same."""
+
+    @property
+    def shared(self) -> Any:
+        """What is published instead of any records, without keys, where it is the same for all of them; else None."""
+
+    def part(self, start: int, stop: int) -> Any:
+        """The same of the records from `start` to `stop`. `.under(stream)` is an `Apply`, which counts in `drawn`."""
+
+    def take_in(self, drawn: Any) -> None:
+        """Count what a part has drawn."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Data files that an engine wrote itself, in the order in which they continue each other."""
+
+    files: tuple[Spot, ...]
+    parts: tuple[Part, ...]
+    rows: int
+    columns: tuple[Statement, ...]
+    """The columns as they were written."""
+
+
 class Engine(Protocol):
     """Verbs over a table, wherever it lies."""
+
+    @property
+    def elsewhere(self) -> Elsewhere | None:
+        """Where parts of a table are decided that does not fit the machine that decides; None where nowhere else."""
+
+    def opened(self, data: Any, writing: Writing) -> Source:
+        """Where a table is read from."""
+
+    def held(self, source: Source, data: Any) -> Source:
+        """The source as it is read again and again."""
+
+    def demand_room(self, needed: int, what: str) -> None:
+        """Refuse what does not fit the machine that decides: so many bytes for this."""
 
     def profile(
         self,
@@ -101,6 +148,11 @@ class Engine(Protocol):
 
     def apply(self, source: Source, reading: Reading, apply: Apply, *, meter: Meter = silent) -> Iterator[CellBatch]:
         """What is published instead of all records, in any order."""
+
+    def written(
+        self, source: Source, reading: Reading, making: Portable, rows: int, columns: Sequence[Statement], folder: Spot
+    ) -> Written | None:
+        """Apply, scatter and write to the folder where the records are; None where cells come through here instead."""
 
     def scatter(
         self, batches: Iterable[CellBatch], rows: int, stream: Keystream, folder: Path | None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.ragged import chosen, offsets_of, owners, row_numbers, runs
+from noren.ragged import chosen, distinct_of, in_order, offsets_of, owners, rows_in_order
 from noren.schema.nodes import Nodes
 
 PEOPLE_AT_ONCE = 1 << 16
@@ -37,19 +37,13 @@ def exact_nodes(d: int) -> Nodes:
     return Nodes(d, ("",) * d, np.arange(d + 1), np.arange(d), np.arange(1, d + 1))
 
 
-def sorted_groups(keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def sorted_groups(keys: NDArray) -> tuple[NDArray, NDArray[np.int64], NDArray[np.int64]]:
     """Rows with equal keys together: distinct keys, the rows group by group, and where each group begins.
 
     keys: (rows, columns). Without columns all rows form one group.
     """
-    if not keys.shape[1]:
-        return keys[:1], np.arange(len(keys)), np.array([0, len(keys)])
-    least = keys.min(axis=0, initial=0)
-    columns = [keys[:, c] - least[c] for c in range(keys.shape[1])]
-    number = row_numbers(columns, [int(column.max(initial=0)) + 1 for column in columns], len(keys))
-    order = np.argsort(number, kind="stable").astype(np.int64)
-    bounds = runs(number[order])
-    return keys[order[bounds[:-1]]], order, bounds
+    order, bounds = rows_in_order([keys[:, c] for c in range(keys.shape[1])], len(keys))
+    return (keys[order[bounds[:-1]]] if keys.shape[1] else keys[:1]), order, bounds
 
 
 def numbered_sets(offsets: NDArray[np.int64], data: NDArray) -> NDArray[np.int64]:
@@ -60,22 +54,23 @@ def numbered_sets(offsets: NDArray[np.int64], data: NDArray) -> NDArray[np.int64
     for place in range(int(sizes.max(initial=0))):
         longer = np.flatnonzero(sizes > place)
         key = out[longer] * width + data[offsets[longer] + place]
-        distinct, number = np.unique(key, return_inverse=True)
-        out[longer] = taken + number.reshape(-1)
+        distinct, _, number = distinct_of(key)
+        out[longer] = taken + number
         taken += len(distinct)
-    return np.unique(out, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return distinct_of(out)[2]
 
 
 class Finder:
     """A table as an adversary searches it: one node per record and quasi-identifier."""
 
     def __init__(self, nodes: Sequence[Nodes], data: Sequence[NDArray], rows: int) -> None:
-        columns = [part.astype(np.int64) for part in data]
-        stacked = np.stack(columns, axis=1) if columns else np.empty((rows, 0), np.int64)
-        distinct = [len(np.unique(column)) for column in columns]
+        columns = [np.asarray(part) for part in data]
+        distinct = [int(np.count_nonzero(np.bincount(column))) for column in columns]
         # the most selective column first: then few blocks of neighbouring groups can hold a person
         self.columns = sorted(range(len(columns)), key=lambda c: -distinct[c])
-        keys, self.order, self.bounds = sorted_groups(stacked[:, self.columns])
+        self.order, self.bounds = rows_in_order([columns[c] for c in self.columns], rows)
+        example = self.order[self.bounds[:-1]]
+        keys = _beside([columns[c][example] for c in self.columns], min(rows, 1))
         shift = offsets_of([len(nodes[c]) for c in self.columns])
         self.base = offsets_of([nodes[c].d for c in self.columns])
         self.nodes = keys + shift[:-1] if self.columns else keys
@@ -100,9 +95,9 @@ class Finder:
             everyone = np.arange(people)
             yield Matches(everyone, np.zeros(people, np.int64), np.ones(1, np.int64), self.order, self.bounds)
             return
-        stacked = np.stack([codes[c].astype(np.int64) for c in self.columns], axis=1)
-        keys, order, bounds = sorted_groups(stacked)
-        keys = np.where(keys < 0, -1, keys + self.base[:-1])
+        order, bounds = rows_in_order([codes[c] for c in self.columns], people)
+        first = order[bounds[:-1]]
+        keys = self._numbered([codes[c][first] for c in self.columns])
         for begin in range(0, len(keys), PEOPLE_AT_ONCE):
             end = min(len(keys), begin + PEOPLE_AT_ONCE)
             yield from self._some(keys[begin:end], order, bounds[begin : end + 1])
@@ -112,20 +107,25 @@ class Finder:
         groups = len(self.bounds) - 1
         if not self.columns:
             return np.repeat(np.arange(people), groups), np.tile(np.arange(groups), people)
-        stacked = np.stack([codes[c].astype(np.int64) for c in self.columns], axis=1)
-        return self._covering(np.where(stacked < 0, -1, stacked + self.base[:-1]))
+        return self._covering(self._numbered([codes[c] for c in self.columns]))
+
+    def _numbered(self, codes: Sequence[NDArray]) -> NDArray[np.int32]:
+        """(people, columns): values numbered through all columns; -1 for unknown ones."""
+        out = np.empty((len(codes[0]), len(codes)), np.int32)
+        for place, (part, base) in enumerate(zip(codes, self.base[:-1], strict=True)):
+            out[:, place] = np.where(part < 0, -1, part + base)
+        return out
 
     def _covering(self, keys: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         from noren.kernels.linking_attack import covering_pairs
 
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
-        few_first = np.arange(len(self.columns))[::-1]  # people who begin alike stand together
-        order = sorted_groups(keys[:, few_first])[1]
-        nodes, keys = np.ascontiguousarray(self.nodes[:, few_first]), np.ascontiguousarray(keys[order][:, few_first])
-        who, group = covering_pairs(nodes, self.runs, starts, stops, int(self.base[-1]), keys)
-        who = order[who]
-        together = np.argsort(who * np.int64(len(self.bounds)) + group)
-        return who[together].astype(np.int64), group[together].astype(np.int64)
+        nodes, groups = _together(self.nodes)
+        people, order = _together(keys)
+        who, group = covering_pairs(nodes, self.runs, starts, stops, int(self.base[-1]), people)
+        who, group = order[who], groups[group]
+        together = in_order(who * np.int64(len(self.bounds)) + group)
+        return who[together], group[together]
 
     def _some(self, keys: NDArray, order: NDArray, bounds: NDArray) -> Iterator[Matches]:
         who, group = self._covering(keys)
@@ -135,11 +135,11 @@ class Finder:
             return
         lists, entries = chosen(offsets, covered)
         number = numbered_sets(lists, group[entries])
-        example = np.unique(number, return_index=True)[1]
+        by_set = in_order(number)
+        set_bounds = offsets_of(np.bincount(number))
+        example = by_set[set_bounds[:-1]]
         whole = covered[example]
         weight = np.add.reduceat(np.diff(self.bounds)[group], offsets[covered])[example]
-        by_set = np.argsort(number, kind="stable")
-        set_bounds = offsets_of(np.bincount(number))
         for low, high in _portions(weight):
             groups, entries = chosen(offsets, whole[low:high])
             rows = covered[by_set[set_bounds[low] : set_bounds[high]]]
@@ -152,6 +152,17 @@ class Finder:
                 self.order[records],
                 offsets_of(weight[low:high]),
             )
+
+
+def _beside(columns: Sequence[NDArray], rows: int) -> NDArray:
+    return np.stack(columns, axis=1) if columns else np.empty((rows, 0), np.int64)
+
+
+def _together(keys: NDArray) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Lines that begin alike one after the other, the columns of fewest values first, and where each of them stood."""
+    few_first = keys[:, ::-1]
+    order = sorted_groups(few_first)[1]
+    return np.ascontiguousarray(few_first[order], np.int32), order
 
 
 def _portions(weight: NDArray) -> Iterator[tuple[int, int]]:

@@ -58,11 +58,24 @@ class Profile:
     columns: dict[str, ValueCounts]
     hashes: dict[str, list[NDArray[np.uint64]]] = field(default_factory=dict)
     """Hashes of the cells of columns that name people, as they come."""
+    told: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """How many different cells such a column has and how many in all, where an engine has counted that itself."""
+
+    @property
+    def identifiers(self) -> list[str]:
+        """The columns that name people."""
+        return list(dict.fromkeys([*self.hashes, *self.told]))
 
     def distinct(self, name: str) -> int:
         """How many different cells a column that names people has."""
+        if name in self.told:
+            return self.told[name][0]
         parts = self.hashes.get(name, [])
         return len(np.unique(np.concatenate(parts))) if parts else 0
+
+    def cells(self, name: str) -> int:
+        """How many cells a column that names people has, but for missing ones."""
+        return self.told[name][1] if name in self.told else sum(map(len, self.hashes[name]))
 
     def demand(self, name: str, terms: Sequence[str] = ()) -> None:
         """Refuse a table without records, and sets of terms that are free text. A part of a table may be empty."""

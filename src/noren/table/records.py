@@ -55,6 +55,17 @@ class Records:
     """The number of every record's person, from 0 on; None where every record is a person of its own."""
     earlier: Mapping[str, ClassSets] = field(default_factory=dict)
     """The values that earlier releases leave possible for the person of every record."""
+    times: NDArray[np.int64] | None = None
+    """How many records every line stands for, where lines are the different ones of a table; None for one each."""
+
+    @property
+    def records(self) -> int:
+        """How many records the lines stand for."""
+        return self.n if self.times is None else int(self.times.sum())
+
+    def counts(self, name: str) -> NDArray[np.int64]:
+        """How many records have each value of a column."""
+        return np.bincount(self.codes[name], self.times, self.columns[name].d).astype(np.int64)
 
     @property
     def quasi(self) -> tuple[str, ...]:
@@ -83,7 +94,8 @@ class Records:
         terms = {name: replace(found, cells=found.cells.take(rows)) for name, found in self.terms.items()}
         people = None if self.people is None else np.unique(self.people[rows], return_inverse=True)[1].reshape(-1)
         earlier = {name: sets.of(rows) for name, sets in self.earlier.items()}
-        return replace(self, n=len(rows), codes=codes, terms=terms, people=people, earlier=earlier)
+        times = None if self.times is None else self.times[rows]
+        return replace(self, n=len(rows), codes=codes, terms=terms, people=people, earlier=earlier, times=times)
 
     def over(self, columns: Mapping[str, Column]) -> Records:
         """The same records with other meanings of some columns."""

@@ -16,13 +16,18 @@ from noren.io.source import Source
 from noren.models.base import Model
 from noren.progress import Stage, quiet
 from noren.schema.column import Column
-from noren.schema.domain import Domain
+from noren.schema.domain import MISSING, OTHER, fits_kind, infer_kind
+from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.secret import ClassSets, Keystream
 from noren.table.engine import Engine, Reading
 from noren.table.permute import permutation
 from noren.table.profile import Profile
 from noren.table.records import Records, TermRecords
+
+RECORD_BYTES = 64
+CODE_COPIES = 6
+"""Memory that a method of classes takes for every record: so many bytes, and so many times what its codes take."""
 
 
 @dataclass(frozen=True)
@@ -109,19 +114,36 @@ class Table:
         people = int(found.max(initial=-1)) + 1
         return None if len(found) == people else permutation(people, Keystream())[found]
 
+    @property
+    def room(self) -> int:
+        """The bytes that a method of classes takes where it sees all records in one place."""
+        for name in self.deciding:
+            if self.columns[name].is_open:
+                raise DataError(f"column {name!r} has too many values for classes.", hint="Give bins, or leave it out.")
+        widths = sum(code_dtype(self.columns[name].d).itemsize for name in self.deciding)
+        return self.n * (RECORD_BYTES + CODE_COPIES * widths)
+
     @cached_property
-    def records(self) -> Records:
-        """The codes of all columns that decide.
+    def seen(self) -> tuple[dict[str, Column], dict[str, NDArray]]:
+        """The coded columns that decide as a method sees them, and the new codes of those that have others there.
 
         Secrets that nobody has are left out of their domains, unless a requirement needs the declared order or must
         keep people among values of earlier releases: a value that nobody has must not make a class look more diverse.
         """
-        domains: dict[str, Domain] = {}
-        for name in self.deciding:
-            column = self.columns[name]
-            if column.is_open:
-                raise DataError(f"column {name!r} has too many values for classes.", hint="Give bins, or leave it out.")
-            domains[name] = column.domain
+        columns = {n: self.columns[n] for n in self.deciding if self.columns[n].role is not Role.QUASI_SENSITIVE}
+        whole = [model for model in self.requirements if "order" in model.needs or model.invariant]
+        ordered = {name for model in whole for name in model.on}
+        places: dict[str, NDArray] = {}
+        for name, column in columns.items():
+            if column.role.needs_requirement and name not in ordered:
+                columns[name], places[name] = subdomain(column, self.counts[name] > 0)
+        return columns, places
+
+    @cached_property
+    def records(self) -> Records:
+        """The codes of all columns that decide."""
+        self.engine.demand_room(self.room, f"deciding about {self.n:,} records of {len(self.deciding)} columns")
+        domains = {name: self.columns[name].domain for name in self.deciding}
         sets = {name for name in self.deciding if self.columns[name].role is Role.QUASI_SENSITIVE}
         codes = {n: np.empty(self.n, code_dtype(len(domain))) for n, domain in domains.items() if n not in sets}
         parts: dict[str, list[TermCells]] = {name: [] for name in self.deciding if name in sets}
@@ -135,13 +157,8 @@ class Table:
                 start += batch.records
         if start != self.n:
             raise DataError(f"{self.name}: it changed while it was read.", hint="Give a table that stands still.")
-        columns = {name: self.columns[name] for name in codes}
-        whole = [model for model in self.requirements if "order" in model.needs or model.invariant]
-        ordered = {name for model in whole for name in model.on}
-        for name, column in columns.items():
-            if column.role.needs_requirement and name not in ordered:
-                columns[name], place = subdomain(column, self.counts[name] > 0)
-                codes[name] = place[codes[name]]
+        columns, places = self.seen
+        codes |= {name: place[codes[name]] for name, place in places.items()}
         terms = {name: TermRecords(self.columns[name], TermCells.concat(found)) for name, found in parts.items()}
         return Records(self.n, columns, codes, terms, self.people, self.earlier)
 
@@ -159,4 +176,16 @@ def subdomain(column: Column, kept: NDArray[np.bool_]) -> tuple[Column, NDArray]
     if isinstance(column.distance, tuple):
         some = np.flatnonzero(kept)
         resolved["distance"] = tuple(tuple(column.distance[i][j] for j in some.tolist()) for i in some.tolist())
-    return column.met(column.name, replace(domain, values=values, edges=None), **resolved), place
+    edges = domain.edges if set(domain.plain) <= set(values) else None  # bins that all stay are still bins
+    less = replace(domain, values=values, edges=edges, kind=_kind(column, values))
+    return column.met(column.name, less, **resolved), place
+
+
+def _kind(column: Column, values: Sequence[str]) -> Kind:
+    """Numbers beside a missing or a merged value are texts; without it nothing may tell that it was there."""
+    domain, special = column.domain, {MISSING, OTHER}
+    was = bool(special & set(domain.values)) and not special & set(values)
+    if not was or domain.kind != "string" or domain.has_ends or domain.source not in ("data", "policy"):
+        return domain.kind
+    kind = infer_kind(values) if domain.source == "policy" and column.kind is None else domain.text_kind
+    return kind if fits_kind(values, kind) else domain.kind

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from noren.analysis import tabulate as room
+from noren.analysis.axes import Axis
 from noren.analysis.frame import prepare
 from noren.analysis.narrow import _quantile
-from noren.analysis.shrinkage import shrunk
+from noren.analysis.shrinkage import expected_loss, shrunk
 from noren.analysis.tabulate import tabulate
+from noren.cells import SetCells
+from noren.designs import DecoyDesign
 from tests.unit.analysis.test_raking import counted, published
 
 SHAPE = (9, 8, 7)
@@ -95,3 +99,37 @@ def test_the_estimate_says_so_in_words():
     assert told.shrunk == ("The association a x b is likely shrunk by about 31% of its strength.",)
     assert told.shrunk[0] in told._notes()
     assert not replace(told, diagnostics={}).shrunk
+
+
+def every_set(name: str, d: int, eta: int) -> Axis:
+    """A column in which every set occurs once."""
+    sets = np.array(list(combinations(range(d), eta)))
+    return Axis.drawn(name, SetCells.from_codes(d, sets), DecoyDesign(d=d, eta=eta))
+
+
+def test_what_few_steps_leave_out_follows_from_the_sets() -> None:
+    """With even shares every direction of a column keeps (d / eta - 1) / (d - 1) of its information: 1/3 for two of
+    four values, 1/9 for three of four."""
+    rng = np.random.default_rng(0)
+    table = rng.random((4, 4)) + np.eye(4)
+    for (one, two), kept in (((2, 2), 1 / 9), ((2, 3), 1 / 27), ((3, 3), 1 / 81)):
+        axes = [every_set("a", 4, one), every_set("b", 4, two)]
+        for steps in (0.0, 1.0, 7.5, 200.0):
+            assert expected_loss(axes, table, steps) == pytest.approx((1 - kept) ** steps, rel=1e-6)
+
+
+def test_a_small_table_of_large_sets_says_that_it_shows_little() -> None:
+    """2,000 records, sets of three of four values: the fit hardly leaves independence, and says so of every pair."""
+    rng = np.random.default_rng(4)
+    cause = rng.integers(0, 4, 2_000)
+    columns = [np.where(rng.random(2_000) < 0.6, cause, rng.integers(0, 4, 2_000)) for _ in range(3)]
+    axes = [published(rng, f"c{j}", column, 4, 3) for j, column in enumerate(columns)]
+    found, truth = tabulate(axes), counted(columns, (4, 4, 4))
+    told = found.diagnostics["shrunk"]
+    assert set(told) == {"c0 x c1", "c0 x c2", "c1 x c2"}
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        own, true = (np.trace(t.sum(axis=3 - a - b)) / t.sum() - 0.25 for t in (found.counts, truth))
+        lost = 1 - own / true
+        assert lost > 0.3
+        assert told[f"c{a} x c{b}"] == pytest.approx(lost, abs=0.35)
+    assert "pair_steps" not in found.diagnostics

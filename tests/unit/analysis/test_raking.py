@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -103,16 +105,21 @@ def test_independent_columns_stay_independent():
 
 
 @pytest.mark.parametrize("p", [1.0, 0.7])
-def test_four_folds_at_once_are_four_passes(p):
+@pytest.mark.parametrize("depth", [0, 1, 2, 3])
+def test_four_folds_at_once_are_four_passes(p, depth):
+    """However many columns are shared: with one left to sum over, whose members weigh alike or not, and with more."""
     rng = np.random.default_rng(1)
     columns = people(rng, 700)
     axes = [Axis.exact("c1", columns[1], 4)]
     axes += [published(rng, f"c{j}", columns[j], SHAPE[j], 3, p) for j in (0, 2, 4)]
     tuples = prepare(axes).tuples
+    shared = prepare(axes).tuples
+    layout = shared._starred
+    shared.__dict__["_starred"] = replace(layout, products=layout.products._replace(depth=depth))
     held = folds_of(tuples.counts)
     tables = rng.gamma(1.0, 1.0, (*tuples.shape, 4))
     floor, scale = rng.random(len(tuples)) * 1e-3, np.array([0.1, 0.2, 0.3, 0.4])
-    acc, score = tuples.fold_pass(tables, held, floor, scale)
+    acc, score = shared.fold_pass(tables, held, floor, scale)
     expected = 0.0
     for f in range(4):
         one, _, value = tuples.em_pass(tables[..., f], np.ascontiguousarray(held.counts[:, f]), floor, scale[f])

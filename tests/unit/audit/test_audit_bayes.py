@@ -17,6 +17,7 @@ from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import mean_true_probability
 from noren.errors import QueryError
+from noren.policy.options import DependenceOptions
 from tests.unit.audit.world import drawn
 
 N = 6_000
@@ -226,3 +227,28 @@ def test_rows_are_matched_where_they_are_unique_on_both_sides() -> None:
     right = pl.DataFrame({"x": ["d", "d", None, "a", "b"]})
     assert [part.tolist() for part in unique_pairs(left, right)] == [[0, 3], [3, 2]]
     assert not len(unique_pairs(pl.DataFrame(), pl.DataFrame())[0])
+
+
+def test_values_changed_at_random_are_evidence_as_sets_are() -> None:
+    """PRAM publishes one value, which moves no prior further than its epsilon allows; with the job more is known."""
+    table = people()
+    roles = {"number": nr.identifier(), "town": nr.plain(), "job": nr.plain(), "trade": nr.identifier()}
+    asked = [nr.models.LocalPrivacy(on="ill", epsilon=1.0)]
+    rules = nr.Policy(
+        attributes=roles | {"ill": nr.sensitive()}, require=asked, method=nr.methods.Pram(), dependence={"most": 1.0}
+    )
+    release = nr.anonymize(table, rules)
+    (found,) = attack(release, "bayes", original=table, policy=rules)
+    own, everything = found.scenario("overall").summary, found.scenario("given").summary
+    assert own["max_moved"] <= tanh(1.0 / 4) + 1e-9  # for every prior
+    assert everything["right"] > own["right"] + 0.3
+
+
+def test_without_a_name_every_attack_that_applies_is_run() -> None:
+    release = nr.anonymize(people(600), policy().model_copy(update={"dependence": DependenceOptions(most=1.0)}))
+    found = attack(release)
+    assert list(dict.fromkeys(one.attack for one in found)) == [
+        name for name, reason in reasons(release).items() if reason is None
+    ]
+    with pytest.raises(QueryError, match="options without an attack: k"):
+        attack(release, k=2)

@@ -58,7 +58,9 @@ def figure_1() -> tuple[nr.Release, nr.Policy]:
 @pytest.mark.parametrize("diversity", ["frequency", "distinct"])
 def test_figure_1_reveals_flu_unless_terms_are_left_out(figure_1, diversity) -> None:
     release, policy = figure_1
-    (found,) = attack(release, original=FIGURE_1, policy=policy, truth="disease", k=2, l=2, diversity=diversity)
+    (found,) = attack(
+        release, "linking", original=FIGURE_1, policy=policy, truth="disease", k=2, l=2, diversity=diversity
+    )
     assert [scenario.name for scenario in found.scenarios] == [
         "raw", "k-anonymous", "l-diverse", "release", "release-rows"
     ]  # fmt: skip
@@ -84,7 +86,7 @@ def test_figure_1_reveals_flu_unless_terms_are_left_out(figure_1, diversity) -> 
 
 def test_the_prior_is_the_baseline(figure_1) -> None:
     release, policy = figure_1
-    (found,) = attack(release, original=FIGURE_1, policy=policy, truth="disease")
+    (found,) = attack(release, "linking", original=FIGURE_1, policy=policy, truth="disease")
     # four of five records are linked, all to Flu
     assert found.baseline["mean_belief"] == pytest.approx(0.8)
     assert found.baseline["right"] == pytest.approx(0.8)
@@ -104,18 +106,18 @@ def test_given_priors_are_the_baseline_and_rows_stay_public() -> None:
     )
     policy = figure_1_policy(known)
     release = nr.anonymize(FIGURE_1, policy)
-    (found,) = attack(release, original=FIGURE_1, policy=policy, truth="disease")
+    (found,) = attack(release, "linking", original=FIGURE_1, policy=policy, truth="disease")
     assert found.facts["prior"] == "the knowledge table"
     assert found.baseline["right"] == pytest.approx(0.2)
     assert found.scenario("raw").frame["rise"].to_list() == pytest.approx([0.75, 0.75, 0.75, -0.25, 0.75])
     assert not found.scenario("release-rows").holder_only
-    (outside,) = attack(release)
+    (outside,) = attack(release, "linking")
     assert outside.scenario("release-rows").frame.equals(found.scenario("release-rows").frame)
 
 
 def test_an_outsider_sees_rows_alone(figure_1) -> None:
     release, _ = figure_1
-    (found,) = attack(release)
+    (found,) = attack(release, "linking")
     assert [scenario.name for scenario in found.scenarios] == ["release-rows"]
     assert not found.holder_only
     assert found.facts["prior"] == "an estimate from the release"
@@ -144,7 +146,7 @@ def test_people_that_were_left_out_keep_the_prior() -> None:
     )
     others = nr.anonymize(people[:8], policy)
     release = nr.Release(others.manifest.model_copy(update={"suppressed": 1}), others.store)
-    (found,) = attack(release, original=people, policy=policy)
+    (found,) = attack(release, "linking", original=people, policy=policy)
     last = found.scenario("release").frame.row(8, named=True)
     assert (last["groups"], last["candidates"], last["rise"]) == (0, 0, 0.0)
     assert last["belief"] == pytest.approx(5 / 9)
@@ -166,7 +168,7 @@ def test_intervals_do_not_blur_the_raw_table() -> None:
         method=nr.methods.Suppress(),
     )
     release = nr.anonymize(people, policy)
-    (found,) = attack(release, original=people, policy=policy)
+    (found,) = attack(release, "linking", original=people, policy=policy)
     assert found.scenario("raw").frame["belief"].to_list() == [1.0, 1.0, 0.5, 0.5]
     assert found.scenario("release").frame["belief"].to_list() == [0.5] * 4
 
@@ -189,7 +191,7 @@ def test_records_keep_their_number_where_others_are_dropped() -> None:
         method=nr.methods.Suppress(),
     )
     release = nr.anonymize(people, policy)
-    (found,) = attack(release, original=people, policy=policy, truth="disease")
+    (found,) = attack(release, "linking", original=people, policy=policy, truth="disease")
     raw = found.scenario("raw").frame
     assert raw["record"].to_list() == [1, 3, 4, 5]
     assert raw["right"].to_list() == [1.0, 1.0, 1.0, None]
@@ -202,7 +204,7 @@ def test_records_without_a_link_are_told_of() -> None:
     people = FIGURE_1.with_columns(
         pl.Series("symptoms", [["headache"], ["vomiting"], ["headache", "vomiting"], [], []])
     )
-    (found,) = attack(nr.anonymize(people, policy))
+    (found,) = attack(nr.anonymize(people, policy), "linking")
     rows = found.scenario("release-rows").summary
     assert rows["mean_unlinked_records"] == pytest.approx(0.2)
     assert rows["max_belief"] == pytest.approx(0.5)
@@ -230,29 +232,29 @@ def test_two_knowledge_tables_are_two_targets() -> None:
         method=nr.methods.Suppress(),
     )
     release = nr.anonymize(people, policy)
-    found = attack(release, original=people, policy=policy, truth="disease")
+    found = attack(release, "linking", original=people, policy=policy, truth="disease")
     assert [one.target for one in found] == [("symptoms",), ("tags",)]
     assert "right" in found[0].baseline
     assert "right" not in found[1].baseline
-    assert [one.target for one in attack(release)] == [("symptoms",), ("tags",)]
+    assert [one.target for one in attack(release, "linking")] == [("symptoms",), ("tags",)]
 
 
 def test_a_table_that_cannot_be_had_is_a_note(figure_1) -> None:
     release, policy = figure_1
-    (found,) = attack(release, original=FIGURE_1, policy=policy, k=9, l=4)
+    (found,) = attack(release, "linking", original=FIGURE_1, policy=policy, k=9, l=4)
     assert [scenario.name for scenario in found.scenarios] == ["raw", "release", "release-rows"]
     assert sum(note.startswith("no table that is") for note in found.notes) == 2
 
 
 def test_the_defaults_are_the_policys(figure_1) -> None:
     release, policy = figure_1
-    (found,) = attack(release, original=FIGURE_1, policy=policy)
+    (found,) = attack(release, "linking", original=FIGURE_1, policy=policy)
     assert (found.facts["k"], found.facts["l"]) == (2, 2)
 
 
 def test_results_as_plain_data_and_as_lines(figure_1) -> None:
     release, policy = figure_1
-    (found,) = attack(release, original=FIGURE_1, policy=policy, truth="disease")
+    (found,) = attack(release, "linking", original=FIGURE_1, policy=policy, truth="disease")
     plain = found.to_dict()
     assert plain["target"] == ["symptoms"]
     assert plain["holder_only"] is True
@@ -268,7 +270,7 @@ def test_results_as_plain_data_and_as_lines(figure_1) -> None:
 
 def test_the_curve_starts_with_everybody_and_ends_with_nobody(figure_1) -> None:
     release, policy = figure_1
-    (found,) = attack(release, original=FIGURE_1, policy=policy)
+    (found,) = attack(release, "linking", original=FIGURE_1, policy=policy)
     points = steps(found.scenario("k-anonymous"), "belief")
     assert points == [(0.0, 1.0), (0.5, 1.0), (1.0, 0.6), (1.0, 0.0)]
 
@@ -285,38 +287,38 @@ def test_the_curve_starts_with_everybody_and_ends_with_nobody(figure_1) -> None:
 )
 def test_wrong_options_are_refused(figure_1, options, kind, says) -> None:
     with pytest.raises(kind, match=says):
-        attack(figure_1[0], **options)
+        attack(figure_1[0], **{"name": "linking"} | options)
 
 
 def test_a_wrong_truth_is_refused_without_naming_cells(figure_1) -> None:
     release, policy = figure_1
     with pytest.raises(QueryError, match="no column 'illness'"):
-        attack(release, original=FIGURE_1, policy=policy, truth="illness")
+        attack(release, "linking", original=FIGURE_1, policy=policy, truth="illness")
     with pytest.raises(QueryError, match="holds sets of terms"):
-        attack(release, original=FIGURE_1, policy=policy, truth="symptoms")
+        attack(release, "linking", original=FIGURE_1, policy=policy, truth="symptoms")
     strange = FIGURE_1.with_columns(pl.Series("disease", ["Flu", "Scurvy", "Rickets", "Flu", None]))
     with pytest.raises(DataError, match="2 of 5 cells of 'disease' are no labels") as caught:
-        attack(release, original=strange, policy=policy, truth="disease")
+        attack(release, "linking", original=strange, policy=policy, truth="disease")
     assert "Scurvy" not in str(caught.value)
     empty = FIGURE_1.with_columns(pl.lit(None, pl.String).alias("disease"))
     with pytest.raises(DataError, match="holds no true label"):
-        attack(release, original=empty, policy=policy, truth="disease")
+        attack(release, "linking", original=empty, policy=policy, truth="disease")
 
 
 def test_another_table_or_policy_is_refused(figure_1) -> None:
     release, policy = figure_1
     with pytest.raises(DataError, match="the original has 4 records, the release 5"):
-        attack(release, original=FIGURE_1.head(4), policy=policy)
+        attack(release, "linking", original=FIGURE_1.head(4), policy=policy)
     plain = nr.Policy(
         attributes={"age": nr.quasi_identifier(), "gender": nr.sensitive()},
         require=[nr.models.DistinctLDiversity(on="gender", l=2)],
         method=nr.methods.Mondrian(),
     )
     with pytest.raises(DataError, match="the policy has no knowledge table for 'symptoms'"):
-        attack(release, original=FIGURE_1, policy=plain)
+        attack(release, "linking", original=FIGURE_1, policy=plain)
     without = nr.anonymize(FIGURE_1.select("age", "gender"), plain)
     with pytest.raises(QueryError, match="the release has no sets of terms"):
-        attack(without)
+        attack(without, "linking")
 
 
 def test_every_attack_states_its_knowledge_and_measure() -> None:
@@ -375,7 +377,7 @@ def test_the_diverse_table_is_diverse_however_few_sets_are_told_apart(monkeypatc
         return seen[-1]
 
     monkeypatch.setattr(rivals, "_finder", watched)
-    (found,) = attack(release, original=people, policy=policy, k=3, l=2, diversity=diversity)
+    (found,) = attack(release, "linking", original=people, policy=policy, k=3, l=2, diversity=diversity)
     assert not [note for note in found.notes if note.startswith("no table")]
     diverse = seen[1]
     for low, high in pairwise(diverse.bounds.tolist()):

@@ -14,7 +14,7 @@ from noren.audit.base import Case
 from noren.audit.patterns import design_pattern, moments, neighbours, order_patterns, trend
 from noren.audit.predictable import ORDER, Predictable
 from noren.audit.sets import Sets
-from noren.audit.weak import FAMILIES, chance, draw, seeds, truths
+from noren.audit.weak import FAMILIES, _long_python_order, chance, draw, seeds, truths
 from noren.cells import CodeCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
@@ -214,6 +214,16 @@ def test_generators_are_used_as_one_would() -> None:
     assert sorted(set(seeds(50, (10**9, 10**9 + 2)))) == sorted(
         {*range(50), *(s for s in seeds(0, None)), *range(10**9, 10**9 + 3)}
     )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 64, 65, 1_000, 70_000])
+def test_a_long_shuffle_is_the_one_that_python_makes(n) -> None:
+    theirs, ours = random.Random(n), random.Random(n)
+    assert theirs.random() == ours.random()
+    rows = list(range(n))
+    theirs.shuffle(rows)
+    assert _long_python_order(ours, n).tolist() == rows
+    assert ours.getstate() == theirs.getstate(), "what is drawn next must be the same"
 
 
 def test_columns_that_no_number_of_records_decides_on_are_left_out() -> None:

@@ -11,7 +11,7 @@ from noren.audit import attack, reasons
 from noren.audit.similarity import best_interval, places
 from noren.cells import CodeCells
 from noren.errors import QueryError
-from noren.models.classes import Histograms
+from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from noren.cells import (
     FORMS,
@@ -18,6 +19,7 @@ from noren.cells import (
     TermCells,
     TermsStatement,
 )
+from noren.cells.group import _counterfeits
 from noren.designs import DecoyDesign, PramDesign
 from noren.schema.column import Column
 from noren.schema.domain import Domain
@@ -104,3 +106,12 @@ def test_beliefs_after_one_set() -> None:
     assert unsure.worst is None
     assert np.isclose(unsure.worst_at_most, 0.5 * odds / (0.5 + 0.5 * odds))
     assert np.isclose(unsure.total_variation, np.tanh(UNSURE.epsilon / 4))
+
+
+@pytest.mark.parametrize(
+    "given", [[[1, 1], [0, 1]], [[0, 1], [0, 2]], [[3, 1]], [[-1, 1]], [[0, 0]], [[0, True]], [[0]], "00", [["0", 1]]]
+)
+def test_counterfeits_are_of_groups_in_order_each_once(given) -> None:
+    assert _counterfeits([[0, 2], [2, 1]], 3) == {0: 2, 2: 1}
+    with pytest.raises(ValueError, match="counterfeits are pairs"):
+        _counterfeits(given, 3)

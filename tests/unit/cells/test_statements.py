@@ -40,7 +40,7 @@ from noren.designs.pram import PramDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.errors import ModelDoesNotApply, ReleaseError
 from noren.release.manifest import PublishedMeaning, read_column, write_column
-from noren.release.package import with_sides, write_sides
+from noren.release.sides import with_sides, write_sides
 from noren.release.store import store_for, write_data
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain

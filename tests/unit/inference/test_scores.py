@@ -102,7 +102,7 @@ def test_the_variance_of_a_total_is_unbiased_over_every_set() -> None:
         axis = Axis.drawn("x", SetCells.from_codes(5, members[None, :]), design)
         scores = AxisScores(axis)
         object.__setattr__(scores, "margin", np.full(5, 0.2))
-        records = Records([scores], axis.distinct[1][:, None].astype(np.int64), np.ones(1))
+        records = Records([scores], axis.distinct[1][:, None].astype(np.int64), np.ones(1), np.ones(1), 1.0)
         totals = records.totals([{0: function}], population=False)
         found.append((totals.value[0], totals.cov[0, 0]))
     totals, variances = np.array(found).T

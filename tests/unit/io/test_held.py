@@ -90,3 +90,38 @@ def test_columns_that_are_not_texts_are_not_kept(source: Counted) -> None:
     kept = HeldSource(plain)
     assert texts(kept, ["a"]) == texts(kept, ["a"]) == {"a": [1, 2]}
     assert plain.reads == 2
+
+
+class Numbers:
+    """A source of numbers, dates and texts, as a base gives them, which can be read once."""
+
+    name, columns, notes, rows = "numbers", ("small", "large", "day", "town"), (), None
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table: pa.Table | None = table
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        assert self.table is not None, "read twice"
+        table, self.table = self.table, None
+        yield from table.select(list(columns)).to_batches(max_chunksize=2)
+
+
+def test_numbers_of_a_base_are_kept_small_and_come_back_as_they_were() -> None:
+    table = pa.table(
+        {
+            "small": pa.array([-128, 127, None, 5], pa.int64()),
+            "large": pa.array([1 << 40, 2, -(1 << 15) - 1, 1 << 31], pa.int64()),
+            "day": pa.array([0, 1, None, 19_000], pa.date32()),
+            "town": pa.array(["Ulm", "Bonn", "Ulm", None]).dictionary_encode(),
+        }
+    )
+    kept = HeldSource(Numbers(table), numbers=True)
+    once = pa.Table.from_batches(list(kept.batches(list(table.column_names))))
+    again = pa.Table.from_batches(list(kept.batches(list(table.column_names))))
+    assert once.to_pydict() == again.to_pydict() == table.to_pydict()
+    assert again.schema.field("large").type == again.schema.field("small").type == pa.int64()
+    small = kept._batches[0]  # type: ignore[index]
+    assert (small.column("small").type, small.column("large").type) == (pa.int8(), pa.int64())
+    floats = HeldSource(Numbers(pa.table({"small": [0.5]})), numbers=True)
+    assert [batch.to_pydict() for batch in floats.batches(["small"])] == [{"small": [0.5]}]
+    assert floats._batches is None

@@ -202,6 +202,35 @@ def test_small_blocks_give_the_same_profile(tmp_path: Path, monkeypatch: pytest.
     assert whole.columns["a"].counts == {str(r): len(range(r, 3_000, 7)) for r in range(7)}
 
 
+def rows_of(batches: Any) -> list[dict[str, Any]]:
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("long", [0, 2_000])
+def test_the_first_rows_are_those_of_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: int) -> None:
+    """Also beyond a row that is longer than one of the small blocks."""
+    rows = "".join(f'{i},"{i % 3}\n{"x" * long if i == 900 else ""}",{"" if i % 4 else i}\n' for i in range(1_500))
+    source = open_source(write(tmp_path, f"a,b,c\n{rows}"))
+    whole = rows_of(source.batches(source.columns))
+    monkeypatch.setattr("noren.io.csv.FIRST_BYTES", 500)
+    assert rows_of(source.first(source.columns)) == whole
+    assert len(whole) == 1_500
+
+
+def test_a_few_rows_are_read_without_a_look_at_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.io.csv.FIRST_BYTES", 500)
+    monkeypatch.setattr("noren.io.csv.contains_byte", lambda path, byte: pytest.fail("the whole file was searched"))
+    source = open_source(write(tmp_path, "a,b\n" + "1,2\n" * 3_000 + "1,2,3\n"))
+    assert next(source.first(["b"])).num_rows < 3_000
+
+
+def test_what_the_first_rows_stumble_over_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.io.csv.FIRST_BYTES", 500)
+    source = open_source(write(tmp_path, "a,b\n" + "1,2\n" * 3_000 + "1,2,3\n"))
+    with pytest.raises(DataError, match="row 3002 has 3 cells, the header has 2"):
+        rows_of(source.first(["b"]))
+
+
 def test_only_the_columns_asked_for_are_read(tmp_path: Path) -> None:
     source = open_source(write(tmp_path, "a,b,c\n1,2,3\n"))
     assert [batch.schema.names for batch in source.batches(["c", "a"])] == [["c", "a"]]

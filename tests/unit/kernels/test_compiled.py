@@ -118,3 +118,26 @@ def test_an_edit_elsewhere_compiles_nothing_and_what_nobody_uses_goes(copy: Path
     assert run(copy, str(cache), RUN + "outer(1.5)").startswith("20 0")
     assert used.exists()
     assert not old.exists()
+
+
+def test_what_wraps_an_array_for_python_is_kept_with_its_kernel() -> None:
+    """Within another kernel nothing is wrapped, and Numba takes the environment of one name that was there first."""
+    import pickle
+
+    import numpy as np
+    from numba.core import registry
+
+    from noren.kernels.once import Form, once
+
+    def large(x):  # type: ignore[no-untyped-def]
+        return x > 1
+
+    made = once(large)
+    assert made(np.arange(3)).tolist() == [False, False, True]
+    (result,) = made.overloads.values()
+    wrapping = list(result.environment.consts)
+    assert wrapping
+    kept = pickle.dumps(Form().reduce(result))
+    result.environment.consts.clear()  # as a part that another kernel brought along has it
+    again = Form().rebuild(registry.cpu_target.target_context, pickle.loads(kept))
+    assert list(again.environment.consts) == wrapping

@@ -97,6 +97,19 @@ def test_who_stayed_behind_has_what_the_narrow_class_could_not_take_or_the_wide_
     assert found.facts["people_of_overlapping_classes"] == 6
 
 
+@pytest.mark.parametrize("t", [0.2, None])
+def test_beliefs_about_some_are_those_of_all(t: float | None) -> None:
+    seen = sight(PEOPLE, ROWS) if t is None else sight(PEOPLE, ROWS, t=t)
+    rule = Mondrian().mechanism()
+    assert rule.answers_some
+    whole = rule.beliefs(seen)
+    for item in range(seen.items):
+        some = rule.beliefs(seen.asking(np.array([item])))
+        assert some.item.tolist() == np.where(whole.item == item, 0, -1).tolist()
+        for mine, all_ in ((some.before, whole.before), (some.after, whole.after), (some.told, whole.told)):
+            assert mine == pytest.approx(all_[[item]])
+
+
 @pytest.mark.parametrize(("t", "exchange"), [(0.1, True), (0.2, False)])
 def test_nothing_follows_where_no_record_could_move_or_none_is_left_behind(t: float, exchange: bool) -> None:
     seen = sight(PEOPLE, ROWS, t=t)

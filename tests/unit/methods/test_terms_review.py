@@ -15,7 +15,7 @@ from noren.methods.suppress import search as term_search
 from noren.methods.suppress.beliefs import TermRequirement
 from noren.methods.suppress.search import search_group
 from noren.release.manifest import read_column
-from noren.release.package import with_sides
+from noren.release.sides import with_sides
 
 KNOWN = nr.Knowledge.from_pairs([("A", "a"), ("A", "b"), ("B", "b"), ("B", "c"), ("C", "c"), ("C", "a")])
 

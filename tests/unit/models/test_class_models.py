@@ -33,6 +33,7 @@ from noren.models import (
     TauLDiversity,
     TCloseness,
     Verdict,
+    histograms,
 )
 from noren.models import classes as room
 from noren.models.judgement import Judgement
@@ -253,7 +254,7 @@ def test_missing_texts_look_alike() -> None:
 
 def test_many_batches_are_put_together_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "PENDING", 5)
-    monkeypatch.setattr(room, "CHUNK", 3)
+    monkeypatch.setattr(histograms, "CHUNK", 3)
     rng = np.random.default_rng(3)
     where, codes = rng.integers(0, 4, 400), rng.integers(0, 4, 400)
     columns = [WHERE, exact_column("x", 4, role=SECRET)]

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.cells import CellBatch, CodeCells, GroupTable, OpenCells, SetCells, Statement, TermCells, take
+from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply, ReleaseError
 from noren.models import MODELS, Evidence, Model, Overall, Verdict
@@ -279,3 +280,39 @@ def test_what_a_table_achieves_can_be_measured_part_by_part(
         found.append(measured(world, probe, [0, *cuts, n]))
     assert found
     alike(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["k-anonymity", "frequency-l-diversity", "t-closeness", "beta-likeness"])
+@pytest.mark.parametrize("batches", [0, 1])
+def test_nobody_proves_nothing_where_people_are_counted(name: str, batches: int) -> None:
+    columns = {"key": exact_column("key", 3, role=Role.QUASI_IDENTIFIER), "x": exact_column("x", D, **MEANING)}
+    model = MODELS[name](**OPTIONS[name], **({} if name == "k-anonymity" else {"on": "x"}))
+    nobody = {who: CodeCells(size, np.zeros(0, np.int64)) for who, size in (("key", 3), ("x", D), (PERSON, 0))}
+    whole = Judgement.of(columns, [model], people=True)
+    for _ in range(batches):
+        whole.observe(nobody)
+    (verdict,) = whole.verdicts()
+    assert (verdict.holds, verdict.achieved, verdict.records, verdict.breaches) == (False, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "name", ["k-anonymity", "frequency-l-diversity", "entropy-l-diversity", "recursive-cl-diversity"]
+)
+def test_classes_that_are_judged_in_lots_are_judged_as_together(name: str) -> None:
+    """Whole classes here and there: the figures, the breaches and how many classes fall short are those of all."""
+    columns = {"key": exact_column("key", 4, role=Role.QUASI_IDENTIFIER), "x": exact_column("x", D, **MEANING)}
+    model = MODELS[name](**OPTIONS[name], **({} if name == "k-anonymity" else {"on": "x"}))
+    keys, values = np.repeat(np.arange(4), [5, 5, 2, 1]), np.array([0, 1, 2, 3, 4, 0, 1, 2, 2, 3, 5, 5, 1])
+
+    def judged(rows: np.ndarray) -> Judgement:
+        judgement = Judgement.of(columns, [model])
+        judgement.observe({"key": CodeCells(4, keys[rows]), "x": CodeCells(D, values[rows])})
+        return judgement
+
+    whole = judged(keys >= 0)
+    lots: list[Any] = [judged(keys < 2).checks[0], judged(keys >= 2).checks[0]]
+    (verdict,) = whole.verdicts()
+    assert (verdict.holds, verdict.short) == (False, 2)
+    assert whole.verdicts({0: [one.findings() for one in lots]}) == [verdict]
+    (nothing,) = whole.verdicts({0: []})
+    assert (nothing.holds, nothing.records, nothing.breaches, nothing.short) == (False, 0, 0, 0)

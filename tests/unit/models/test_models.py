@@ -245,6 +245,12 @@ def test_the_recipient_looks_around_the_estimated_shares_and_not_elsewhere() -> 
     assert recipient(design, 0.55, [0.7, 0.1, 0.1, 0.1], 0.0001).holds is False
 
 
+def test_an_estimate_that_may_be_nothing_is_passed_over() -> None:
+    """Errors so large that some of the shares around the estimate are all below zero: these are no distribution."""
+    verdict = recipient(DecoyDesign(d=2, eta=1, p=0.9), 0.05, [0.5, 0.5], 0.36)
+    assert (verdict.holds, verdict.breaches) == (None, 2)
+
+
 def test_the_recipient_doubts_an_excess_that_smaller_shares_would_not_show() -> None:
     """Only the rare value is uncertain, and were it rarer its set would move beliefs by less than t."""
     design = DecoyDesign(d=2, eta=1, p=0.6)

@@ -87,6 +87,16 @@ def test_sets_that_are_too_small_fall_short_whatever_their_distance() -> None:
     assert (verdict.holds, verdict.achieved, verdict.breaches) == (False, 1, 2)
 
 
+def test_a_design_that_may_tell_too_much_is_a_breach_for_everybody() -> None:
+    """Sets that hold, of a design that may yet draw one whose member is believed too much."""
+    sound = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (1, 3, 5)))
+    found = semantic(3, 2).believed(sound, 1 / 3, 0.4)
+    assert (found.holds, found.breaches, found.records) == (False, 2, 2)
+    assert "above 0.4, where 0.3333 was asked" in found.statement
+    one = judged(semantic(3, 2), SIX, sets(6, (0, 2, 4), (0, 1, 4)))
+    assert semantic(3, 2).believed(one, 1 / 3, 0.4).breaches == 1
+
+
 def test_no_records_prove_nothing() -> None:
     for batches in ((), (sets(6),)):
         verdict = judged(semantic(2, 1), SIX, *batches)
@@ -350,3 +360,38 @@ def test_classes_against_the_definition(rows: list[tuple[int, int]], l: int) -> 
     verdict = rows_judged(semantic(l, 2), ([place for place, _ in rows], [value for _, value in rows]), eta=l)
     assert verdict.breaches == short
     assert verdict.holds is (short == 0)
+
+
+def test_no_more_values_are_looked_for_than_are_asked() -> None:
+    from noren.models.separation import largest_separated
+
+    apart = ~np.eye(5, dtype=bool)
+    codes = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+    for enough in (1, 2, 3, 4, 9):
+        assert largest_separated(codes, apart, enough).tolist() == [min(4, enough)] * 2
+
+
+def test_distances_below_one_count() -> None:
+    from noren.models.semantic_diversity import frontier
+
+    distances = np.array([[0, 0.25, 0.5], [0.25, 0, 0.75], [0.5, 0.75, 0]])
+    assert frontier(np.array([[0, 1], [0, 2]]), distances, 2) == 0.25
+    assert frontier(np.array([[0, 2], [1, 2]]), distances, 2) == 0.5
+    assert frontier(np.array([[0, 1]]), distances, 3) == 0
+
+
+def test_the_frontier_is_measured_on_sets_and_not_on_members_in_rows_of_their_own() -> None:
+    from noren.cells import MemberStatement, SetStatement
+    from noren.designs.decoys import DecoyDesign
+    from noren.errors import ModelDoesNotApply
+    from noren.models.base import Evidence
+    from noren.models.semantic_diversity import SemanticDiversity
+    from noren.schema.column import Column
+    from noren.schema.domain import Domain
+    from noren.schema.roles import Role
+
+    column = Column(role=Role.SENSITIVE, distance="ordinal").met("grade", Domain(("a", "b", "c"), source="policy"))
+    model, design = SemanticDiversity(on="grade", l=2, d=1), DecoyDesign(d=3, eta=2)
+    assert model.measuring(Evidence({"grade": SetStatement(column, design)}, {}, False)).column == "grade"
+    with pytest.raises(ModelDoesNotApply):
+        model.measuring(Evidence({"grade": MemberStatement(column, design)}, {}, False))

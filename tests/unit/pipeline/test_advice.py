@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 import noren as nr
 from noren.io.source import open_source
-from noren.pipeline.advice import draft
+from noren.pipeline import advice
+from noren.pipeline.advice import Findings, draft
 from noren.policy.policy import Policy
 from noren.policy.proposal import draft as untried
 from noren.schema.roles import Role
@@ -83,3 +87,29 @@ def test_between_what_people_are_found_by_and_a_secret_a_person_decides() -> Non
 def test_a_draft_that_runs_stays_as_it_is() -> None:
     table = pl.DataFrame({name: texts(name, RNG.integers(0, 6, N)) for name in ("alpha", "beta", "city")})
     assert draft(open_source(table)) == untried(open_source(table))
+
+
+def made(**sizes: int) -> Any:
+    """A proposal as far as its correction looks at it: secrets of so many values."""
+    guesses = {name: SimpleNamespace(size=size, role=Role.SENSITIVE) for name, size in sizes.items()}
+    return SimpleNamespace(found=Findings(), together=(), names=lambda _: list(sizes), guesses=guesses)
+
+
+def told(by: str, protected: str) -> Any:
+    return SimpleNamespace(by=by, protected=protected, both=frozenset({by, protected}), share=0.5, more=0.5, surely=0.5)
+
+
+def test_secrets_of_few_values_are_hidden_more_firmly() -> None:
+    found: Any = [told("school", "quirk"), told("school", "ill")]
+    assert set(advice._corrected(made(quirk=2, ill=8), None, found, join=True).closer) == {"quirk"}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("columns", "left_out"), [("abcdef", {"b", "d"}), ("abcde", set())])
+def test_leaving_out_more_than_a_third_is_no_advice(
+    columns: str, left_out: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "worth", lambda name, _: 3 if name in "bd" else 2)
+    found: Any = [told("a", "b"), told("c", "d")]
+    result = advice._without(made(**dict.fromkeys(columns, 8)), found, {})
+    assert set(result.left_out) == left_out
+    assert bool(result.undecided) != bool(left_out)

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.pipeline import dependence
 from noren.pipeline.anonymize import decide, drafted
 from noren.pipeline.dependence import Told, told
 from noren.pipeline.prepare import prepare
@@ -98,6 +99,32 @@ def test_other_rows_of_a_person_are_nothing_that_others_show() -> None:
     )
     found = measured(table, ["a"], people={"key": "who"})
     assert found["a", "room"].share == 0.0
+
+
+def test_fewer_than_four_people_are_no_table_to_learn_from() -> None:
+    for people, pairs in (("wxyz", {("a", "same")}), ("wxy", set())):
+        table = pl.DataFrame({"a": list(people), "same": list(people.upper())})
+        wide = {"role": "sensitive", "values": [*"uvwxyz"]}
+        policy = nr.Policy(
+            attributes={"a": wide, "same": "plain"}, require=[nr.models.FrequencyLDiversity(on="a", l=L)]
+        )
+        found = prepare(table, policy)
+        assert {(one.protected, one.by) for one in told(drafted(found, decide(found, policy), policy))} == pairs
+
+
+@pytest.mark.parametrize(("holders", "share"), [(2, 0.0), (3, 1.0)])
+def test_nobody_is_among_the_others_who_show_the_same(holders: int, share: float) -> None:
+    code = np.repeat(np.arange(20), holders)
+    table = pl.DataFrame({"a": [f"a{x:02}" for x in code], "same": [f"b{x:02}" for x in code]})
+    assert measured(table, ["a"])["a", "same"].share == share
+
+
+@pytest.mark.parametrize(("others", "share"), [(0, 0.0), (1, 0.0), (2, 1.0), (3, 1.0)])
+def test_certainty_needs_two_others_who_show_the_same(others: int, share: float) -> None:
+    belief, values, truth = np.array([[1.0, 0.0]]), np.array([[4, 7]]), np.array([4])
+    assert dependence._certain(belief, values, truth, np.array([[float(others), 0.0]])) == share
+    assert dependence._certain(belief, values, truth) == 1.0
+    assert dependence._certain(belief, values, np.array([7])) == 0.0
 
 
 def test_the_refusal_names_the_pair_and_the_ways_out() -> None:

@@ -8,7 +8,7 @@ import pytest
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import mean_true_probability
 from noren.designs.pram import PramDesign
-from noren.pipeline.verify import _estimated
+from noren.pipeline.overall import _estimated
 
 N = 1000
 SHARES = np.array([0.6, 0.3, 0.1, 0.0])

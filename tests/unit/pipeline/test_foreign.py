@@ -83,7 +83,7 @@ def test_each_shortfall_names_its_class(arx: Path) -> None:
 
 def test_shortfalls_are_counted_even_if_none_is_shown(arx: Path) -> None:
     _, (size,) = verify_table(arx, policy(nr.models.KAnonymity(k=3)))
-    assert (size.short, size.shortfalls) == (3, [])
+    assert (size.short, size.shortfalls) == (3, ())
     _, (size,) = verify_table(arx, policy(nr.models.KAnonymity(k=3)), show=1)
     assert (size.short, len(size.shortfalls)) == (3, 1)
 

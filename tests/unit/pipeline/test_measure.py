@@ -204,3 +204,15 @@ def test_a_table_made_elsewhere_is_judged_by_its_people() -> None:
     assert verdicts[0].holds is False
     assert [one.holds for one in verify_table(rows, of_visits(3, key="who"))[1]] == [None, None]
     assert nr.check(rows, of_visits(3, rows="independent")) is True
+
+
+def test_a_release_is_measured_in_the_roles_that_a_policy_gives(tmp_path) -> None:
+    """The names given beside it come first, then the policy's roles, then its own."""
+    people = pl.DataFrame({"town": ["Ulm"] * 4 + ["Bonn"] * 4, "sex": ["f", "m"] * 4, "ill": list("abcaabca")})
+    roles = {"town": "quasi-identifier", "sex": "plain", "ill": "sensitive"}
+    asked = [nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="ill", l=2)]
+    made = nr.anonymize(people, nr.Policy(attributes=roles, require=asked, method="mondrian"), to=tmp_path / "release")
+    assert measure(made).value("k-anonymity") == 4
+    other = nr.Policy(attributes=roles | {"sex": "quasi-identifier"}, require=asked, method="mondrian")
+    assert measure(tmp_path / "release", other).value("k-anonymity") == 2
+    assert measure(tmp_path / "release", other, quasi=["town"], sensitive=["ill"]).value("k-anonymity") == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -352,3 +353,23 @@ def test_a_draft_that_drops_more_than_it_may_is_refused(monkeypatch):
         draft_of(table(), policy({"name": "mondrian", "suppression": 0.1}))
     monkeypatch.setattr(Mondrian, "recode", recoded(keep=lambda coded: np.arange(coded.n) >= 30))
     assert draft_of(table(), policy({"name": "mondrian", "suppression": 0.1})).suppressed == 30
+
+
+def test_a_declared_secret_is_listed_as_it_was_declared(tmp_path: Path) -> None:
+    """Also what nobody has, and after it was saved: where a domain comes from is part of the release."""
+    frame = pl.DataFrame({"age": [*range(20, 60)], "size": [1.5, 2.5] * 20, "ill": ["flu", "cold", "gout", "flu"] * 10})
+    rules = nr.Policy(
+        attributes={
+            "age": "quasi-identifier",
+            "size": {"role": "plain", "bins": [0, 2, 4]},
+            "ill": {"role": "sensitive", "values": ["none", "flu", "cold", "gout", "hiv"]},
+        },
+        require=[nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="ill", l=2)],
+        method="mondrian",
+        dependence={"most": 1.0},
+    )
+    nr.anonymize(frame, rules, to=tmp_path / "release")
+    release = nr.open_release(tmp_path / "release")
+    assert release.column("ill").domain.values == ("none", "flu", "cold", "gout", "hiv")
+    sources = {name: release.column(name).domain.source for name in ("age", "size", "ill")}
+    assert sources == {"age": "data", "size": "bins", "ill": "policy"}

@@ -10,7 +10,7 @@ import pytest
 
 import noren as nr
 from noren.errors import DataError, PolicyError, QueryError
-from noren.pipeline.risk import uniques
+from noren.pipeline.risk import _looks, uniques
 from noren.pipeline.risk.nearness import lonely
 from noren.pipeline.risk.raw import RawColumn, RawTable
 from noren.pipeline.risk.uniques import class_sizes, dis_scores, find_uniques, reach, weight
@@ -208,6 +208,18 @@ class TestEdges:
         found = nr.risk(pl.DataFrame({"x": ["160.0", "160", "161"]}), quasi=["x"])
         assert found.uniques == 1
 
+    @pytest.mark.parametrize(("where", "uniques"), [(None, 0), ("data", 2), ("column", 2)])
+    def test_texts_with_a_decimal_comma(self, where: str | None, uniques: int) -> None:
+        """Said of the file or of the column, 1,500 is one and a half; otherwise it is 1500."""
+        column = {"role": "quasi-identifier"} | ({"decimal": ","} if where == "column" else {})
+        rules = nr.Policy(
+            attributes={"x": column},
+            require=[nr.models.KAnonymity(k=2)],
+            method="mondrian",
+            data={"decimal": ","} if where == "data" else {},
+        )
+        assert nr.risk(pl.DataFrame({"x": ["1,500", "1500"]}), rules).uniques == uniques
+
     def test_missing_cells_equal_each_other(self) -> None:
         found = nr.risk(pl.DataFrame({"x": [None, None, 1, 2]}), quasi=["x"])
         assert (found.uniques, found.columns[0].missing, found.columns[0].distinct) == (2, 2, 2)
@@ -256,3 +268,42 @@ class TestEdges:
         found = nr.risk(table, policy)
         assert found.uniques == 4
         assert found.verdicts[0].breaches == 4
+
+
+def test_nearness_has_no_unit() -> None:
+    """The same people in metres and in kilometres are as lonely."""
+    metres = np.array([0.0, 10, 20, 30, 500, 5000])
+
+    def far(numbers: np.ndarray) -> list[bool]:
+        column = RawColumn("place", np.arange(6), 6, 0, "number", numbers)
+        return lonely(RawTable("places", 6, (column,)), [0], 0.01).tolist()
+
+    assert far(metres) == far(metres / 1000) == [False, False, False, False, True, True]
+
+
+def test_single_columns_are_always_looked_at() -> None:
+    assert reach(uniques.MOST_COMBINATIONS + 1, 2) == 1
+    assert reach(3, 2) == 2
+
+
+def test_classes_are_counted_up_to_these_sizes() -> None:
+    found = [(one.least, one.most, one.people) for one in _looks(np.array([1, 2, 3, 4, 5, 9, 10, 60]))]
+    assert found == [(1, 1, 1), (2, 2, 1), (3, 4, 2), (5, 9, 2), (10, 19, 1), (20, 49, 0), (50, None, 1)]
+
+
+def test_combinations_are_followed_whatever_the_number_of_records() -> None:
+    """Marks of records are packed in bytes: tables that fill the last one, and tables that do not."""
+    rng = np.random.default_rng(5)
+    for n in range(6, 19):
+        rows = rng.integers(0, 3, (n, 4)).tolist()
+        table = raw(rows)
+        found = find_uniques(table, 4)
+        for one in found.combinations:
+            keys = [tuple(row[int(name[1:])] for name in one.columns) for row in rows]
+            assert one.alone == sum(keys.count(key) == 1 for key in keys)
+
+
+def test_single_columns_alone_may_be_asked_for() -> None:
+    assert all(len(one.columns) == 1 for one in nr.risk(SURVEY, quasi=QUASI, size=1).top(10))
+    with pytest.raises(QueryError, match="size = 0 is no number of columns"):
+        nr.risk(SURVEY, quasi=QUASI, size=0)

@@ -56,6 +56,10 @@ class TestFrontier:
         assert best is not None
         assert best.title == "b"
         assert bend([]) is None
+        for alone in ([self.POINTS[0]], [candidate("x", 0.2, 1.0), candidate("y", 0.4, 1.0)]):
+            assert bend(alone) is alone[0], "where all errors are one, the risk decides"
+        steep = [candidate("x", 0.2, 0.9), candidate("y", 0.3, 0.86), candidate("z", 0.9, 0.85)]
+        assert bend(steep) is steep[1], "both axes count alike, however short they are"
 
     @pytest.mark.parametrize("most", [5.0, 500.0], ids=["linear", "logarithmic"])
     def test_labels_do_not_overlap(self, most: float) -> None:
@@ -197,6 +201,8 @@ def test_levels_are_listed_with_what_they_cost() -> None:
     rules = [nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=2)]
     most = nr.Policy(attributes=policy().attributes, require=rules, method=fixed, dependence={"most": 1.0})
     assert nr.anonymize(table(), most).records == 400
+    mechanism = nr.models.Mechanism(on="ill", most=0.5)
+    assert levels(table(), policy(require=[*rules, mechanism])).frame.equals(found.frame), "that is judged, not sought"
 
 
 @pytest.mark.parametrize(
@@ -227,3 +233,21 @@ def test_labels_stay_on_the_map(box: tuple[float, float, float, float], inside: 
 def test_labels_that_touch_do_not_meet(other: tuple[float, float, float, float], meet: bool) -> None:
     assert risk_map._meet((0, 0, 4, 4), other) == meet
     assert risk_map._meet(other, (0, 0, 4, 4)) == meet
+
+
+def test_a_label_begins_three_pixels_from_its_point() -> None:
+    one = Candidate("mondrian", (), 0.0, belief=0.5, query_loss=0.5)
+    (label,) = risk_map._labels([one], [one], (0.0, 1.0), (0.0, 1.0), False)
+    assert label["risk"] * WIDTH == pytest.approx(0.5 * WIDTH + risk_map.POINT + 3)
+    assert label["error"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("errors", "apart"),
+    [((), False), ((0.0, 9.0), False), ((1.0, 20.0), False), ((1.0, 20.1), True), ((0.1, 1.0, 2.1), True)],
+)
+def test_errors_stand_on_a_logarithmic_axis_from_twenty_times_the_least_on(
+    errors: tuple[float, ...], apart: bool
+) -> None:
+    assert risk_map._far_apart(errors) is apart
+    assert risk_map._heights(errors) == (list(np.log10(errors)) if apart else list(errors))

@@ -12,7 +12,7 @@ from noren.io.source import open_source
 from noren.pipeline.anonymize import run
 from noren.pipeline.verify import verify
 from noren.policy.policy import Policy
-from noren.release.release import open_release
+from noren.release.release import Release, open_release
 
 
 def table(n: int = 6000) -> pl.DataFrame:
@@ -94,3 +94,28 @@ def test_the_section_is_written_and_checked() -> None:
     for share in (0, 1, 1.5, "half"):
         with pytest.raises(PolicyError, match="sample"):
             policy("mondrian", share)
+
+
+@pytest.mark.parametrize(("whole", "near"), [(10, True), (11, True), (12, False)])
+def test_a_sample_of_nearly_everybody_may_lack_few(whole: int, near: bool) -> None:
+    """Ten of twelve at a share of 0.999: two are missing where 0.012 are expected, 0.9 at eight deviations, and one."""
+    rules = {"attributes": {"disease": {"role": "sensitive", "values": ["flu", "cold", "hiv"]}}, "method": "decoys"}
+    asked = [{"model": "frequency-l-diversity", "on": "disease", "l": 2}]
+    people = pl.DataFrame({"disease": ["flu", "cold", "hiv"] * 4})
+    release = run(people.head(10), Policy(require=asked, **rules)).release
+    sampled = Release(release.manifest.model_copy(update={"sample": 0.999}), release.store)
+    found = [one for one in verify(sampled, original=people.head(whole)) if one.model == "sample-size"]
+    assert [one.holds for one in found] == [near]
+
+
+def test_one_person_who_is_not_covered_is_everybody() -> None:
+    asked = [{"model": "frequency-l-diversity", "on": "disease", "l": 2}]
+    domain = {"role": "sensitive", "values": ["flu", "cold", "hiv"]}
+    rules = Policy(attributes={"disease": domain}, require=asked, method="decoys")
+    release = run(pl.DataFrame({"disease": ["flu"]}), rules).release
+    (shown,) = release.frame()["disease"].to_list()
+    (other,) = {"flu", "cold", "hiv"} - set(shown)
+    (found,) = [
+        one for one in verify(release, original=pl.DataFrame({"disease": [other]})) if one.model == "truth-in-set"
+    ]
+    assert (found.holds, found.achieved, found.breaches) == (False, 0.0, 1)

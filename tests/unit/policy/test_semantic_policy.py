@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,14 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.designs.semantic.design import SemanticDesign
+from noren.methods.semantic import decide_semantic
+from noren.models import SemanticDiversity
 from noren.pipeline.anonymize import run
 from noren.release.manifest import read_column, write_column
 from noren.report.page import holder_report
+from noren.schema.column import sensitive
+from noren.schema.domain import Domain
 
 GRADES = [f"g{i:02d}" for i in range(14)]
 ILLS = {"virus": ["flu", "cold"], "bone": ["leg", "arm"], "mind": ["panic", "stress"], "skin": ["burn", "rash"]}
@@ -386,3 +391,54 @@ def test_an_auditors_bins_must_be_those_of_the_release() -> None:
     assert [v.holds for v in nr.verify(release, rules([0, 1, 2, 3, 4, 5, 6, 7, 8, 12]))] == [True]
     with pytest.raises(nr.errors.PolicyError, match="1 values that the policy does not declare"):
         nr.verify(release, rules([0, 1, 2, 3, 4, 5, 6, 7, 8, 13]))
+
+
+def apart(l: int, d: int, most: float | None) -> SemanticDiversity:  # noqa: E741
+    return SemanticDiversity(on="x", l=l, d=d, most=most)
+
+
+def decided(F: int, model: SemanticDiversity) -> tuple[SemanticDesign, list[str]]:
+    column = sensitive(distance="ordinal").met("x", Domain(tuple(f"{i:03}" for i in range(F))))
+    found, notes = decide_semantic(column, np.ones(F, np.int64), [model], "best", False)
+    assert isinstance(found, SemanticDesign)
+    return found, notes
+
+
+@pytest.mark.parametrize(("F", "l", "d"), [(14, 2, 6), (14, 2, 3), (14, 3, 3), (9, 2, 3), (11, 3, 2)])
+def test_the_best_design_keeps_what_is_permitted_and_is_flat_where_nothing_is(F: int, l: int, d: int) -> None:  # noqa: E741
+    """Beliefs are counted over all sets by the oracle; without `most` nothing above 1/l may be believed."""
+    flat, notes = decided(F, apart(l, d, None))
+    assert flat.name == "semantic-flat"
+    assert not notes
+    for most in (1 / l + 0.02, 0.6, 0.75, 0.9):
+        design, notes = decided(F, apart(l, d, most))
+        worst = max(
+            max(row) / sum(row)
+            for sets in combinations(range(F), l)
+            if sum(row := design.set_weights(np.array([sets]))[0]) > 0
+        )
+        assert worst <= most + 1e-9
+        assert design.expected_l2(1) <= flat.expected_l2(1)
+        assert bool(notes) == (design.name != "semantic-flat")
+
+
+def test_a_permission_buys_sharper_counts() -> None:
+    design, (note,) = decided(14, apart(2, 6, 0.75))
+    assert design.name == "semantic-uniform-sets"
+    assert "0.86 times the error" in note
+    assert "0.7273" in note
+
+
+def test_the_expected_error_is_that_of_linear_inversion() -> None:
+    """Enumerated: every set of every value with its chance, scored by the inverted inclusion probabilities."""
+    F, l, d = 9, 2, 3  # noqa: E741
+    design = SemanticDesign.make("simple", np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0))), l, d)
+    sets = np.array(list(combinations(range(F), l)))
+    chance = np.zeros((F, len(sets)))
+    for row, one in enumerate(sets):
+        chance[one, row] = design.set_weights(one[None, :])[0]
+    inside = np.zeros((len(sets), F))
+    np.put_along_axis(inside, sets, 1.0, axis=1)
+    scores = inside @ np.linalg.inv(chance @ inside)
+    variance = (chance.mean(axis=0) @ scores**2) - (1 / F) ** 2
+    assert design.expected_l2(100) == pytest.approx(np.sqrt(variance.sum() / 100))

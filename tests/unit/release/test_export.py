@@ -92,3 +92,9 @@ def test_names_for_other_programs():
     assert len({name.lower() for name in names}) == 6
     assert all(len(name) <= 32 and name.isascii() for name in names)
     assert names[-1] == "_mi_m"
+
+
+def test_names_begin_with_a_letter_and_stay_different() -> None:
+    from noren.release.export import _short
+
+    assert _short(["9lives", "a1", "x", "_", "größe", "A1"]) == ["v9lives", "a1", "x", "v_", "gr__e", "A1_2"]

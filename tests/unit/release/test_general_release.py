@@ -19,7 +19,8 @@ import noren as nr
 from noren.cells import CodeCells, GroupTable
 from noren.errors import QueryError, ReleaseError
 from noren.release.manifest import Manifest, read_column
-from noren.release.package import checksum, manifest_digest, with_sides, write_sides
+from noren.release.package import checksum, manifest_digest
+from noren.release.sides import with_sides, write_sides
 from noren.release.store import MemoryStore
 
 N = 120
@@ -81,7 +82,7 @@ def edit(release: Path, change: Callable[[dict[str, Any]], Any] = lambda block: 
     for resource in package["resources"]:
         file = release / resource["path"]
         resource |= {"bytes": file.stat().st_size, "hash": f"sha256:{checksum(file)}"}
-    path.write_text(json.dumps(package), encoding="utf-8")
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 # ---------------------------------------------------------------- what a manifest may say
@@ -299,7 +300,7 @@ def test_tables_are_those_that_the_manifest_names(copy, change):
         package["resources"].append(dict(package["resources"][-1], path="groups-3.csv"))
     else:
         package["resources"][1]["path"] = "../release/groups-1.csv"
-    path.write_text(json.dumps(package), encoding="utf-8")
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     with pytest.raises(ReleaseError, match="names a data file that no release has"):
         nr.open_release(release)
 
@@ -325,10 +326,12 @@ def test_an_id_that_no_group_has_is_refused(copy, forged, kind):
 
 def test_ids_that_do_not_add_up_to_their_table_fail_verification(copy):
     release = copy("rating")
-    frame = pl.read_csv(release / "data.csv", infer_schema=False)
-    groups = frame["ill (group)"].to_list()
-    moved = next(group for group in groups if group != groups[0])
-    frame.with_columns(pl.Series("ill (group)", [moved, *groups[1:]])).write_csv(release / "data.csv")
+    data = release / "data.csv"
+    head, first, *rest = data.read_text(encoding="utf-8").splitlines()
+    assert head.endswith('"ill (group)","pay (group)"')
+    before, group, last = first.rsplit(",", 2)
+    moved = f"{before},{min({line.rsplit(',', 2)[1] for line in rest} - {group})},{last}"
+    data.write_text("\n".join([head, moved, *rest]) + "\n", encoding="utf-8")
     edit(release)
     verdict = next(v for v in nr.verify(nr.open_release(release)) if v.column == "ill")
     assert verdict.holds is False

@@ -55,7 +55,8 @@ def rewrite(release: Path, change: Callable[[dict[str, Any]], Any] | None = None
     for item in package["resources"]:
         file = release / item["path"]
         item |= {"bytes": file.stat().st_size, "hash": f"sha256:{checksum(file)}"}
-    path.write_text(json.dumps(package), encoding="utf-8")
+    text = json.dumps(package, ensure_ascii=False, indent=1) + "\n"
+    path.write_text(text, encoding="utf-8", errors="surrogatepass")
 
 
 def use(release: Path) -> None:
@@ -207,7 +208,7 @@ def test_a_side_table_elsewhere_is_refused(path, releases, tmp_path):
     release = Path(shutil.copytree(releases["anatomy", "csv"], tmp_path / "release"))
     package = json.loads(text_of(release))
     package["resources"][1]["path"] = path
-    (release / "datapackage.json").write_text(json.dumps(package), encoding="utf-8")
+    (release / "datapackage.json").write_text(json.dumps(package, indent=1) + "\n", encoding="utf-8")
     with pytest.raises(ReleaseError, match="names a data file that no release has"):
         nr.open_release(release)
 

@@ -126,7 +126,7 @@ def test_a_release_of_an_early_version_is_read_as_it_was_written(tmp_path):
     package = json.loads(descriptor.read_text(encoding="utf-8"))
     package["resources"][0] |= {"bytes": data.stat().st_size, "hash": f"sha256:{checksum(data)}"}
     del package["resources"][0]["schema"]["escape"]
-    descriptor.write_text(json.dumps(package), encoding="utf-8")
+    descriptor.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     assert set(nr.open_release(tmp_path / "csv").frame()["p"]) == {"'x", "y"}
 
 

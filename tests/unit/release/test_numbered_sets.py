@@ -67,7 +67,7 @@ def fitted(release: Path, change: Callable[[dict[str, Any]], Any] = lambda block
     for item in package["resources"]:
         file = release / item["path"]
         item |= {"bytes": file.stat().st_size, "hash": f"sha256:{checksum(file)}"}
-    path.write_text(json.dumps(package), encoding="utf-8")
+    path.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 def changed(release: Path, name: str, change: Callable[[pa.Table], pa.Table], **options: Any) -> None:

@@ -306,3 +306,18 @@ def test_the_csv_holds_json_arrays(strange: Release, tmp_path: Path) -> None:
 def test_cells_that_the_manifest_does_not_allow_are_refused(column: str, cells: pa.Array) -> None:
     with pytest.raises(ReleaseError, match=f"column '{column}' "):
         alice().column(column).from_arrow(cells)
+
+
+@pytest.mark.parametrize("name", ["town", "ill"])
+def test_a_condition_on_the_column_that_is_asked_for_holds_there(name: str) -> None:
+    """Whether its values are published or hidden in sets."""
+    people = pl.DataFrame(
+        {"town": ["Ulm", "Bonn", "Hof"] * 40, "ill": [*["flu"] * 40, *["cold"] * 40, *["gout"] * 30, *["hiv"] * 10]}
+    )
+    attributes = {"town": "quasi-identifier", "ill": "sensitive"}
+    policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="ill", l=2)])
+    wanted = {"town": ["Ulm", "Hof"], "ill": ["flu", "gout"]}[name]
+    found = nr.anonymize(people, policy).estimate(name, where={name: wanted}).frame
+    counts = dict(zip(found[name].to_list(), found["count"].to_list(), strict=True))
+    assert {value for value, count in counts.items() if count} <= set(wanted)
+    assert sum(counts.values()) < 120

@@ -18,8 +18,10 @@ import pytest
 import noren as nr
 from noren.cells import TermCells
 from noren.errors import ModelDoesNotApply, ReleaseError
+from noren.pipeline.anonymize import run
+from noren.pipeline.verify import check, claimed
 from noren.release.manifest import Manifest, read_column, write_column
-from noren.release.package import manifest_digest
+from noren.release.package import manifest_digest, page_of
 from noren.release.store import MemoryStore
 from noren.schema.knowledge import knowledge_rows as rows
 from tests.oracles.terms import World
@@ -43,13 +45,13 @@ def signed(directory: Path) -> nr.Release:
     """A directory whose checksums were made to fit again, opened: a forger can do that too."""
     descriptor = directory / "datapackage.json"
     package = json.loads(descriptor.read_text(encoding="utf-8"))
-    for resource in package["resources"]:
+    for resource in [*package["resources"], package["readme"]]:
         path = directory / resource["path"]
         resource |= {"bytes": path.stat().st_size, "hash": f"sha256:{sha256(path.read_bytes()).hexdigest()}"}
     block = package["noren"]
     block.pop("sha256")
     block["sha256"] = manifest_digest(block)
-    descriptor.write_text(json.dumps(package), encoding="utf-8")
+    descriptor.write_text(json.dumps(package, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return nr.open_release(directory)
 
 
@@ -208,8 +210,17 @@ def test_another_knowledge_table_hides_nothing_from_who_has_the_true_one(
 
     block = json.loads((tmp_path / "bare" / "datapackage.json").read_text())
     block["noren"]["requirements"] = nr.open_release(originals[form]).manifest.model_dump(mode="json")["requirements"]
-    (release / "datapackage.json").write_text(json.dumps(block))
+    (release / "datapackage.json").write_text(json.dumps(block, ensure_ascii=False, indent=1) + "\n")
     rewrite(release, "knowledge-1", change)
+    forged = signed(release)
+    with pytest.raises(nr.errors.ReleaseError, match="another verdict on qs-diversity"):
+        nr.verify(forged)
+    (found,) = check(forged, claimed(forged))
+    block = json.loads((release / "datapackage.json").read_text())
+    block["noren"]["verdicts"][0].update(required=found.required, achieved=found.achieved)
+    (release / "datapackage.json").write_text(json.dumps(block, ensure_ascii=False, indent=1) + "\n")
+    manifest = signed(release).manifest
+    (release / "README.md").write_text(page_of(manifest, release / f"data.{form}", False), encoding="utf-8")
     forged = signed(release)
     assert [verdict.holds for verdict in nr.verify(forged)] == [True], "who trusts the release's table is fooled"
     assert [verdict.holds for verdict in nr.verify(forged, policy(k=1))] == [False]
@@ -316,3 +327,31 @@ def test_the_original_needs_the_policy_that_says_how_its_sets_are_written() -> N
         nr.verify(release, original=table())
     with pytest.raises(nr.errors.DataError, match="no column 'signs'"):
         nr.verify(release, policy(k=3), original=table().drop_columns(["signs"]))
+
+
+def test_unknown_terms_that_were_dropped_are_dropped_from_the_prior_too() -> None:
+    """The holder's figure and the auditor's, who has the original, are the same."""
+    signs = [[*own, "unheard"] if i % 4 == 0 else own for i, own in enumerate(table()["signs"].to_pylist())]
+    people = table().set_column(4, "signs", pa.array(signs, pa.list_(pa.string())))
+    rules = policy(require=[CLOSE])
+    rules.attributes["signs"] = rules.attributes["signs"].model_copy(update={"unknown": "drop"})
+    outcome = run(people, rules)
+    (found,) = [one for one in nr.verify(outcome.release, rules, original=people) if one.model == "qs-closeness"]
+    (held,) = [one for one in outcome.facts.verdicts if one.model == "qs-closeness"]
+    assert found.achieved == pytest.approx(held.achieved, abs=1e-12)
+
+
+def test_terms_are_listed_under_a_condition_on_a_general_column() -> None:
+    """Term by term it is what a condition on that term alone gives."""
+    release = nr.anonymize(table(), policy(k=3))
+    where = {"age": ["20", "21", "22"]}
+    found = release.estimate("signs", where=where).frame
+    for row in found.to_dicts():
+        alone = release.count({"signs": [row["signs"]]} | where)
+        assert (row["low"], row["high"]) == (alone.low, alone.high)
+        assert row["count"] == pytest.approx(alone.count)
+
+
+def test_diversity_of_labels_is_measured_at_these_sizes() -> None:
+    statement = nr.anonymize(table(), policy(k=3)).column("signs")
+    assert [one.l for one in nr.models.QSDiversity.probes(statement)] == [2, 3, 5, 10]

@@ -231,3 +231,24 @@ def test_importing_loads_no_cipher_no_compiler_no_arrow():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_keys_that_are_kept_as_they_are_written_differ_in_their_marks() -> None:
+    """An accent that is a character of its own is another key then, whatever is done about capitals."""
+    import pyarrow as pa
+
+    from noren.secret.people import KeyRule
+
+    keys = pa.chunked_array([["\u00c9va", "E\u0301va", "\u00e9va"]])
+    assert len(set(KeyRule("id", unicode="keep").evened(keys).to_pylist())) == 2
+    assert len(set(KeyRule("id").evened(keys).to_pylist())) == 1
+
+
+def test_a_part_of_a_longer_array_of_keys_has_the_digests_of_its_own_texts() -> None:
+    """An array that was cut out of another begins in the middle of its buffers."""
+    stream = RecordStream(Secret(KEY))
+    names = ["Ada", "Bo", "Christine", "", "Eve of a longer name than one block", "Fay"]
+    whole = stream.digests(pa.array(names))
+    for kind in (pa.string(), pa.large_string()):
+        for first in range(1, len(names)):
+            assert (stream.digests(pa.array(names, kind).slice(first)) == whole[first:]).all()

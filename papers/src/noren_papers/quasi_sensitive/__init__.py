@@ -3,7 +3,7 @@
 from functools import partial
 
 from noren_papers.base import Figure, Paper
-from noren_papers.quasi_sensitive import progress, queries, search, tradeoff
+from noren_papers.quasi_sensitive import motivation, progress, queries, search, tradeoff
 
 PAPER = Paper(
     key="quasi-sensitive",
@@ -11,9 +11,9 @@ PAPER = Paper(
     title="Quasi-sensitive attributes: QS (c,l)-diversity and QS t-closeness by generalisation and term suppression",
     source="P. Shi, L. Xiong, B. C. M. Fung: Anonymizing data with quasi-sensitive attribute values. CIKM 2010.",
     figures=(
-        Figure("6", search.TITLES["cl"], search.CLAIMS["cl"], partial(search.compute, kind="cl")),
-        Figure("7", search.TITLES["t"], search.CLAIMS["t"], partial(search.compute, kind="t")),
-        Figure("8", progress.TITLE, progress.CLAIMS, progress.compute),
+        Figure("6", search.TITLES["cl"], search.CLAIMS["cl"], partial(search.compute, kind="cl"), data=("columbia",)),
+        Figure("7", search.TITLES["t"], search.CLAIMS["t"], partial(search.compute, kind="t"), data=("columbia",)),
+        Figure("8", progress.TITLE, progress.CLAIMS, progress.compute, data=("columbia",)),
         *(
             Figure(
                 tradeoff.SHAPES[axis].number,
@@ -25,5 +25,6 @@ PAPER = Paper(
             for axis in tradeoff.SHAPES
         ),
         Figure("12", queries.TITLE, queries.CLAIMS, queries.compute, data=("adult",)),
+        Figure("section-1.1", motivation.TITLE, motivation.CLAIMS, motivation.compute, data=("adult", "columbia")),
     ),
 )

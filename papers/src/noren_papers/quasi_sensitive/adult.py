@@ -24,14 +24,14 @@ from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, mea
 from noren.metrics.general import GeneralTable, view_of
 from noren.metrics.losses import ncp_loss
 from noren.metrics.term_losses import belief_change, term_loss
-from noren.models import KAnonymity, Model, QSCloseness, QSDiversity
+from noren.models import DistinctLDiversity, KAnonymity, Model, QSCloseness, QSDiversity
 from noren.pipeline.draft import priors
 from noren.pipeline.losses import published_groups
 from noren.pipeline.prepare import prepare
-from noren.schema.column import quasi_identifier, quasi_sensitive
+from noren.schema.column import quasi_identifier, quasi_sensitive, sensitive
 from noren.table import Plan
 from noren_papers.base import Bench
-from noren_papers.quasi_sensitive.world import TERMS, World, world_of
+from noren_papers.quasi_sensitive.world import TERMS, World
 
 QUASI = ("age", "education-num", "workclass", "marital-status", "occupation", "race", "sex", "native-country")
 NUMBERS = ("age", "education-num")
@@ -39,6 +39,10 @@ SIGNS = "signs"
 SIZES = (1, 2, 5, 10, 20)
 """The values of k; with k = 1 terms are removed and nothing is generalised."""
 RECORDS, QUICK_RECORDS = 3000, 250
+PEAK = 1
+"""Where `measure_groups` has the largest belief in one label."""
+LONGEST = 13
+"""Terms that the labels behind Adult's records have at least; each record has the paper's nine of them."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Point:
     """Share of groups with one record."""
     uneven: float
     """Mean over groups of the largest belief beside the mean belief in a label that fits; 1 where all are alike."""
+    errors: Mapping[str, float]
+    """Standard errors of the means over groups: rise, size and cost."""
     holds: bool
     """Whether every group satisfies the requirement, by other code than the search's."""
     view: GeneralTable
@@ -101,9 +107,9 @@ EVEN_GROUPS = 200
 
 
 class Lab:
-    """Adult with nine terms a record, coded once."""
+    """Adult with nine terms a record, coded once; secrets are further columns that existing models know how to hide."""
 
-    def __init__(self, frame: pl.DataFrame, world: World) -> None:
+    def __init__(self, frame: pl.DataFrame, world: World, secrets: pl.DataFrame | None = None) -> None:
         self.world = world
         sets = np.sort(world.terms[: frame.height, :TERMS], axis=1)
         names = np.array(world.knowledge.terms, dtype=object)[sets]
@@ -112,9 +118,12 @@ class Lab:
         ).with_columns(pl.Series(SIGNS, names.tolist(), dtype=pl.List(pl.String)))
         attributes: dict[str, Any] = {name: quasi_identifier() for name in QUASI}
         attributes[SIGNS] = quasi_sensitive(knowledge=world.knowledge)
-        policy = Policy(
-            dependence={"most": 1.0}, attributes=attributes, require=[diverse(1.0, 30).model], method=Suppress()
-        )
+        require = [diverse(1.0, 30).model]
+        if secrets is not None:
+            require.append(DistinctLDiversity(l=2, on=secrets.columns))
+            table = table.hstack(secrets)
+            attributes.update({name: sensitive() for name in secrets.columns})
+        policy = Policy(dependence={"most": 1.0}, attributes=attributes, require=require, method=Suppress())
         self.table = prepare(table.to_arrow(), policy).records
         self.alpha = np.asarray(priors(self.table)[SIGNS].shares)
 
@@ -146,6 +155,7 @@ class Lab:
             belief=change.highest_belief,
             single=float((loss.records == 1).mean()),
             uneven=self._unevenness(left, group),
+            errors={"rise": _error(change.rise), "size": _error(loss.records), "cost": _error(loss.cost)},
             holds=bool(rule.holds(self._measures(left, group, rule.l)).all()),
             view=view,
             terms=left,
@@ -164,6 +174,12 @@ class Lab:
                 found.append(float(belief.max() / belief[belief > 0].mean()))
         return float(np.mean(found)) if found else 1.0
 
+    def peaks(self, plan: Plan) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The largest belief in one label of every group as published, and the records of each."""
+        group = published_groups(view_of(self.table, plan))
+        found = self._measures(plan.omitted.get(SIGNS, self.had), group, 2)
+        return found[:, PEAK], np.bincount(group)
+
     def _measures(self, left: TermCells, group: NDArray[np.int64], l: int) -> NDArray[np.float64]:  # noqa: E741
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(int(group.max()) + 2))
@@ -171,8 +187,14 @@ class Lab:
         return measure_groups(order, bounds, left.offsets, left.data.astype(np.int64), knowledge, self.alpha, l=l)
 
 
+def _error(values: NDArray[Any]) -> float:
+    """The standard error of a mean over groups."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
 def lab_of(bench: Bench) -> Lab:
-    world = world_of(bench)
+    world = bench.shared("quasi-sensitive world of Adult", lambda: World(most=LONGEST))
+    bench.note(world.used)
     frame = bench.table("adult", rows=bench.pick(RECORDS, QUICK_RECORDS))
     return bench.shared("quasi-sensitive lab", lambda: Lab(frame, world))
 
@@ -232,4 +254,5 @@ def line(series: str, x: float, point: Point | None, **more: object) -> Mapping[
         "groups",
     )
     values = {name: None if point is None else getattr(point, name) for name in (*names, "single", "uneven", "holds")}
-    return {"x": x, "series": series, **more, **values}
+    spread = {f"{name}_error": None if point is None else point.errors[name] for name in ("rise", "size", "cost")}
+    return {"x": x, "series": series, **more, **values, **spread}

@@ -8,9 +8,10 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from noren_papers.base import FAILS, HOLDS, IN_PART, Answer, judged
+from noren_papers.base import Gain
+from noren_papers.claims import Answer, Below, Trend, answer, judged
 from noren_papers.quasi_sensitive.adult import SIZES, Point
-from noren_papers.quasi_sensitive.world import falls, listed
+from noren_papers.quasi_sensitive.world import listed
 
 ONLY_GENERAL = "generalisation only"
 ONLY_REMOVAL = "k = 1, removal only"
@@ -47,7 +48,6 @@ def _table(values: Mapping[str, np.ndarray], form: str = ".3f", *, least: int = 
 def ends(frame: pl.DataFrame) -> dict[str, Answer]:
     cost, size, ncp = (grid(frame, name) for name in ("cost", "size", "ncp"))
     places = range(len(_xs(frame)))
-    down = [step for at in places for step in _falling(over_k(cost, at))]
     general = [
         bool(cost[ONLY_GENERAL][at] == 0 and size[ONLY_GENERAL][at] > max(over_k(size, at)) - ROUNDING) for at in places
     ]
@@ -61,7 +61,9 @@ def ends(frame: pl.DataFrame) -> dict[str, Answer]:
     dearest = max(float(np.nanmax(cost[named(k)])) for k in SIZES if k > 1)
     at = listed(_xs(frame), "g")
     return {
-        "larger k": _usually(down, f"Costs at x = {at}, by k: {_table(cost)}; a step that stays at 0 counts as down"),
+        "larger k": answer(
+            f"Costs at x = {at}, by k: {_table(cost)}", *(Trend(over_k(cost, i), rising=False) for i in places)
+        ),
         "general end": judged(
             general,
             f"Cost of terms {listed(cost[ONLY_GENERAL].tolist(), '.4f')} and average group "
@@ -77,13 +79,6 @@ def ends(frame: pl.DataFrame) -> dict[str, Answer]:
     }  # fmt: skip
 
 
-def _usually(outcomes: list[bool], measured: str) -> Answer:
-    """For a claim that allows exceptions: holds from three quarters of the cases on, in part from a half."""
-    share = sum(outcomes) / len(outcomes)
-    verdict = HOLDS if share >= 0.75 else IN_PART if share >= 0.5 else FAILS
-    return Answer(verdict, f"{measured}. True in {sum(outcomes)} of {len(outcomes)} steps; usually: three quarters")
-
-
 def _falling(values: list[float]) -> list[bool]:
     """Steps downwards; where nothing is left to save, staying at 0 is as far down as it gets."""
     return [b < a - ROUNDING or (a <= ROUNDING and b <= ROUNDING) for a, b in pairwise(values)]
@@ -97,11 +92,10 @@ def spreads(values: Mapping[str, np.ndarray]) -> tuple[dict[int, float], list[fl
 
 
 def _strict(frame: pl.DataFrame, rise: Mapping[str, np.ndarray], *, upwards: bool) -> Answer:
-    outcomes: list[bool] = []
-    for k in SIZES:
-        line = rise[named(k)].tolist()
-        outcomes += falls(line if upwards else line[::-1])
-    return judged(outcomes, f"Mean belief change at x = {listed(_xs(frame), 'g')}, by k: {_table(rise)}")
+    return answer(
+        f"Mean belief change at x = {listed(_xs(frame), 'g')}, by k: {_table(rise)}",
+        *(Trend(rise[named(k)].tolist(), rising=not upwards) for k in SIZES),
+    )
 
 
 def diversity(frame: pl.DataFrame, upwards: bool, c: float | None) -> dict[str, Answer]:
@@ -140,38 +134,36 @@ def diversity(frame: pl.DataFrame, upwards: bool, c: float | None) -> dict[str, 
             f"at most {max(rise[named(k)][at] / bounds[at] for k in SIZES for at in places):.2f} of the bound; weak "
             "means that it is below half of it",
         ),
-        "k = 1": judged(
-            [bool(rise[ONLY_REMOVAL][at] < min(over_k(rise, at, least=2))) for at in places]
-            + [bool(rise[ONLY_REMOVAL][at] < general[at]) for at in places],
+        "k = 1": answer(
             f"k = 1: {listed(rise[ONLY_REMOVAL].tolist())}; the best of the larger k: "
             f"{listed([min(over_k(rise, at, least=2)) for at in places])}; generalisation only "
             f"{listed(general.tolist())}",
+            Below([(float(rise[ONLY_REMOVAL][at]), min(over_k(rise, at, least=2))) for at in places]),
+            Below([(float(rise[ONLY_REMOVAL][at]), float(general[at])) for at in places]),
         ),
-        "k = 2": judged(
-            [bool(rise[named(2)][at] >= max(over_k(rise, at))) for at in places],
+        "k = 2": answer(
             f"k = 2: {listed(rise[named(2)].tolist())}; the worst of the others: "
             f"{listed([max(rise[named(k)][at] for k in SIZES if k != 2) for at in places])}",
+            Below([(max(_others(rise, at)), float(rise[named(2)][at])) for at in places]),
         ),
-        "larger groups": judged(
-            [step for at in places for step in falls(over_k(rise, at, least=2))], f"By k: {_table(rise, least=2)}"
+        "larger groups": answer(
+            f"By k: {_table(rise, least=2)}", *(Trend(over_k(rise, at, least=2), rising=False) for at in places)
         ),
         "single": judged(
             [bool(single[ONLY_REMOVAL].min() > 0.5)],
             f"{float(single[ONLY_REMOVAL].min()):.1%} of the groups have one record",
         ),
-        "uneven": judged(
-            [
-                part
-                for at in places
-                for part in (
-                    bool(uneven[ONLY_REMOVAL][at] < uneven[named(2)][at]),
-                    *falls(over_k(uneven, at, least=2)),
-                )
-            ],
+        "uneven": answer(
             "Largest belief over the mean belief in a label that fits, averaged over groups, by k: "
             f"{_table(uneven)}; k = 1 is to be below k = 2, and from there it is to fall",
+            Below([(float(uneven[ONLY_REMOVAL][at]), float(uneven[named(2)][at])) for at in places]),
+            *(Trend(over_k(uneven, at, least=2), rising=False) for at in places),
         ),
     }  # fmt: skip
+
+
+def _others(rise: Mapping[str, np.ndarray], at: int) -> list[float]:
+    return [float(rise[named(k)][at]) for k in SIZES if k != 2]
 
 
 def closeness(frame: pl.DataFrame, contrast: Point) -> dict[str, Answer]:
@@ -185,7 +177,6 @@ def closeness(frame: pl.DataFrame, contrast: Point) -> dict[str, Answer]:
     strict = {k: float(np.nanmin(rise[named(k)])) for k in SIZES}
     reached = [bool(highest[named(k)][at] <= xs[at] ** 0.5 + ROUNDING) for k in SIZES for at in places]
     worst = max(float(rise[named(k)][default]) for k in SIZES)
-    better = [rise[named(2)][at] < 0.8 * contrast.rise for at in places]
     target = float(rise[ONLY_GENERAL][0])
     return {
         "strictness": _strict(frame, rise, upwards=False),
@@ -195,12 +186,12 @@ def closeness(frame: pl.DataFrame, contrast: Point) -> dict[str, Answer]:
             f"20), over these k at fixed t by {listed(across)}; t counts as equal in weight if the first is above "
             "half of the largest of the second",
         ),
-        "much better": judged(
-            [bool(one) for one in better],
+        "much better": answer(
             f"With k = 2 the mean belief change is {listed(rise[named(2)].tolist())} at t^2 = {listed(xs, 'g')} "
             f"against {contrast.rise:.3f} under QS (1, 30)-diversity, whose cost of terms is {contrast.cost:.3f} "
             f"against {listed(cost[named(2)].tolist())}; the worst k at t^2 = {xs[default]:g} has {worst:.3f}. Much "
-            "better means less than 0.8 of it",
+            "better: at most half",
+            Below([(float(rise[named(2)][at]), contrast.rise) for at in places], much=True),
         ),
         "any k": judged(
             reached,
@@ -214,11 +205,11 @@ def closeness(frame: pl.DataFrame, contrast: Point) -> dict[str, Answer]:
             f"{float(ncp[ONLY_GENERAL][0]):.3f} (groups of {float(size[ONLY_GENERAL][0]):.0f}); two phases have "
             f"{listed(over_k(rise, 0), '.4f')} at NCP {listed(over_k(ncp, 0))}. Counted where both are no larger",
         ),
-        "choice": judged(
-            [step for at in places for step in [not one for one in falls(over_k(ncp, at))]]
-            + [step for at in places for step in _falling(over_k(share, at))],
+        "choice": answer(
             f"NCP by k: {listed(over_k(ncp, default))}; share of terms left out at t^2 = {xs[default]:g}: "
             f"{listed(over_k(share, default))}, at t^2 = {xs[0]:g}: {listed(over_k(share, 0))}",
+            *(Trend(over_k(ncp, at)) for at in places),
+            *(Trend(over_k(share, at), rising=False) for at in places),
         ),
     }  # fmt: skip
 
@@ -233,6 +224,18 @@ def _order(cost: Mapping[str, np.ndarray], ours: Mapping[str, str]) -> str:
         f" From k = 1 over these k the cost falls in {sum(steps[1])} of {len(steps[1])} steps with our search and in "
         f"{sum(steps[0])} with the paper's."
     )
+
+
+def gains(frame: pl.DataFrame, ours: Mapping[str, str]) -> tuple[Gain, ...]:
+    """Cost of terms with our search over that with the paper's, in the same groups."""
+    cost, xs = grid(frame, "cost"), _xs(frame)
+    found = {
+        f"{theirs}, x = {x:g}": float(cost[mine][at] / cost[theirs][at])
+        for theirs, mine in ours.items()
+        for at, x in enumerate(xs)
+        if cost[theirs][at] > 0
+    }
+    return Gain.of("cost of left-out terms, best over adaptive search", found)
 
 
 def gain(frame: pl.DataFrame, ours: Mapping[str, str], one_step: str) -> str:

@@ -1,7 +1,9 @@
 """The paper's synthetic knowledge: 3,000 labels with about 20 terms each, every term in about 100 of them.
 
-A record's terms are drawn from one label. Drawn independently, three terms fit some label in one record of ten and nine
-in none (`linked_share` measures it): a group of such records reveals nothing and needs no removal.
+There are ten such worlds, one for each of the paper's ten random data sets, and one whose knowledge is real: diseases
+and symptoms of Columbia's table. A record's terms are drawn from one label, and records of "n terms" have n on average
+(the text's word for it), two fewer to two more. Drawn independently, three terms fit some label in one record of ten
+and nine in none (`linked_share` measures it): a group of such records reveals nothing and needs no removal.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups
-from noren.methods.suppress.search import GroupResult, Search, search_group, search_groups
+from noren.methods.suppress.search import GroupResult, Search, search_group
 from noren.schema.knowledge import Knowledge
 from noren_papers.base import Bench
 from noren_papers.datasets import Used
@@ -27,8 +29,16 @@ Array = NDArray[np.int64]
 
 LABELS, PER_LABEL, OCCURRENCES = 3000, 20, 100
 RECORDS = 3000
-MOST_TERMS = 13
+AROUND = 2
+"""Records have their n terms on average: up to so many fewer or more."""
+MOST_TERMS = 13 + AROUND
 """The longest records of the figures; all records come from labels that have so many terms, so that sets are nested."""
+WORLDS = 10
+REAL_TERMS, REAL_MOST = 7, 9
+"""Average and largest number of terms of a record from the real table, whose labels have 14 on average."""
+NODES = {"adaptive": 200_000, "depth-first": 200_000, "best": 50_000}
+"""Search nodes a group, as many as a quarter of a second of a free processor allows, so that a run can be repeated."""
+QUICK_NODES = 4_000
 TERMS, TUPLES = 9, 5
 """The paper's defaults n and d."""
 APART = 20
@@ -61,7 +71,7 @@ def draw_terms(rng: np.random.Generator, knowledge: Knowledge, records: int, mos
 
 @dataclass(frozen=True)
 class People:
-    """Records with n terms each, and the prior that their whole table gives."""
+    """Records with n terms each on average, and the prior that their whole table gives."""
 
     bounds: Array
     codes: Array
@@ -70,63 +80,76 @@ class People:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search did to the groups of one setting."""
+    """What a search did to the group of one setting."""
 
-    cost: NDArray[np.float64]
-    removed: NDArray[np.int64]
-    optimal: NDArray[np.bool_]
-    holds: NDArray[np.bool_]
-    solved: NDArray[np.bool_]
+    cost: float
+    removed: int
+    optimal: bool
+    holds: bool
+    solved: bool
 
 
 class World:
-    """One knowledge table and the records that every synthetic setting takes its groups from."""
+    """One knowledge table and the records that every setting takes its groups from."""
 
-    def __init__(self, seed: int = 2010) -> None:
+    def __init__(self, seed: int = 2010, knowledge: Knowledge | None = None, most: int = MOST_TERMS) -> None:
         rng = np.random.default_rng(seed)
-        self.knowledge = make_knowledge(rng)
-        self.terms = draw_terms(rng, self.knowledge, RECORDS)
+        self.knowledge = make_knowledge(rng) if knowledge is None else knowledge
+        self.most = most
+        self.terms = draw_terms(rng, self.knowledge, RECORDS, most)
+        self.around = rng.integers(-AROUND, AROUND + 1, RECORDS)
         self._people: dict[int, People] = {}
         self._linked: dict[int, float] = {}
 
     def people(self, n: int = TERMS) -> People:
         if n not in self._people:
-            bounds = np.arange(RECORDS + 1) * n
-            codes = np.sort(self.terms[:, :n], axis=1).ravel()
+            sizes = np.minimum(n + self.around, self.most)
+            kept = np.arange(self.most) < sizes[:, None]
+            codes = np.sort(np.where(kept, self.terms, len(self.knowledge.terms)), axis=1)[kept]
+            bounds = np.concatenate(([0], np.cumsum(sizes)))
             self._people[n] = People(bounds, codes, estimated_prior(bounds, codes, self.knowledge))
         return self._people[n]
 
     def search(
-        self, wanted: TermRequirement, search: Search, datasets: int, *, n: int = TERMS, d: int = TUPLES, seconds: float
+        self,
+        wanted: TermRequirement,
+        search: Search,
+        dataset: int = 0,
+        *,
+        n: int = TERMS,
+        d: int = TUPLES,
+        nodes: int | None = None,
     ) -> Found:
-        """One group of d records with n terms for each of some datasets, searched within a time bound each.
+        """One group of d records with about n terms, searched within a number of nodes.
 
         Where a search finds nothing in time, all terms go: that is what a publisher would have to do, at cost 1.
         """
         people = self.people(n)
-        order = (APART * np.arange(datasets)[:, None] + np.arange(d)).ravel()
-        groups = np.arange(datasets + 1) * d
-        arrays = people.bounds, people.codes
-        found = search_groups(
-            order, groups, *arrays, self.knowledge, wanted, people.alpha, search=search, seconds=seconds
+        bounds, codes = self._group(people, dataset, d)
+        found = self.one(wanted, search, dataset, NODES[search] if nodes is None else nodes, n=n, d=d)
+        removed = found.removed if found.feasible else np.ones(len(codes), bool)
+        left = np.concatenate(([0], np.cumsum(~removed)))[bounds]
+        order, whole = np.arange(d), np.array([0, d])
+        measures = measure_groups(order, whole, left, codes[~removed], self.knowledge, people.alpha, l=wanted.l)
+        return Found(
+            cost=found.cost if found.feasible else 1.0,
+            removed=int(removed.sum()),
+            optimal=found.optimal and found.feasible,
+            holds=bool(wanted.holds(measures).all()),
+            solved=found.feasible,
         )
-        removed = found.removed.copy()
-        removed[(n * order[np.repeat(~found.feasible, d)][:, None] + np.arange(n)).ravel()] = True
-        gone = np.concatenate(([0], np.cumsum(~removed)))
-        left = gone[people.bounds], people.codes[~removed]
-        holds = wanted.holds(measure_groups(order, groups, *left, self.knowledge, people.alpha, l=wanted.l))
-        lost = np.diff(np.concatenate(([0], np.cumsum(removed)))[people.bounds])[order].reshape(datasets, d).sum(axis=1)
-        cost = np.where(found.feasible, found.cost, 1.0)
-        return Found(cost, lost, found.optimal & found.feasible, holds, found.feasible)
+
+    def _group(self, people: People, dataset: int, d: int) -> tuple[Array, Array]:
+        first = APART * dataset
+        bounds = people.bounds[first : first + d + 1]
+        return bounds - bounds[0], people.codes[bounds[0] : bounds[-1]]
 
     def one(
         self, wanted: TermRequirement, search: Search, dataset: int, nodes: int, *, n: int = TERMS, d: int = TUPLES
     ) -> GroupResult:
-        """The same for one group within a number of nodes, which is repeatable; its seconds are the processor's."""
+        """A search of one group within a number of nodes, which is repeatable; its seconds are the processor's."""
         people = self.people(n)
-        first = APART * dataset
-        bounds = np.arange(d + 1) * n
-        codes = people.codes[n * first : n * (first + d)]
+        bounds, codes = self._group(people, dataset, d)
         started = time.thread_time()
         found = search_group(
             bounds, codes, self.knowledge, wanted, people.alpha, search=search, seconds=None, nodes=nodes
@@ -148,13 +171,33 @@ class World:
     def used(self) -> Used:
         """What the summary says of the generated tables."""
         digest = hashlib.sha256(self.knowledge.codes.tobytes() + self.terms.tobytes()).hexdigest()
-        remark = f"{RECORDS:,} records of up to {MOST_TERMS} terms from it"
+        remark = f"{RECORDS:,} records of up to {self.most} terms from it"
         return Used("knowledge table", "generated", len(self.knowledge.codes), 2, digest, remark)
 
 
-def world_of(bench: Bench) -> World:
-    world = bench.shared("quasi-sensitive world", World)
-    bench.note(world.used)
+def world_of(bench: Bench, number: int = 0) -> World:
+    """One of the synthetic worlds."""
+    world = bench.shared(("quasi-sensitive world", number), lambda: World(2010 + number))
+    bench.note(replace(world.used, name=f"knowledge table {number + 1}"))
+    return world
+
+
+def real_world(bench: Bench) -> World:
+    """Diseases and symptoms of Columbia's table as knowledge; records are drawn from diseases all equally often."""
+    frame = bench.table("columbia")
+
+    def make() -> World:
+        named = frame.with_columns(pl.col("symptom").str.strip_chars()).filter(pl.col("symptom") != "")
+        symptoms = sorted(set(named["symptom"]))
+        place = {name: i for i, name in enumerate(symptoms)}
+        sets = [
+            sorted({place[name] for name in part["symptom"]})
+            for part in named.partition_by("disease", maintain_order=True)
+        ]
+        return World(1997, Knowledge.from_sets(sets, terms=symptoms), REAL_MOST)
+
+    world = bench.shared("quasi-sensitive real world", make)
+    bench.note(replace(world.used, name="records with symptoms of Columbia's table"))
     return world
 
 
@@ -167,20 +210,10 @@ def drawing_note(world: World, sizes: Sequence[int] = (1, 2, 3, TERMS)) -> str:
     )
 
 
-def rises(values: Sequence[float]) -> list[bool]:
-    """Whether each step is upwards."""
-    return [b > a + 1e-12 for a, b in pairwise(values)]
-
-
 def falls(values: Sequence[float]) -> list[bool]:
+    """Whether each step is downwards."""
     return [b < a - 1e-12 for a, b in pairwise(values)]
 
 
 def listed(values: Sequence[float], form: str = ".3f") -> str:
     return ", ".join(format(value, form) for value in values)
-
-
-def series_values(frame: pl.DataFrame, series: str, column: str, **where: object) -> list[float]:
-    """A line of a sheet, in the order of its x."""
-    kept = frame.filter(pl.col("series") == series, *(pl.col(name) == value for name, value in where.items()))
-    return [float(value) for value in kept.sort("x")[column]]

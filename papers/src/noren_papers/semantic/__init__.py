@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noren_papers.base import Figure, Paper
-from noren_papers.semantic import errors, histograms, obesity, violation
+from noren_papers.semantic import errors, histograms, icd, obesity, thirteen, violation
 
 PAPER = Paper(
     key="semantic",
@@ -12,9 +12,11 @@ PAPER = Paper(
     source="K. Oishi, Y. Sei, Y. Tahara, A. Ohsuga: Semantic diversity: Privacy considering distance between values "
     "of sensitive attribute. Computers & Security 94, 2020.",
     figures=(
+        Figure("table-7", "Diseases of the ICD that are four apart", icd.CLAIMS, icd.table_7, ("icd",)),
         Figure("table-8", "The true table of the worked example", obesity.CLAIMS_8, obesity.table_8),
         Figure("table-9", "The reports of the worked example", obesity.CLAIMS_9, obesity.table_9),
         Figure("table-10", "The estimate of the worked example", obesity.CLAIMS_10, obesity.table_10),
+        Figure("table-11", "Adult with 13 quasi-identifiers", thirteen.CLAIMS, thirteen.table_11, ("adult",)),
         Figure("6", "Violation probability by the theorem against F, l and d", violation.CLAIMS_6, violation.figure_6),
         Figure("8", "Histograms of the income table", histograms.CLAIMS_8, histograms.figure_8),
         Figure("9", "Histograms of Adult's education", histograms.CLAIMS_9, histograms.figure_9, ("adult",)),

@@ -24,7 +24,9 @@ DUPLICATE = ("N-Proposal", "N-Existing", "N-Simple", "N-Anonymity")
 SIMPLE = ("Ex-Proposal", "Ex-Existing", "Ex-Simple")
 LE = "LE"
 OURS = "flat + likelihood (ours)"
-OUR_SERIES = (OURS,)
+ON_SIMPLE = "simple + likelihood (ours)"
+"""The paper's own sets, read by the likelihood: what is the design's doing and what the estimator's."""
+OUR_SERIES = (OURS, ON_SIMPLE)
 PAPER_SERIES = (*DUPLICATE, *SIMPLE, LE)
 SERIES = (*PAPER_SERIES, *OUR_SERIES)
 WORST_CONDITION = 1e12
@@ -68,17 +70,21 @@ def measure(
         if spread is None:
             break
         found.setdefault(LE, []).append(mse(material, spread))
-    status = "counts are lost"
-    try:
-        design = made(material, "flat", l, d)
-        if design.compatibility.identifiable(l):
-            status = "" if design.name == "semantic-flat" else "uniform-sets: the flat design does not exist here"
-            for _ in range(ours):
-                found.setdefault(OURS, []).append(mse(material, likelihood(material, design)))
-    except NorenError as error:
-        status = f"not possible: {short(error)}"
-    why.update(dict.fromkeys(OUR_SERIES, status))
+    for series, kind in ((OURS, "flat"), (ON_SIMPLE, "simple")):
+        found[series], why[series] = _by_likelihood(material, kind, l, d, ours)
     return list(_points(found, why))
+
+
+def _by_likelihood(material: Material, kind: str, l: int, d: float, times: int) -> tuple[list[float], str]:
+    """Errors of the likelihood on sets of a design, or why there are none."""
+    try:
+        design = made(material, kind, l, d)
+    except NorenError as error:
+        return [], f"not possible: {short(error)}"
+    if not design.compatibility.identifiable(l):
+        return [], "counts are lost"
+    fallen = "" if design.name == f"semantic-{kind}" else f"uniform-sets: the {kind} design does not exist here"
+    return [mse(material, likelihood(material, design)) for _ in range(times)], fallen
 
 
 def _points(found: dict[str, list[float]], why: dict[str, str]) -> Iterator[Point]:

@@ -4,108 +4,104 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from noren.errors import NorenError
-from noren_papers.base import FAILS, HOLDS, Answer, judged
+from noren_papers.claims import Answer, Below, NoWorse, Some, Trend, answer, judged
 from noren_papers.semantic.combinations import DUPLICATE, LE, SIMPLE, made, short
 from noren_papers.semantic.grid import Grid, factor, named
 from noren_papers.semantic.material import DEPTH
 from noren_papers.semantic.policies import diverse, parted, policy
 
-CLOSE = 1.5
-"""No worse: at most so many times the other's error."""
 SMALL = 4
 """l d up to which l and d are called small."""
-FAR = 10.0
-"""Far off, and far less: at least so many times."""
 
 
 def n_proposal(grid: Grid) -> Answer:
-    outcomes, worst, place = [], 0.0, (0, 0)
+    pairs, worst, place = [], 0.0, (0, 0)
     for setting in grid.points:
-        own = grid.mse(setting, "N-Proposal")
-        if own is None:
+        if grid.mse(setting, "N-Proposal") is None:
             continue
-        rivals = [v for name in (*DUPLICATE[1:], *SIMPLE) if (v := grid.mse(setting, name)) is not None]
-        ratio = own / min(rivals)
-        outcomes.append(ratio <= CLOSE)
-        if ratio > worst:
-            worst, place = ratio, setting
-    values = [v for s in grid.points if (v := grid.mse(s, "N-Proposal")) is not None]
+        rivals = [name for name in (*DUPLICATE[1:], *SIMPLE) if grid.mse(setting, name) is not None]
+        own, best = (
+            grid.mean(setting, "N-Proposal"),
+            min((grid.mean(setting, name) for name in rivals), key=lambda mean: mean.value),
+        )
+        pairs.append((own, best))
+        if own.value / best.value > worst:
+            worst, place = own.value / best.value, setting
+    values = [own.value for own, _ in pairs]
     missing = len(grid.points) - len(values)
     gone = f"; at {missing} settings it does not exist or loses the counts" if missing else ""
-    return judged(
-        outcomes,
-        f"between {min(values):.2g} and {max(values):.2g}; asked that no other of the paper's combinations be more "
-        f"than {CLOSE:g} times better, at worst {worst:.2f} times at {named(place)}{gone}",
+    return answer(
+        f"between {min(values):.2g} and {max(values):.2g}; small: no worse than the best other of the paper's "
+        f"combinations (at most 25% above it), at worst {worst:.2f} times at {named(place)}{gone}",
+        NoWorse(pairs),
     )
 
 
 def ex_small(grid: Grid) -> Answer:
-    pairs = [(s, ex / n) for s, ex, n in grid.both("Ex-Proposal", "N-Proposal") if s[0] * s[1] <= SMALL]
-    told = ", ".join(f"{ratio:.2f} at {named(s)}" for s, ratio in pairs)
-    return judged(
-        [ratio <= CLOSE for _, ratio in pairs],
-        f"error over that of N-Proposal where l d <= {SMALL}: {told} (up to {CLOSE:g} counts)",
+    found = [(s, ex / n) for s, ex, n in grid.both("Ex-Proposal", "N-Proposal") if s[0] * s[1] <= SMALL]
+    told = ", ".join(f"{ratio:.2f} at {named(s)}" for s, ratio in found)
+    return answer(
+        f"error over that of N-Proposal where l d <= {SMALL}: {told} (no worse: at most 25% above)",
+        NoWorse(grid.pairs("Ex-Proposal", "N-Proposal", [s for s, _ in found])),
     )
 
 
 def ex_grows(grid: Grid) -> Answer:
-    outcomes, told = [], []
+    claims, told = [], []
     for panel in grid.panels:
         line = grid.line(panel, "Ex-Proposal")
-        outcomes += [b > a for (_, a), (_, b) in itertools.pairwise(line)]
+        claims.append(Trend([grid.mean(s, "Ex-Proposal") for s, _ in line]))
         if len(line) > 1:
             told.append(f"{panel[:3]} {line[0][1]:.2g} to {line[-1][1]:.2g}")
-    return judged(outcomes, f"from the first to the last point {', '.join(told)}; step by step it rises")
+    return answer(f"from the first to the last point {', '.join(told)}; every two points are compared", *claims)
 
 
 def analysis(grid: Grid) -> Answer:
-    outcomes, told = [], []
+    claims, told = [], []
     for own, rivals in (("N-Proposal", DUPLICATE[1:3]), ("Ex-Proposal", SIMPLE[1:])):
         for rival in rivals:
-            pairs = [(s, a, b) for s, a, b in grid.both(own, rival) if s[1] > 1]
-            if not pairs:
+            found = [(s, a, b) for s, a, b in grid.both(own, rival) if s[1] > 1]
+            if not found:
                 continue
-            outcomes += [a < b for _, a, b in pairs]
-            lost = [s for s, a, b in pairs if a >= b]
+            claims.append(Below(grid.pairs(own, rival, [s for s, _, _ in found])))
+            lost = [s for s, a, b in found if a >= b]
             where = (
                 f" (not at {', '.join(f'({l},{d})' for l, d in lost[:4])}{', ...' if len(lost) > 4 else ''})"
                 if lost
                 else ""
             )
-            told.append(f"{rival} errs {factor([b / a for _, a, b in pairs]):.3g} times as much as {own}{where}")
-    return judged(outcomes, "for d > 1, on geometric average " + "; ".join(told))
+            told.append(f"{rival} errs {factor([b / a for _, a, b in found]):.3g} times as much as {own}{where}")
+    return answer("for d > 1, on geometric average " + "; ".join(told), *claims)
 
 
 def loss(grid: Grid) -> Answer:
     """The paper's best combination against the existing analysis, and against LE where it can be used."""
     best = "N-Proposal" if any(s[1] > 1 for s, _, _ in grid.both("N-Proposal", "N-Simple")) else "Ex-Proposal"
     existing = best.replace("Proposal", "Existing")
-    outcomes, told = [], []
+    claims, told = [], []
     for rival in (existing, best.replace("Proposal", "Simple"), LE):
-        ratios = [b / a for s, a, b in grid.both(best, rival) if s[1] > 1]
-        if ratios:
-            outcomes += [ratio >= FAR for ratio in ratios]
+        found = {s: b / a for s, a, b in grid.both(best, rival) if s[1] > 1}
+        if found:
+            claims.append(Below(grid.pairs(best, rival, found), much=True))
+            ratios = list(found.values())
             told.append(f"{rival} {factor(ratios):.3g} times ({min(ratios):.2g} to {max(ratios):.2g})")
-    return judged(
-        outcomes, f"error over that of {best}, for d > 1: {'; '.join(told)}; far less is read as {FAR:g} times"
-    )
+    return answer(f"error over that of {best}, for d > 1: {'; '.join(told)}; far less is at most half", *claims)
 
 
 def duplicate(grid: Grid) -> Answer:
-    pairs = [found for found in grid.both("N-Proposal", "Ex-Proposal") if found[0][1] > 1]
-    worst = max(pairs, key=lambda found: found[2] / found[1])
-    least = min(pairs, key=lambda found: found[2] / found[1])
-    return judged(
-        [n < ex for _, n, ex in pairs],
+    found = [one for one in grid.both("N-Proposal", "Ex-Proposal") if one[0][1] > 1]
+    worst = max(found, key=lambda one: one[2] / one[1])
+    least = min(found, key=lambda one: one[2] / one[1])
+    return answer(
         f"where the algorithms differ (d > 1) Ex-Proposal errs between {least[2] / least[1]:.2f} times (at "
         f"{named(least[0])}) and {worst[2] / worst[1]:.3g} times (at {named(worst[0])}) as much as N-Proposal, "
-        f"{factor([ex / n for _, n, ex in pairs]):.3g} times on geometric average",
+        f"{factor([ex / n for _, n, ex in found]):.3g} times on geometric average",
+        Below(grid.pairs("N-Proposal", "Ex-Proposal", [s for s, _, _ in found])),
     )
 
 
@@ -143,13 +139,12 @@ def probabilities(grid: Grid) -> Answer:
 
 
 def anonymity(grid: Grid) -> Answer:
-    line = [(s, v) for s, v in grid.line("(a) l = 2, against d", "N-Anonymity")]
-    ratios = {s: v / n for s, v in line if (n := grid.mse(s, "N-Proposal")) is not None}
-    total = {s: s[0] for s in ratios}
-    return judged(
-        [ratio >= FAR for ratio in ratios.values()],
-        f"its error is {min(ratios.values()):.3g} to {max(ratios.values()):.3g} times that of N-Proposal, and its "
-        f"counts add up to {set(total.values()).pop() if total else 0} times the records",
+    settings = [s for s, _ in grid.line("(a) l = 2, against d", "N-Anonymity")]
+    ratios = [a / n for s, n, a in grid.both("N-Proposal", "N-Anonymity") if s in settings]
+    return answer(
+        f"its error is {min(ratios):.3g} to {max(ratios):.3g} times that of N-Proposal (far off: at least twice), and "
+        "its counts add up to 2 times the records",
+        Below(grid.pairs("N-Proposal", "N-Anonymity", settings), much=True),
     )
 
 
@@ -163,8 +158,8 @@ def tree(grid: Grid) -> Answer:
         policy(grid.table, "ordinal", parted(2, 1), Anatomy())
     except PolicyError as error:
         said = f"refused: {error.problems[0].message}"
-    return Answer(
-        HOLDS if said != "accepted" else FAILS,
+    return judged(
+        [said != "accepted"],
         f"a policy that asks for l = 2, e = 1 on these {grid.table.size} ordered values is {said}",
     )
 
@@ -209,18 +204,18 @@ def alone(grid: Grid) -> Answer:
 
 def le_better(grid: Grid) -> Answer:
     panel = next(name for name in grid.panels if name.startswith("(b)"))
-    pairs = [(s, ex, le) for s, ex, le in grid.both("Ex-Proposal", LE) if s in grid.panels[panel]]
-    told = ", ".join(f"{ex:.2g} against {le:.2g} at l = {s[0]}" for s, ex, le in pairs)
-    return judged([ex > le for _, ex, le in pairs], f"Ex-Proposal against LE: {told}")
+    found = [(s, ex, le) for s, ex, le in grid.both("Ex-Proposal", LE) if s in grid.panels[panel]]
+    told = ", ".join(f"{ex:.2g} against {le:.2g} at l = {s[0]}" for s, ex, le in found)
+    return answer(f"Ex-Proposal against LE: {told}", Below(grid.pairs(LE, "Ex-Proposal", grid.panels[panel])))
 
 
 def le_not_always(grid: Grid) -> Answer:
-    pairs = grid.both("Ex-Proposal", LE)
-    better = [s for s, ex, le in pairs if ex < le]
-    return Answer(
-        HOLDS if better else FAILS,
-        f"Ex-Proposal errs less than LE at {len(better)} of {len(pairs)} settings"
+    found = grid.both("Ex-Proposal", LE)
+    better = [s for s, ex, le in found if ex < le]
+    return answer(
+        f"Ex-Proposal errs less than LE at {len(better)} of {len(found)} settings"
         + (f": {', '.join(f'({l},{d})' for l, d in better)}" if better else ""),
+        Some(Below(grid.pairs("Ex-Proposal", LE))),
     )
 
 

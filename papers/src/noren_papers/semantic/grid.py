@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren_papers.claims import Mean, Pair
 from noren_papers.semantic.combinations import PAPER_SERIES, Point
 from noren_papers.semantic.material import Material
 
@@ -24,6 +25,21 @@ class Grid:
 
     def mse(self, setting: Setting, series: str) -> float | None:
         return self.points[setting][series].mse
+
+    def mean(self, setting: Setting, series: str) -> Mean:
+        """An error that is there, with its standard error."""
+        point = self.points[setting][series]
+        assert point.mse is not None
+        return Mean(point.mse, point.std_error or 0.0)
+
+    def pairs(self, one: str, other: str, settings: Iterable[Setting] | None = None) -> list[Pair]:
+        """Two combinations side by side, at all settings that both have or at some."""
+        kept = {setting for setting, _, _ in self.both(one, other)}
+        return [
+            (self.mean(setting, one), self.mean(setting, other))
+            for setting in (self.points if settings is None else settings)
+            if setting in kept
+        ]
 
     def both(self, one: str, other: str) -> list[tuple[Setting, float, float]]:
         """Settings at which two combinations have an error, with these."""
@@ -48,6 +64,24 @@ class Grid:
                 ratios.append(own / min(rivals))
                 settings.append(setting)
         return np.array(ratios), settings
+
+
+def side_by_side(points: Mapping[str, Mapping[str, Point]], one: str, other: str) -> list[Pair]:
+    """Two combinations at every place at which both have an error, with their standard errors."""
+    return [
+        (Mean(a.mse, a.std_error or 0.0), Mean(b.mse, b.std_error or 0.0))
+        for a, b in ((at[one], at[other]) for at in points.values())
+        if a.mse is not None and b.mse is not None
+    ]
+
+
+def ratios(points: Mapping[str, Mapping[str, Point]], one: str, other: str) -> dict[str, float]:
+    """One combination's error over another's, by place."""
+    return {
+        place: a.mse / b.mse
+        for place, a, b in ((place, at[one], at[other]) for place, at in points.items())
+        if a.mse is not None and b.mse is not None
+    }
 
 
 def factor(values: Sequence[float]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noren_papers.base import Paper
-from noren_papers.sensitive_qids import closeness, diversity, histogram, reconstruction, times
+from noren_papers.sensitive_qids import closeness, diversity, grounds, histogram, reconstruction, times
 
 PAPER = Paper(
     key="sensitive-qids",
@@ -19,5 +19,6 @@ PAPER = Paper(
         times.FIGURE_5,
         reconstruction.FIGURE_6,
         histogram.FIGURE_7,
+        grounds.CLOSENESS,
     ),
 )

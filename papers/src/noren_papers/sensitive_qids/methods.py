@@ -145,6 +145,14 @@ def spread(columns: Sequence[Groups]) -> NDArray[np.float64]:
     return out
 
 
+def apart(table: Coded, names: Sequence[str]) -> NDArray[np.float64]:
+    """What columns published apart say of their cross tabulation: the product of their exact margins."""
+    out = np.full((), float(table.n))
+    for name in names:
+        out = np.multiply.outer(out, table.counts(name) / table.n)
+    return out
+
+
 def random_table(rng: np.random.Generator, shape: Sequence[int], n: int) -> NDArray[np.float64]:
     """n records spread over the cells by a uniform Dirichlet draw: what can be said without any data."""
     weights = rng.standard_exponential(tuple(shape))

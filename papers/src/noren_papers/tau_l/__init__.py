@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from noren_papers.base import Figure, Paper
-from noren_papers.tau_l import eligible, execution, information, protection, skewed, use, violations
+from noren_papers.tau_l import complexity, eligible, execution, information, protection, skewed, use, violations
 
 
 def _place(figure: Figure) -> int:
-    return int(figure.key) if figure.key.isdigit() else 0
+    return int(figure.key) if figure.key.isdigit() else 0 if figure.key.startswith("table") else 99
 
 
 _ALL = (
@@ -18,6 +18,7 @@ _ALL = (
     *information.FIGURES,
     *use.FIGURES,
     *execution.FIGURES,
+    *complexity.FIGURES,
 )
 
 PAPER = Paper(

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import ALMOST, Answer, Below, Mean, Pair, answer, judged
 from noren_papers.tau_l.common import CLD, ONE_D, PAPERS, SWEEP, dataset, label, release_of
-from noren_papers.tau_l.judging import weighed
 from noren_papers.tau_l.queries import (
     BOTH,
     CHOSEN,
@@ -21,16 +21,17 @@ from noren_papers.tau_l.queries import (
     LEFT_OUT,
     LINES,
     OURS,
+    compared,
     drawn_sheet,
     errors,
+    gains,
     parameters,
     row_of,
+    sweep_best,
     workload,
 )
-from noren_papers.tau_l.sides import FLOOR_NOTE, beside, floored
+from noren_papers.tau_l.sides import ZERO_NOTE
 
-SMALL = 0.05
-"""What counts as a very small difference of relative errors."""
 DIMENSION_CLAIMS = {
     "SWEEP best": "SWEEP has less error than 1DLD and CLD for every number of dimensions above one.",
     "reason": "That is because it may generalise secrets and so generalises quasi-identifiers less than the others.",
@@ -43,16 +44,14 @@ def _dimensions(bench: Bench) -> Result:
     bench.plan(len(BOTH) * len(LINES))
     rows: list[dict[str, Any]] = []
     for name, (tau, l) in CHOSEN.items():
-        for method in LINES:
-            found = errors(bench, name, method, tau, l)
+        found = {method: errors(bench, name, method, tau, l) for method in LINES}
+        for method, one in found.items():
             for s in workload(bench, name).queries:
-                some = found is not None and len(found[s]) > 0
-                rows.append(row_of(bench, name, method, tau, l) | {
-                    "dimensions": s,
-                    "error": float(found[s].mean()) if found is not None and some else None,
-                    "median": float(np.median(found[s])) if found is not None and some else None,
-                    "queries": len(found[s]) if found is not None else None,
-                })  # fmt: skip
+                mine, sweeps = (None if given is None else given[s] for given in (one, found[SWEEP]))
+                rows.append(
+                    row_of(bench, name, method, tau, l) | {"dimensions": s} | compared(mine, sweeps)
+                    | {"queries": None if mine is None else len(mine)}
+                )  # fmt: skip
             bench.step(f"{dataset(bench, name).title} {method}")
     frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
         panel=pl.format("{} {}", "data", "requirement")
@@ -61,21 +60,22 @@ def _dimensions(bench: Bench) -> Result:
         requirement=pl.format("{} dimensions", "dimensions")
     )  # fmt: skip
     answers = {
-        "SWEEP best": beside(several, SWEEP, (ONE_D, CLD), "error", lambda a, b: a < b),
+        "SWEEP best": sweep_best(several),
         "reason": _reason(bench),
         "one dimension": _one_dimension(frame, small=False),
         "small": _one_dimension(frame, small=True),
     }
     picture = draw.lines(
-        floored(frame, "error"), x="dimensions", y="error", series="method", panel="panel", order=LINES, ours=OURS,
+        frame, x="dimensions", y="error", series="method", panel="panel", order=LINES, ours=OURS,
         columns=2, log_y=True, shared_y=False, size=(330, 230), x_title="dimensions (conditions)",
         title="Figure 20. Count queries: error against the number of dimensions", y_title="average relative error",
-        note=FLOOR_NOTE,
+        error="error, standard error", note=ZERO_NOTE,
     )  # fmt: skip
     notes = (LEFT_OUT, DRAWN, EVEN)
     sheets = {"": frame, "queries": drawn_sheet(bench)}
     ours = _gain_by_dimension(frame)
-    return Result(sheets, {"": picture}, answers, ours, OURS, parameters(bench), notes)
+    own = gains(frame.with_columns(pl.format("{} dimensions", "dimensions").alias("place")), "place")
+    return Result(sheets, {"": picture}, answers, ours, OURS, parameters(bench), notes, own)
 
 
 def _reason(bench: Bench) -> Answer:
@@ -93,27 +93,27 @@ def _reason(bench: Bench) -> Answer:
             f"{dataset(bench, name).title} {label(tau, l)}: "
             + ", ".join(f"{method} {one.quasi or 0:.3f} and {one.sensitive or 0:.4f}" for method, one in kept.items())
         )
-    return weighed(outcomes, f"Information left in quasi-identifiers and in secrets: {'; '.join(words)}")
+    return judged(outcomes, f"Information left in quasi-identifiers and in secrets: {'; '.join(words)}")
 
 
 def _one_dimension(frame: pl.DataFrame, *, small: bool) -> Answer:
-    outcomes, words = [], []
+    pairs: list[Pair] = []
+    close: list[bool] = []
+    words = []
     for (title,), part in frame.filter(pl.col("dimensions") == 1).group_by("panel", maintain_order=True):
         given = {
-            row["method"]: row["error"]
+            row["method"]: Mean(row["error"], row["error, standard error"])
             for row in part.to_dicts()
             if row["error"] is not None and row["method"] in PAPERS
         }
-        words.append(f"{title}: " + ", ".join(f"{method} {error:.4f}" for method, error in given.items()))
-        if SWEEP not in given:
-            continue
-        others = [error for method, error in given.items() if method != SWEEP]
-        if small:
-            outcomes.append(max(given.values()) - min(given.values()) < SMALL)
-        else:
-            outcomes += [given[SWEEP] > error for error in others]
-    rule = f"; very small means a difference below {SMALL:g}" if small else ""
-    return weighed(outcomes, "; ".join(words) + rule)
+        words.append(f"{title}: " + ", ".join(f"{method} {one.value:.4f}" for method, one in given.items()))
+        if SWEEP in given:
+            pairs += [(one, given[SWEEP]) for method, one in given.items() if method != SWEEP]
+            values = [one.value for one in given.values()]
+            close.append(max(values) - min(values) < ALMOST)
+    if small:
+        return judged(close, "; ".join(words) + f"; very small means a difference below {ALMOST:g}")
+    return answer("; ".join(words), Below(pairs))
 
 
 def _gain_by_dimension(frame: pl.DataFrame) -> str:

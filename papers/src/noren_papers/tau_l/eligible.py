@@ -17,9 +17,10 @@ import polars as pl
 from noren.errors import RequirementNotMet
 from noren.metrics.strength import EligibleRanges, eligible_ranges, strength_table
 from noren_papers import draw
-from noren_papers.base import FAILS, HOLDS, Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import Answer, judged
 from noren_papers.tau_l.common import REQUIREMENTS, SWEEP, dataset, figures_of, label, made
-from noren_papers.tau_l.judging import listed, weighed
+from noren_papers.tau_l.judging import listed
 from noren_papers.tau_l.sources import SOURCES
 
 PRINTED: dict[str, tuple[int, int]] = {
@@ -149,43 +150,43 @@ def _answers(ranges: dict[str, EligibleRanges], outcomes: list[bool], useful: li
     at_one = {name: found.largest_l(1) for name, found in ranges.items()}
     salary = floor(ranges["adult-salary"].smallest_c(2)) + 1
     return {
-        "values": weighed(
+        "values": judged(
             list(values.values()),
             "Values counted: " + ", ".join(f"{title[n]} {ranges[n].values} ({PRINTED[n][0]} printed)" for n in ranges),
         ),
-        "largest l": weighed(
+        "largest l": judged(
             list(largest.values()),
             "Largest simple l counted: "
             + ", ".join(f"{title[n]} {ranges[n].simple} ({PRINTED[n][1]} printed)" for n in ranges),
         ),
-        "most empty": weighed(
+        "most empty": judged(
             [2 * total > len(ranges) + len(ELSEWHERE)],
             f"No simple l at all: {len(none)} of the {len(ranges)} data sets at hand "
             f"({listed([title[n] for n in none])}); with the printed figures of the {len(ELSEWHERE)} others "
             f"{total} of {len(ranges) + len(ELSEWHERE)}, and these decide",
         ),
-        "whatever the number": Answer(
-            HOLDS if skewed else FAILS,
+        "whatever the number": judged(
+            [bool(skewed)],
             "More than two values and yet no simple l: "
             + listed(
                 [f"{title[n]} ({ranges[n].values} values, the commonest {ranges[n].cumulative[0]:.0%})" for n in skewed]
             ),
         ),
-        "one over the commonest": weighed(
+        "one over the commonest": judged(
             outcomes,
             "The 1-D algorithm was run at floor(1/f1), where it must publish, and one above, where it must refuse; "
             "tables: " + listed(useful, 8),
         ),
-        "(c, l) narrow": weighed(
+        "(c, l) narrow": judged(
             [2 * at_one[name] <= found.values for name, found in ranges.items()],
             "Largest l with c = 1: " + ", ".join(f"{title[n]} {l} of {ranges[n].values}" for n, l in at_one.items())
             + "; narrow is at most half of the values",
         ),
-        "salary": Answer(
-            HOLDS if salary == 4 else FAILS,
+        "salary": judged(
+            [salary == 4],
             f"f1/f2 = {ranges['adult-salary'].smallest_c(2):.3f}, so the smallest whole c at l = 2 is {salary}",
         ),
-        "one limits the other": weighed(
+        "one limits the other": judged(
             [all(a <= b for a, b in pairwise(r.recursive)) for r in ranges.values()],
             "The c that must be exceeded never falls with l; Adult, occupation: "
             + ", ".join(f"l = {l}: {c:.2f}" for l, c in list(enumerate(ranges["adult"].recursive, 2))[::3]),
@@ -230,8 +231,8 @@ def _example() -> Answer:
     eligible = [(c, l) for l in range(2, found.values + 1) for c in range(1, 13) if c > found.smallest_c(l)]
     others = [pair for pair in eligible if pair != (3, 2)]
     held = all(_recursive(part, 2, 2) for part in CLASSES["c"])
-    return Answer(
-        HOLDS if eligible == [(3, 2)] else FAILS,
+    return judged(
+        [eligible == [(3, 2)]],
         f"Taken as one class the patients allow (c, l) = {listed([str(pair) for pair in eligible], 6)}, so (3, 2) is "
         f"not the only one ({len(others)} others with c up to 12); table (c) of the paper is (2, 2)-diverse: {held}",
     )
@@ -247,7 +248,7 @@ def _disclosure() -> Answer:
         key: sorted((parts[0].count(value) for value in set(parts[0])), reverse=True) for key, parts in CLASSES.items()
     }
     two, one = sum(counts["c"][:2]) / sum(counts["c"]), counts["b"][0] / sum(counts["b"])
-    return weighed(
+    return judged(
         [abs(two - 0.9) < 0.001, abs(one - 0.714) < 0.001],
         f"In Bob's class of table (c) the two commonest secrets hold {two:.3f}, in that of table (b) the commonest "
         f"holds {one:.3f}",

@@ -16,7 +16,8 @@ import polars as pl
 from noren.errors import RequirementNotMet
 from noren.metrics.strength import eligible_ranges, strength_table
 from noren_papers import draw
-from noren_papers.base import FAILS, HOLDS, Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import ALMOST, About, Alike, Answer, Below, Claim, NoWorse, Pair, answer, judged
 from noren_papers.tau_l.common import (
     CHUNKS,
     CLD,
@@ -32,7 +33,7 @@ from noren_papers.tau_l.common import (
     view,
     warm,
 )
-from noren_papers.tau_l.judging import Row, all_publish, joined, listed, mean, pairs, rows_of, weighed
+from noren_papers.tau_l.judging import Row, all_publish, joined, listed, mean, pairs, rows_of
 from noren_papers.tau_l.protection import parameters
 from noren_papers.tau_l.sources import Prepared
 
@@ -164,13 +165,14 @@ def figure_22(bench: Bench) -> Result:
     return Result({"": frame}, {"": picture}, answers, ours, (CHUNKS, DIRECT), used, notes)
 
 
-def _faster(frame: pl.DataFrame, other: str, factor: float) -> tuple[list[bool], str]:
+def _faster(frame: pl.DataFrame, other: str, factor: float) -> tuple[Claim, str]:
     both = pairs(frame, SWEEP, other, "seconds")
     if not both:
-        return [], f"SWEEP and {other} never publish for the same requirement"
+        return Below([]), f"SWEEP and {other} never publish for the same requirement"
     ratios = [b["seconds"] / a["seconds"] for a, b in both]
     said = ", ".join(f"{a['requirement']} {times(ratio)}" for (a, _), ratio in zip(both, ratios, strict=True))
-    return [ratio >= factor for ratio in ratios], f"{both[0][0]['data']}: {other} takes so many times as long: {said}"
+    claim = Below([(factor * a["seconds"], b["seconds"]) for a, b in both]) if factor == 1 else About(ratios, factor)
+    return claim, f"{both[0][0]['data']}: {other} takes so many times as long: {said}"
 
 
 def times(ratio: float) -> str:
@@ -183,7 +185,7 @@ def _gradual(frame: pl.DataFrame) -> Answer:
     others = {row["requirement"] for method in (ONE_D, CLD) for row in rows_of(frame, method, empty=False)}
     alone = [step for step in steps if step[2]["requirement"] not in others]
     told = ", ".join(f"{row['requirement']} {row['seconds']:.3f} s" for row in rows)
-    return weighed(
+    return judged(
         [1 <= ratio <= GRADUAL for ratio, _, _ in alone or steps],
         f"SWEEP: {told}; requirements that only SWEEP meets: {listed([step[2]['requirement'] for step in alone])}; a "
         f"gradual step is one up to {GRADUAL:g} times as long",
@@ -191,16 +193,16 @@ def _gradual(frame: pl.DataFrame) -> Answer:
 
 
 def _identical(frame: pl.DataFrame) -> Answer:
-    outcomes, texts = [], []
+    compared, texts = [], []
     for title in frame["data"].unique(maintain_order=True):
         found = [row["seconds"] for row in rows_of(frame, CLD, empty=False) if row["data"] == title]
         if len(found) > 1:
-            outcomes.append(max(found) <= 1.05 * min(found))
+            compared.append((max(found), min(found)))
             texts.append(f"{title} {min(found):.2f} to {max(found):.2f} s for {len(found)} requirements")
-    return weighed(
-        outcomes,
+    return answer(
         f"The search over all (c, l) is the same for every requirement and choosing among its tables adds little: "
-        f"{'; '.join(texts)}; identical is within 5%",
+        f"{'; '.join(texts)}; the same is within 5%",
+        Alike(compared, ALMOST),
     )
 
 
@@ -208,7 +210,7 @@ def _same(frame: pl.DataFrame, method: str, asked: tuple[str, str], paper: str) 
     chosen = {row["requirement"]: row["chosen"] for row in rows_of(frame, method, empty=False)}
     found = [chosen.get(one, "none") for one in asked]
     told = ", ".join(f"{one} {what}" for one, what in zip(asked, found, strict=True))
-    return Answer(HOLDS if found[0] == found[1] != "none" else FAILS, f"{method} takes {told}; {paper}")
+    return judged([found[0] == found[1] != "none"], f"{method} takes {told}; {paper}")
 
 
 def _likewise(frame: pl.DataFrame) -> Answer:
@@ -217,7 +219,7 @@ def _likewise(frame: pl.DataFrame) -> Answer:
     equal = [(a, b) for a, b in pairwise(found) if a["data"] == b["data"] and a["chosen"] == b["chosen"]]
     told = [f"{a['data']} {a['requirement']} and {b['requirement']}: {a['chosen']}" for a, b in equal]
     titles = frame["data"].unique(maintain_order=True).to_list()
-    return weighed(
+    return judged(
         [any(a["data"] == title for a, _ in equal) for title in titles],
         f"Neighbouring requirements for which 1DLD takes one and the same l, and so runs the same: {listed(told)}",
     )
@@ -228,7 +230,7 @@ def _two_dimensions(bench: Bench, frame: pl.DataFrame) -> Answer:
     ratios = [a["seconds"] / b["seconds"] for a, b in both]
     said = ", ".join(f"{dataset(bench, name).title} {cld(bench, name).searches} searches" for name in REQUIREMENTS)
     words = f"CLD takes {min(ratios):.1f} to {max(ratios):.1f} times as long as 1DLD" if ratios else "no comparison"
-    return weighed([ratio > 1 for ratio in ratios], f"{words} ({said})")
+    return answer(f"{words} ({said})", Below([(1.0, ratio) for ratio in ratios]))
 
 
 def weakest(bench: Bench, name: str, tau: float, l: int) -> list[tuple[int, int]]:
@@ -247,7 +249,7 @@ def _theory(bench: Bench) -> Answer:
     from noren.models import RecursiveCLDiversity
 
     method = Incognito(loss="height")
-    outcomes, texts, nothing = [], [], 0
+    compared, texts, nothing = [], [], 0
     for name in REQUIREMENTS:
         data = dataset(bench, name)
         for tau, l in requirements(bench, name):
@@ -263,26 +265,28 @@ def _theory(bench: Bench) -> Answer:
                     continue
             if not sure:
                 nothing += 1
-                outcomes.append(True)  # no table at all is the strongest case of much less
+                compared.append((0.0, found.utility.total))  # no table at all is the strongest case of much less
                 continue
-            outcomes.append(max(sure) < 0.9 * found.utility.total)
+            compared.append((max(sure), found.utility.total))
             texts.append(f"{data.title} {label(tau, l)} {max(sure):.3f} beside {found.utility.total:.3f}")
-    return weighed(
-        outcomes,
+    return answer(
         f"Best table of a (c, l) that guarantees (tau, l) beside that of the search: {listed(texts, 8)}; none is "
-        f"eligible for {nothing} requirements that the search meets, which counts as much less, as does anything "
-        "below 90%. 1DLD's guarantee is l itself, which its search finds too",
+        f"eligible for {nothing} requirements that the search meets, which counts as much less, as does at most "
+        "half. 1DLD's guarantee is l itself, which its search finds too",
+        Below(compared, much=True),
     )
 
 
 def _penalty(frame: pl.DataFrame) -> Answer:
-    outcomes, texts = [], []
+    compared: list[Pair] = []
+    texts = []
     for other in (ONE_D, CLD):
         ratios = [a["seconds"] / b["seconds"] for a, b in pairs(frame, SWEEP, other, "seconds")]
         if ratios:
-            outcomes += [ratio <= 2 for ratio in ratios]
+            compared += [(ratio, 1.0) for ratio in ratios]
             texts.append(f"{min(ratios):.3f} to {max(ratios):.3f} times the time of {other}")
-    return weighed(outcomes, f"SWEEP takes {' and '.join(texts) or 'no comparable time'}; little is up to twice")
+    words = f"SWEEP takes {' and '.join(texts) or 'no comparable time'}; little: no more than 25% longer"
+    return answer(words, NoWorse(compared))
 
 
 FIGURES: tuple[Figure, ...] = (

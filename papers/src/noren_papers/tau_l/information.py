@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import FAILS, HOLDS, Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Gain, Result
+from noren_papers.claims import Answer, Below, answer, cannot, judged
 from noren_papers.tau_l.candidates import scored
 from noren_papers.tau_l.common import (
     CHUNKS,
@@ -33,7 +34,7 @@ from noren_papers.tau_l.common import (
     requirements,
     sheet,
 )
-from noren_papers.tau_l.judging import Row, against, joined, listed, mean, pairs, rows_of, weighed
+from noren_papers.tau_l.judging import Row, against, joined, listed, mean, pairs, rows_of
 from noren_papers.tau_l.protection import PLANE, SEARCH_NOTE, parameters, plane, representative, tiles
 
 LINES = (*PAPERS, SUPPRESSED, CHUNKS, MONDRIAN)
@@ -41,7 +42,6 @@ WITH_STARS = (*PLANE, SUPPRESSED)
 PARTS = {"": "utility", "quasi-identifiers": "utility_quasi", "secrets": "utility_sensitive"}
 WEIGHTS = (0.0, 1.0, 3.0, 7.0)
 """How much the secret counts beside each quasi-identifier."""
-MUCH = 0.9
 SUM_NOTE = (
     "The measure is a sum over columns, so exact quasi-identifiers with every secret at the root have a high utility "
     "and satisfy every requirement. That table is drawn as a series of its own, and both parts have their own picture."
@@ -62,9 +62,9 @@ def _plane_figure(name: str, key: str, title: str) -> Figure:
         frame = pl.concat([plane(bench, name), sheet(bench, name, grid(bench, name), (SUPPRESSED,))])
         empty = {method: len(rows_of(frame, method, empty=True)) for method in (ONE_D, CLD)}
         answers = {
-            "SWEEP best": joined([against(frame, SWEEP, other, "utility", _more) for other in (ONE_D, CLD)]),
-            "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", _more)]),
-            "no result": weighed(
+            "SWEEP best": joined([against(frame, SWEEP, other, "utility", lower=False) for other in (ONE_D, CLD)]),
+            "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", lower=False)]),
+            "no result": judged(
                 [number > 0 for number in empty.values()],
                 f"Of {len(rows_of(frame, SWEEP))} requirements "
                 + ", ".join(f"{method} has no table for {number}" for method, number in empty.items()),
@@ -85,13 +85,10 @@ def _plane_figure(name: str, key: str, title: str) -> Figure:
             for part, value in PARTS.items()
         }
         used = parameters(bench, name)
-        return Result({"": frame}, pictures, answers, _gain(frame), (CHUNKS,), used, (SUM_NOTE, SEARCH_NOTE))
+        notes = (SUM_NOTE, SEARCH_NOTE)
+        return Result({"": frame}, pictures, answers, _gain(frame), (CHUNKS,), used, notes, _gains(frame))
 
     return Figure(key, title, claims, compute, data=(name,))
-
-
-def _more(a: float, b: float) -> bool:
-    return a > b
 
 
 def _gain(frame: pl.DataFrame) -> str:
@@ -112,24 +109,38 @@ def _gain(frame: pl.DataFrame) -> str:
     )
 
 
+def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
+    found = {
+        f"{a['data']} {a['requirement']}": (1 - a["utility"]) / (1 - b["utility"])
+        for a, b in pairs(frame, CHUNKS, SWEEP, "utility")
+        if b["utility"] < 1
+    }
+    return Gain.of(
+        "information lost, SWEEP in chunks over SWEEP",
+        found,
+        "the order in which records are swept decides, and chunks have another order than the whole table; other sizes "
+        "of chunks were not tried here",
+    )
+
+
 def _name_of(bench: Bench, row: Row, names: tuple[str, ...]) -> str:
     return next(name for name in names if dataset(bench, name).title == row["data"])
 
 
 def _would_be_worse(bench: Bench, frame: pl.DataFrame, names: tuple[str, ...]) -> Answer:
     """The table that was taken beside the mean of the others that would do."""
-    outcomes, texts = [], []
+    compared, texts = [], []
     for method in (ONE_D, CLD):
         taken, rest = [], []
         for row in rows_of(frame, method, empty=False):
             found = scored(bench, _name_of(bench, row, names), method, row["tau"], row["l"])
             others = [utility for _, utility in found if abs(utility - row["utility"]) > 1e-12]
             if others:
-                outcomes.append(mean(others) <= MUCH * row["utility"])
+                compared.append((mean(others), row["utility"]))
                 taken.append(row["utility"])
                 rest.append(mean(others))
         texts.append(f"{method} keeps {mean(taken):.3f}, its other tables that satisfy {mean(rest):.3f} on average")
-    return weighed(outcomes, "; ".join(texts) + f"; much less is at most {MUCH:.0%}")
+    return answer("; ".join(texts) + "; much less is at most half", Below(compared, much=True))
 
 
 def _correlation(bench: Bench, frame: pl.DataFrame, names: tuple[str, ...]) -> Answer:
@@ -146,7 +157,7 @@ def _correlation(bench: Bench, frame: pl.DataFrame, names: tuple[str, ...]) -> A
                 found.append(value)
                 outcomes.append(value < 0)
     words = f"between {min(found):.2f} and {max(found):.2f}, {mean(found):.2f} on average" if found else "not defined"
-    return weighed(
+    return judged(
         outcomes, f"Rank correlation of excess and utility over the tables that satisfy one (tau, l): {words}"
     )
 
@@ -165,14 +176,13 @@ def figure_16(bench: Bench) -> Result:
     frame = pl.concat([representative(bench), *stars])
     names = tuple(REQUIREMENTS)
     answers = {
-        "SWEEP best": joined([against(frame, SWEEP, other, "utility", _more) for other in (ONE_D, CLD)]),
-        "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", _more)]),
+        "SWEEP best": joined([against(frame, SWEEP, other, "utility", lower=False) for other in (ONE_D, CLD)]),
+        "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", lower=False)]),
         "would be worse": _would_be_worse(bench, frame, names),
         "correlation": _correlation(bench, frame, names),
         "global": _global(bench),
         "weights": _weights(bench, frame),
         "Nursery rises": _rises(bench, frame),
-        "useful": _useful(frame),
     }
     mond = pairs(frame, MONDRIAN, SWEEP, "utility")
     sides = [mean([row["utility"] for row in side]) for side in zip(*mond, strict=True)]
@@ -202,7 +212,8 @@ def figure_16(bench: Bench) -> Result:
     }
     used = parameters(bench, *names) | {"weights of the secret": list(WEIGHTS)}
     used |= {f"{name} requirements": [label(tau, l) for tau, l in requirements(bench, name)] for name in names}
-    return Result({"": frame}, pictures, answers, ours, (CHUNKS, MONDRIAN), used, (SUM_NOTE, SEARCH_NOTE))
+    own, notes = (CHUNKS, MONDRIAN), (SUM_NOTE, SEARCH_NOTE)
+    return Result({"": frame}, pictures, answers, ours, own, used, notes, _gains(frame))
 
 
 def _global(bench: Bench) -> Answer:
@@ -211,7 +222,7 @@ def _global(bench: Bench) -> Answer:
     from noren.metrics.information import utility_score
     from noren.models import RecursiveCLDiversity
 
-    outcomes, texts, seen = [], [], set()
+    compared, texts, seen = [], [], set()
     for name in REQUIREMENTS:
         data = dataset(bench, name)
         for tau, l in requirements(bench, name):
@@ -222,9 +233,10 @@ def _global(bench: Bench) -> Answer:
             c, size = (int(part.split("=")[1]) for part in found.chosen.split(","))
             need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
             local, _ = made(bench, data, Mondrian(refinement=0), need, f"local {c} {size}")
-            outcomes.append(utility_score(local) > found.utility.total)
+            compared.append((found.utility.total, utility_score(local)))
             texts.append(f"{data.title} ({found.chosen}) {utility_score(local):.3f} beside {found.utility.total:.3f}")
-    return weighed(outcomes, "The same (c, l) met by local recoding (Mondrian) and by CLD: " + listed(texts, 8))
+    words = "The same (c, l) met by local recoding (Mondrian) and by CLD: " + listed(texts, 8)
+    return answer(words, Below(compared))
 
 
 def _weights(bench: Bench, frame: pl.DataFrame) -> Answer:
@@ -239,7 +251,7 @@ def _weights(bench: Bench, frame: pl.DataFrame) -> Answer:
         order_kept.append(len({tuple(one for one in order if one in PAPERS) for order in orders}) == 1)
         if len(best) > 1:
             changed.append(f"{title} {requirement} ({' then '.join(best)})")
-    return weighed(
+    return judged(
         order_kept,
         f"With the secret weighing {listed([f'{weight:g}' for weight in WEIGHTS])} quasi-identifiers, SWEEP, 1DLD and "
         f"CLD keep their order at {sum(order_kept)} of {len(order_kept)} requirements; with the table without secrets "
@@ -258,29 +270,15 @@ def _rises(bench: Bench, frame: pl.DataFrame) -> Answer:
     title = dataset(bench, "nursery").title
     rows = [row for row in rows_of(frame, SWEEP, empty=False) if row["data"] == title]
     if len(rows) < 2:
-        return Answer(FAILS, "SWEEP publishes for fewer than two requirements")
+        return cannot(f"SWEEP publishes for {len(rows)} requirements")
     low, last = min(rows[:-1], key=lambda row: row["utility"]), rows[-1]
     told = [f"{row['requirement']} {row['utility']:.2f}" for row in (low, last)]
     more = last["utility"] > low["utility"] and last["utility_sensitive"] < low["utility_sensitive"]
-    return Answer(
-        HOLDS if more else FAILS,
+    return judged(
+        [more],
         f"{title}: SWEEP keeps {' and then '.join(told)}; quasi-identifiers {low['utility_quasi']:.2f} and "
         f"{last['utility_quasi']:.2f}, secrets {low['utility_sensitive']:.2f} and {last['utility_sensitive']:.2f}",
     )
-
-
-def _useful(frame: pl.DataFrame) -> Answer:
-    """Whether a higher sum means a better table: a table that tells no secret should never win."""
-    both = pairs(frame, SUPPRESSED, SWEEP, "utility")
-    wins = [(a, b) for a, b in both if a["utility"] > b["utility"]]
-    said = listed(
-        [f"{a['data']} {a['requirement']} ({a['utility']:.3f} beside {b['utility']:.3f})" for a, b in wins], 4
-    )
-    return weighed(
-        [a["utility"] <= b["utility"] for a, b in both],
-        f"A table of exact quasi-identifiers without any secret has more utility than SWEEP at {len(wins)} of "
-        f"{len(both)} requirements: {said}",
-    )  # fmt: skip
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -298,7 +296,6 @@ FIGURES: tuple[Figure, ...] = (
             "weights": "How much quasi-identifiers and secrets count plays no significant role.",
             "Nursery rises": "On Nursery the total may rise with a stronger requirement, because secrets are "
             "generalised in place of quasi-identifiers.",
-            "useful": "The sum of information over all columns measures how useful a table is.",
         },
         figure_16,
         data=("adult", "nursery"),

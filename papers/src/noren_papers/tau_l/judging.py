@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from noren_papers.base import FAILS, Answer, judged
+from noren_papers.claims import Answer, Below, Claim, Mean, Number, answer
 
 if TYPE_CHECKING:
     import polars as pl
 
 Row = dict[str, Any]
-
-
-def weighed(outcomes: Sequence[bool], measured: str) -> Answer:
-    """`judged`, but nothing to compare shows nothing."""
-    if not outcomes:
-        return Answer(FAILS, f"{measured} (nothing could be compared)")
-    return judged(outcomes, measured)
 
 
 def pairs(frame: pl.DataFrame, first: str, second: str, value: str) -> list[tuple[Row, Row]]:
@@ -58,30 +51,30 @@ def listed(words: Sequence[str], most: int = 6) -> str:
 
 
 def against(
-    frame: pl.DataFrame,
-    first: str,
-    second: str,
-    value: str,
-    holds: Callable[[float, float], bool],
-    *,
-    digits: int = 3,
-) -> tuple[list[bool], str]:
-    """One outcome per requirement that both meet, and a sentence with the means and the exceptions."""
+    frame: pl.DataFrame, first: str, second: str, value: str, *, lower: bool, much: bool = False, digits: int = 3
+) -> tuple[Claim, str]:
+    """The first method has less (or, not `lower`, more), requirement by requirement that both meet; a sentence with the
+    means and the exceptions. Where the sheet has standard errors of the value, they count."""
     both = pairs(frame, first, second, value)
     if not both:
-        return [], f"{first} and {second} never publish for the same requirement"
-    outcomes = [holds(a[value], b[value]) for a, b in both]
+        return Below([]), f"{first} and {second} never publish for the same requirement"
+    sides = [(_number(a, value), _number(b, value)) for a, b in both]
+    compared = Below([(a, b) if lower else (b, a) for a, b in sides], much)
     means = [sum(row[value] for row in side) / len(both) for side in zip(*both, strict=True)]
     text = f"{first} has {means[0]:.{digits}f} on average, {second} {means[1]:.{digits}f}"
-    wrong = [(a, b) for (a, b), good in zip(both, outcomes, strict=True) if not good]
+    wrong = [(a, b) for a, b in both if (a[value] > b[value]) == lower and a[value] != b[value]]
     if wrong:
         where = listed(
             [f"{name} ({a[value]:.{digits}f} beside {b[value]:.{digits}f})"
              for name, (a, b) in zip(_names([a for a, _ in wrong]), wrong, strict=True)],
             4,
         )  # fmt: skip
-        text += f"; not at {where}"
-    return outcomes, text
+        text += f"; the other way round at {where}"
+    return compared, text
+
+
+def _number(row: Row, value: str) -> Number:
+    return Mean(row[value], row.get(f"{value}, standard error") or 0.0)
 
 
 def _names(rows: Sequence[Row]) -> list[str]:
@@ -89,9 +82,9 @@ def _names(rows: Sequence[Row]) -> list[str]:
     return [f"{row['data']} {row['requirement']}" if several else str(row["requirement"]) for row in rows]
 
 
-def joined(parts: Sequence[tuple[list[bool], str]]) -> Answer:
+def joined(parts: Sequence[tuple[Claim, str]]) -> Answer:
     """Several comparisons as one answer."""
-    return weighed([one for outcomes, _ in parts for one in outcomes], "; ".join(text for _, text in parts))
+    return answer("; ".join(text for _, text in parts), *(claim for claim, _ in parts))
 
 
 def mean(values: Sequence[float | None]) -> float:

@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from noren_papers import draw
-from noren_papers.base import Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import Answer, cannot, judged
 from noren_papers.tau_l import rules as rule_book
 from noren_papers.tau_l.common import (
     CHUNKS,
@@ -26,7 +26,7 @@ from noren_papers.tau_l.common import (
     release_of,
     requirements,
 )
-from noren_papers.tau_l.judging import against, joined, pairs, weighed
+from noren_papers.tau_l.judging import against, joined, pairs
 from noren_papers.tau_l.learning import columns_of, drawn
 
 if TYPE_CHECKING:
@@ -142,32 +142,22 @@ def _found(
 
 
 def _preserved(frame: pl.DataFrame) -> Answer:
-    """More, or all: where both tables preserve every rule nothing is left to gain."""
+    """Where both tables preserve every rule nothing is left to gain: a tie."""
     parts = []
     for (panel, of), part in frame.group_by("data", "of", maintain_order=True):
         for other in (ONE_D, CLD):
-            ceiling = float(cast(int, of))
-            outcomes, text = against(part, SWEEP, other, "rules", _more_or_all(ceiling), digits=1)
-            parts.append((outcomes, f"{panel} ({of}): {text}"))
-    found = joined(parts)
-    return Answer(found.verdict, f"{found.measured}, where all preserved by both counts as true")
-
-
-def _more_or_all(ceiling: float) -> Callable[[float, float], bool]:
-    return lambda a, b: a > b or a == b == ceiling
+            compared, text = against(part, SWEEP, other, "rules", lower=False, digits=1)
+            parts.append((compared, f"{panel} ({of}): {text}"))
+    return joined(parts)
 
 
 def _originals(totals: dict[tuple[str, str], int]) -> Answer:
-    """The claim is two numbers, so it takes the same numbers, by one of the two ways to count."""
-    same = []
-    for name, title in zip(BOTH, ("Adult", "Nursery"), strict=True):
-        same.append(ORIGINAL[name] in [value for (data, _), value in totals.items() if data == title])
     words = "; ".join(
         f"{title}: {totals[title, 'all rules']} rules of up to three conditions, "
         f"{totals[title, 'minimal rules']} of them minimal"
         for title in ("Adult", "Nursery")
     )
-    return weighed(same, f"{words}; the learner is not the paper's, which is not named")
+    return cannot(f"The number depends on the learner, which the paper does not name; here {words}")
 
 
 def _example(bench: Bench) -> Answer:
@@ -177,7 +167,7 @@ def _example(bench: Bench) -> Answer:
     share = hits / met.height if met.height else 0.0
     n, whole = data.coded.n, LIMITS["nursery"][2]
     right = met.height == 4_320 if n == whole else abs(met.height / n - 1 / 3) < 0.03
-    return weighed([share == 1, right], f"It covers {met.height:,} of {n:,} records with an accuracy of {share:.1%}")
+    return judged([share == 1, right], f"It covers {met.height:,} of {n:,} records with an accuracy of {share:.1%}")
 
 
 def _rule_gain(frame: pl.DataFrame) -> str:

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import Answer, Bench, Figure, Result
-from noren_papers.tau_l.candidates import scored
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import Answer, Below, answer, judged
 from noren_papers.tau_l.common import (
     CHUNK,
     CHUNKS,
@@ -28,10 +27,8 @@ from noren_papers.tau_l.common import (
     requirements,
     sheet,
 )
-from noren_papers.tau_l.judging import against, all_publish, joined, mean, named, pairs, rows_of, weighed
+from noren_papers.tau_l.judging import against, all_publish, joined, mean, named, pairs, rows_of
 
-MUCH = 0.5
-"""Much less: at most half."""
 PLANE = (*PAPERS, CHUNKS)
 LINES = (*PAPERS, CHUNKS, MONDRIAN)
 SEARCH_NOTE = (
@@ -79,19 +76,13 @@ def tiles(frame: pl.DataFrame, value: str, title: str, words: str, methods: tupl
 def _plane_figure(name: str, key: str, title: str) -> Figure:
     claims = {
         "less": "Over the plane of requirements SWEEP protects much less in excess than 1DLD and CLD.",
-        "hard to see": "In three-dimensional plots the differences hardly show.",
-        "in favour": "Taking the least excess over all l, or all (c, l), shows 1DLD and CLD at their best.",
     }
 
     def compute(bench: Bench) -> Result:
         bench.plan(len(grid(bench, name)))
         frame = plane(bench, name)
         answers = {
-            "less": joined(
-                [against(frame, SWEEP, other, "excess", lambda a, b: a <= MUCH * b and a < b) for other in (ONE_D, CLD)]
-            ),
-            "hard to see": _hard_to_see(frame),
-            "in favour": _in_favour(bench, name, frame),
+            "less": joined([against(frame, SWEEP, other, "excess", lower=True, much=True) for other in (ONE_D, CLD)]),
         }
         both = pairs(frame, CHUNKS, SWEEP, "excess")
         gap = [(a["mean_excess"], b["mean_excess"]) for a, b in both]
@@ -126,32 +117,6 @@ def parameters(bench: Bench, *names: str) -> dict[str, Any]:
     return out | {"c of CLD": list(c_grid(bench)), "l of CLD": "2 to the number of values", "chunk": CHUNK}
 
 
-def _hard_to_see(frame: pl.DataFrame) -> Answer:
-    top = max([row["excess"] for row in frame.to_dicts() if row["excess"] is not None], default=0.0)
-    outcomes, texts = [], []
-    for other in (ONE_D, CLD):
-        gaps = sorted(b["excess"] - a["excess"] for a, b in pairs(frame, SWEEP, other, "excess"))
-        if gaps and top > 0:
-            middle = gaps[len(gaps) // 2] / top
-            outcomes.append(middle < 0.1)
-            texts.append(f"{other} lies above SWEEP by {middle:.0%} of the height in the median")
-    return weighed(outcomes, f"The highest excess is {top:.2f}; " + ", ".join(texts) + "; hardly is below 10%")
-
-
-def _in_favour(bench: Bench, name: str, frame: pl.DataFrame) -> Answer:
-    """The least excess beside the mean of all tables that satisfy the requirement."""
-    outcomes, texts = [], []
-    for method in (CLD, ONE_D):
-        least, everyone = [], []
-        for row in rows_of(frame, method, empty=False):
-            found = [excess for excess, _ in scored(bench, name, method, row["tau"], row["l"])]
-            outcomes.append(row["excess"] <= min(found) + 1e-9)
-            least.append(row["excess"])
-            everyone.append(mean(found))
-        texts.append(f"{method}: {mean(least):.3f} taken, {mean(everyone):.3f} on average over all that satisfy")
-    return weighed(outcomes, "Excess " + "; ".join(texts))
-
-
 def figure_11(bench: Bench) -> Result:
     bench.plan(sum(len(grid(bench, name)) + len(requirements(bench, name)) for name in REQUIREMENTS))
     frame = representative(bench)
@@ -161,28 +126,27 @@ def figure_11(bench: Bench) -> Result:
     over = {m: [row["excess"] > 1e-9 for row in rows_of(frame, m, empty=False)] for m in (ONE_D, CLD)}
     shared = all_publish(frame, PAPERS)
     answers = {
-        "never empty": weighed(
+        "never empty": judged(
             [row["utility"] is not None for row in [*swept, *rows_of(planes, SWEEP)]],
             f"SWEEP publishes for {len(rows_of(frame, SWEEP, empty=False))} of {len(swept)} requirements of the figure "
             f"and {len(rows_of(planes, SWEEP, empty=False))} of {len(rows_of(planes, SWEEP))} of the planes",
         ),
-        "others empty": weighed(
+        "others empty": judged(
             [len(rows) > 0 for rows in empties.values()],
             "Without a table: " + "; ".join(f"{method} at {named(rows)}" for method, rows in empties.items()),
         ),
-        "many more": weighed(
-            [beyond[method] >= 2 * len(empties[method]) for method in (ONE_D, CLD)],
+        "many more": answer(
             f"In the planes of figures 9 and 10, {len(rows_of(planes, SWEEP))} requirements, 1DLD has no table for "
             f"{beyond[ONE_D]} and CLD for {beyond[CLD]}; here it is {len(empties[ONE_D])} and {len(empties[CLD])}; "
             "many more is at least twice as many",
+            Below([(float(len(empties[method])), float(beyond[method])) for method in (ONE_D, CLD)], much=True),
         ),
         "less": joined(
-            [against(shared, SWEEP, other, "excess", lambda a, b: a <= MUCH * b and a < b) for other in (ONE_D, CLD)]
+            [against(shared, SWEEP, other, "excess", lower=True, much=True) for other in (ONE_D, CLD)]
         ),
-        "1DLD below CLD": joined([against(shared, ONE_D, CLD, "excess", lambda a, b: a < b)]),
-        "random": _random(frame),
+        "1DLD below CLD": joined([against(shared, ONE_D, CLD, "excess", lower=True)]),
         "other tables": _other_tables(frame),
-        "over-protect": weighed(
+        "over-protect": judged(
             [sum(found) > len(found) / 2 for found in over.values() if found],
             "Excess above 0: " + ", ".join(f"{m} at {sum(found)} of {len(found)}" for m, found in over.items())
             + " requirements that it meets; often is more than half",
@@ -232,25 +196,6 @@ def _means(both: list[tuple[Any, Any]], value: str = "mean_excess") -> str:
     return f"{mean([a[value] for a, _ in both]):.3f} against {mean([b[value] for _, b in both]):.3f}"
 
 
-def _turns(values: list[float]) -> int:
-    """How often a curve changes between rising and falling."""
-    steps = [b - a for a, b in pairwise(values) if abs(b - a) > 1e-9]
-    return sum((a > 0) != (b > 0) for a, b in pairwise(steps))
-
-
-def _random(frame: pl.DataFrame) -> Answer:
-    outcomes, texts = [], []
-    for title in frame["data"].unique(maintain_order=True):
-        found = [row["excess"] for row in rows_of(frame, CLD, empty=False) if row["data"] == title]
-        if len(found) > 2:
-            outcomes.append(_turns(found) > 0)
-            texts.append(f"{title} {', '.join(f'{value:.3f}' for value in found)}, turns: {_turns(found)}")
-    return weighed(
-        outcomes,
-        "CLD along ever stronger requirements: " + "; ".join(texts or ["too few tables"]) + "; asked for a turn",
-    )
-
-
 def _other_tables(frame: pl.DataFrame) -> Answer:
     """Whether neighbouring requirements are served by different tables, for CLD and for 1DLD."""
     outcomes, texts = [], []
@@ -262,7 +207,7 @@ def _other_tables(frame: pl.DataFrame) -> Answer:
                 outcomes.append(len(kinds) > 1)
                 said = "; ".join(f"{row['requirement']} {row['chosen']}, {row['classes']} classes" for row in found)
                 texts.append(f"{method} on {title}: {said}")
-    return weighed(outcomes, " | ".join(texts))
+    return judged(outcomes, " | ".join(texts))
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -277,7 +222,6 @@ FIGURES: tuple[Figure, ...] = (
             "many more": "They have none for many more requirements than the figure shows.",
             "less": "Where all three publish, SWEEP protects much less in excess than 1DLD and CLD.",
             "1DLD below CLD": "Where all three publish, 1DLD protects less in excess than CLD.",
-            "random": "CLD's curve goes up and down without a pattern.",
             "other tables": "The least excess of CLD, and of 1DLD, comes from quite different tables at different "
             "requirements, such as (c, l) = (2, 4) at (0.4, 4) and (4, 6) at (0.3, 5).",
             "over-protect": "Because simple l and (c, l) rarely match a (tau, l) exactly, 1DLD and CLD often protect "

@@ -12,11 +12,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren_papers import draw
-from noren_papers.base import Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Gain, Result
+from noren_papers.claims import Answer, judged
 from noren_papers.tau_l.common import CLD, ONE_D, SWEEP, dataset, label, release_of, requirements
 from noren_papers.tau_l.counts import likely_shares
-from noren_papers.tau_l.judging import weighed
-from noren_papers.tau_l.sides import FLOOR_NOTE, floored
+from noren_papers.tau_l.sides import ZERO_NOTE
 
 if TYPE_CHECKING:
     from noren.metrics.general import GeneralTable
@@ -105,6 +105,7 @@ def _compute(bench: Bench) -> Result:
             "The paper's text speaks of Adult here; Nursery is added, with a taxonomy of its classes made for "
             "this run. For a value that few records have, any share of a general secret is a large relative error.",
         ),
+        _gains(frame),
     )
 
 
@@ -117,15 +118,12 @@ def _picture(frame: pl.DataFrame, what: str) -> Any:
         "error": ("Figure 21. Error of counting every sensitive value", "relative error"),
         "generalised": ("Figure 21. Records whose secret SWEEP generalises", "share of the value's records"),
     }
-    if what == "error":
-        kept = floored(kept, what)
-    chart = draw.lines(
-        kept.with_columns(panel=panel), x="value", y=what, series="requirement", panel="panel", ordinal=True, columns=2,
-        shared_y=False, log_y=what == "error", size=(360, 200), title=titles[what][0],
-        y_title=titles[what][1], x_title="sensitive value, the most frequent first",
-        note=f"{FLOOR_NOTE} Mind the scales: they differ." if what == "error" else "",
+    return draw.bars(
+        kept.with_columns(panel=panel), x="value", y=what, series="requirement", panel="panel", columns=1, step=6,
+        shared_y=False, log_y=what == "error", height=150, title=titles[what][0], y_title=titles[what][1],
+        x_title="sensitive value, the most frequent first",
+        note=f"{ZERO_NOTE} Mind the scales: they differ." if what == "error" else "",
     )  # fmt: skip
-    return chart
 
 
 def _sweep(frame: pl.DataFrame) -> pl.DataFrame:
@@ -136,7 +134,7 @@ def _others(frame: pl.DataFrame) -> Answer:
     part = frame.filter(pl.col("method").is_in([ONE_D, CLD]))
     worst = part.group_by("data", "requirement", "method").agg(pl.col("error").max())
     largest = max(worst["error"], default=0.0)
-    return weighed(
+    return judged(
         [error < 1e-9 for error in worst["error"]],
         f"The largest error over {part.height} counts from tables of 1DLD and CLD is {largest:.2g}",
     )
@@ -151,7 +149,7 @@ def _small(frame: pl.DataFrame) -> Answer:
             f"{title}: median {np.median(rows['error']):.4f}, at most {worst['error']:.3g} ({worst['value']}, "
             f"{worst['original']} records, at {worst['requirement']})"
         )
-    return weighed([error < SMALL for error in part["error"]], f"{'; '.join(words)}; very small means below {SMALL:g}")
+    return judged([error < SMALL for error in part["error"]], f"{'; '.join(words)}; very small means below {SMALL:g}")
 
 
 def _craft(frame: pl.DataFrame, bench: Bench) -> Answer:
@@ -161,12 +159,12 @@ def _craft(frame: pl.DataFrame, bench: Bench) -> Answer:
     rows = _sweep(frame).filter((pl.col("data") == "Adult") & (pl.col("requirement") == label(tau, l)))
     found = rows.filter(pl.col("value") == value).to_dicts()
     if not found:
-        return weighed([], f"No record has {value}")
+        return judged([], f"No record has {value}")
     row = found[0]
     outcomes = [row["original"] == original, row["error"] < 2 * error]
     if dataset(bench, "adult").coded.n != 45_222:
         outcomes = outcomes[1:]
-    return weighed(
+    return judged(
         outcomes,
         f"{value} occurs {row['original']:,} times and is counted {row['counted']:,.1f} times at {label(tau, l)}, "
         f"an error of {row['error']:.4f} (the error should be below {2 * error:g})",
@@ -188,11 +186,19 @@ def _frequent(frame: pl.DataFrame) -> Answer:
         outcomes += [often > rare for _, often, rare in shares if often or rare]
         texts = [f"{requirement} {often:.1%} and {rare:.1%}" for requirement, often, rare in shares]
         words.append(f"{title}: {', '.join(texts)}")
-    return weighed(
+    return judged(
         outcomes,
         f"Share of the records of a value that are generalised, mean over the more and the less frequent half of the "
         f"values: {'; '.join(words)}",
     )
+
+
+def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
+    """Mean error of single secrets, by likelihood over leaves that count alike."""
+    mean = frame.group_by("data", "requirement", "method", maintain_order=True).agg(pl.col("error").mean())
+    wide = mean.pivot(on="method", index=["data", "requirement"], values="error")
+    found = {f"{row['data']} {row['requirement']}": row[LIKELY] / row[SWEEP] for row in wide.to_dicts() if row[SWEEP]}
+    return Gain.of("error of counting single secrets", found, "not explained; hardly any secret is generalised there")
 
 
 def _gain(frame: pl.DataFrame) -> str:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from noren.metrics.strength import psi
 from noren_papers import draw
-from noren_papers.base import FAILS, HOLDS, Answer, Bench, Figure, Result
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import ALMOST, Answer, judged
 from noren_papers.tau_l.common import CHUNKS, CLD, ONE_D, SWEEP, cld, dataset, label, one_d, release_of
-from noren_papers.tau_l.judging import listed, weighed
+from noren_papers.tau_l.judging import listed
 
 if TYPE_CHECKING:
     from noren.metrics.general import GeneralTable
@@ -101,7 +102,7 @@ def figure_12(bench: Bench) -> Result:
         ordinal=True,
         shared_y=False,
         title="Figure 12. Cumulative frequencies of the k commonest secrets against what is required",
-        x_title="k",
+        x_title="commonest secrets together, k",
         y_title="F(k)",
         size=(310, 230),
         note="For each method and k the class with the largest F(k). SWEEP's lines may cover psi(k), never exceed it.",
@@ -148,29 +149,27 @@ def _answers(bench: Bench, over: dict[tuple[str, str], NDArray[np.bool_]]) -> di
     most = data.coded.n // int(data.counts.max())
     first, five = beyond("adult", ONE_D), beyond("adult", CLD)
     return {
-        "not eligible": weighed(
+        "not eligible": judged(
             list(none.values()),
             "No table of 1DLD or CLD satisfies it: "
             + listed([f"{m} on {title(n)} {label(*ASKED[n])}" for (n, m), empty in none.items() if empty]),
         ),
-        "1DLD to k = 7": weighed(
+        "1DLD to k = 7": judged(
             [k in first for k in range(1, l)],
             f"{title('adult')} {label(tau, l)}: some class of 1DLD goes beyond psi(k) at k = {first}; simple "
             f"l = {most} itself keeps F(1) at or below {1 / most:.3f}, psi(1) is {tau:g}",
         ),
-        "nearly all at k = 2": Answer(
-            HOLDS if classes and many >= 0.95 * classes else FAILS,
+        "nearly all at k = 2": judged(
+            [many >= (1 - ALMOST) * classes] if classes else [],
             f"F(2) is above psi(2) = {second:.3f} in {many:,} of {classes:,} classes of 1DLD "
             f"({many / max(1, classes):.1%}; the paper has 4,892 of 4,949, 98.8%; the criterion is 95%)",
         ),
-        "0.27": Answer(
-            HOLDS if round(second, 2) == 0.27 else FAILS, f"psi(2) of {label(tau, l)} is {second:.4f}"
-        ),
-        "CLD to k = 5": weighed(
+        "0.27": judged([round(second, 2) == 0.27], f"psi(2) of {label(tau, l)} is {second:.4f}"),
+        "CLD to k = 5": judged(
             [k in five for k in range(1, 6)],
             f"{title('adult')} {label(tau, l)}: some class of CLD goes beyond psi(k) at k = {five}",
         ),
-        "Nursery": weighed(
+        "Nursery": judged(
             [bool(beyond("nursery", m)) for m in (ONE_D, CLD)],
             f"{title('nursery')} {label(*ASKED['nursery'])}: "
             + "; ".join(f"{m} goes beyond at k = {beyond('nursery', m)}" for m in (ONE_D, CLD)),

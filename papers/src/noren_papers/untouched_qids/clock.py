@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import FAILS, HOLDS, IN_PART, Answer, Bench, Result
+from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import Below, answer
 from noren_papers.datasets import Used
 from noren_papers.untouched_qids.groups import G, S
 from noren_papers.untouched_qids.methods import OURS, PROPOSAL, publish
@@ -68,9 +69,9 @@ def _seconds(release: Release, table: Coded, secret: str, question: Question, es
         name: [table.labels[name][place] for place in np.flatnonzero(wanted).tolist()]
         for name, wanted in question.chosen.items()
     }
-    started = time.perf_counter()
+    started = time.process_time()
     release.estimate(secret, where, estimator)
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
@@ -81,22 +82,19 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
     one, many = mean[PROPOSAL, 1], mean[PROPOSAL, copies]
     records = max(sheet["records"].to_list())
     strict = LARGE / 10
-    large = HOLDS if many <= strict else IN_PART if many <= LARGE else FAILS
     answers = {
-        "adult": Answer(
-            HOLDS if one <= SMALL else FAILS,
-            f"{one:.3f} s on average; holds if at most {SMALL} s",
-        ),
-        "hundred": Answer(
-            large,
+        "adult": answer(f"{one:.3f} s on average; the paper's figure is {SMALL} s", Below([(one, SMALL)])),
+        "hundred": answer(
             f"{many:.3f} s on average with {records:,} records, {many / one:.0f} times as long for {copies} times the "
             f"records (the paper's figures: {LARGE / SMALL:.0f} times, or {strict / SMALL:.0f} if the text lost a "
-            f"decimal point); holds if at most {strict:g} s, in part up to {LARGE:.0f} s",
+            f"decimal point); asked for at most {strict:g} s, the stricter reading",
+            Below([(many, strict)]),
         ),
     }
     picture = draw.lines(
         sheet, x="records", y="seconds", series="series", panel="sensitive", columns=2, log_x=True, log_y=True,
-        ours=[OURS], order=(OURS, PROPOSAL), title="Estimation time of one group's histogram", y_title="seconds",
+        ours=[OURS], order=(OURS, PROPOSAL), title="Estimation time of one group's histogram",
+        y_title="processor seconds",
         note=f"g = {G}, s = {S}; relationship with l = 2, occupation with l = 10", size=(260, 190),
     )  # fmt: skip
     ours = (
@@ -112,6 +110,11 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
         answers=answers,
         ours=ours,
         ours_series=(OURS,),
+        gains=Gain.of(
+            "seconds of an estimate, likelihood over bayes",
+            {f"{times} times Adult": mean[OURS, times] / mean[PROPOSAL, times] for times in (1, copies)},
+            "the likelihood reads every record's whole set where the proposal reads counts: it is slower by design",
+        ),
         parameters={
             "copies": copies,
             "questions": repeats,
@@ -122,7 +125,7 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
         notes=(
             "The text of the paper is damaged here: it reads 3.7 and then 587, each followed by what is probably the "
             "sign for seconds.",
-            "Times are of release.estimate with its intervals, after one call that is not counted, on this machine; "
+            "Times are processor seconds of release.estimate with its intervals, after one call that is not counted; "
             "the paper's was a workstation with 12 GB and a 3.4 GHz Xeon. Ratios compare, seconds do not.",
             f"{copies} times Adult: its records {copies} times over, each with its own decoys; 7 quasi-identifiers.",
             f"{OURS} here is release.estimate(..., 'likelihood') within the group alone.",

@@ -31,6 +31,10 @@ SAL_NOTE = (
     "Census-Income name no wage; theirs is drawn from people of the same income class, occupation group, sex, age "
     "group and schooling who name one. The paper's SAL has an income of 50 values."
 )
+HOT_DECK = (
+    "On SAL 88.6% of the incomes are those of other people alike, so that a group's incomes follow from who is in it: "
+    "what decides there is the table as much as the method"
+)
 LATE_NOTE = "Questions that no record meets have no distribution and are drawn again."
 HISTOGRAM_NOTE = (
     "Equation 11 compares shares. The group's size N is counted in the published table (equation 4), so TP's and "

@@ -44,6 +44,8 @@ from noren.errors import NorenError
 from noren.secret import Keystream, RecordStream
 
 Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat", "balanced"]
+Asked = Kind | Literal["best"]
+"""A kind, or whichever has the least error among those that tell no more than is permitted."""
 _LARGEST_L = {"semantic-simple": simple.LARGEST_L, "semantic-duplicate-processing": duplicate.LARGEST_L}
 
 
@@ -270,6 +272,18 @@ class SemanticDesign(BaseModel):
         known = isinstance(self.structure, Ranks | Classes)
         fine = self.compatibility.identifiable(self.eta) if known else condition < 1e12
         return fine and condition < 1e12, condition if fine else float("inf")
+
+    def expected_l2(self, n: int) -> float:
+        """Root of the expected squared L2 error of relative frequencies by linear inversion, all values as common.
+
+        A function of the design and the number of records alone, like equation 9 of paper 000; infinite where counts
+        are lost.
+        """
+        system = self.inversion
+        if system.undetermined:
+            return float("inf")
+        noise = self.second_moment(system.inverse).mean(axis=1) - 1 / self.d**2
+        return float(np.sqrt(noise.sum() / n))
 
     def posterior_summary(self, prior: NDArray | None = None, draws: int = POSTERIOR_DRAWS) -> PosteriorSummary:
         """Worst and average P(true | set) under a prior, uniform unless one is given."""

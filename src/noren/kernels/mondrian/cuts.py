@@ -16,7 +16,7 @@ import numpy as np
 from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import RANKED, SET, TREE, Cover, cell_cost
 from noren.kernels.mondrian.slots import SLOTS, new_slots, summarise, survey, tied_slots, value_slots
-from noren.kernels.mondrian.term_rules import terms_hold
+from noren.kernels.mondrian.term_rules import asks_terms, terms_hold
 from noren.kernels.requirements import class_holds
 
 SHORT = 256
@@ -42,7 +42,7 @@ class Required(NamedTuple):
     rules: Any
     """Requirements on sensitive values: `Rules`."""
     terms: Any
-    """Requirements on terms: `TermRules`."""
+    """Requirements on terms: `TermRules`, or None, so that nothing about terms is compiled where there are none."""
     least: Any
     """The smallest class that any of them permits."""
     guarded: Any
@@ -219,7 +219,7 @@ def _first_permitted(cuts, found, records, start, stop, slots, s, required, tall
     columns, values = side.shape
     running = stop - start > SHORT and (s + 1) * columns * values <= len(ladder)
     climbed = False
-    linked = len(terms.of) > 0
+    linked = asks_terms(terms)
     while found:
         c = 0
         for i in range(1, found):
@@ -261,6 +261,8 @@ def _first_permitted(cuts, found, records, start, stop, slots, s, required, tall
 @kernel()
 def _terms_permit(terms, who, start, stop, slots, u, v):
     """Whether both sides of a cut meet the rules about terms: the smaller one first, which fails more often."""
+    if terms is None:
+        return True
     inside = 0
     for i in range(start, stop):
         inside += u <= slots[i] < v

@@ -16,8 +16,9 @@ import numpy as np
 
 from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of, cell_cost
-from noren.kernels.mondrian.term_rules import terms_hold
+from noren.kernels.mondrian.term_rules import asks_terms, terms_hold
 from noren.kernels.requirements import class_holds
+from noren.kernels.sorting import stable_order
 
 REACH = 4
 """How far from a record its neighbours are looked for, in every order and direction."""
@@ -79,7 +80,7 @@ def move_records(records, of, awake, costs, required):
     rows, secrets, least = records.rows, records.secrets, required.least
     n, q = rows.shape
     count = len(awake)
-    limit = LARGEST if required.guarded or len(required.terms.of) else n + 1
+    limit = LARGEST if required.guarded or asks_terms(required.terms) else n + 1
     sorted_rows, place = _orders(rows, costs.widths)
     near = Neighbours(sorted_rows, place, np.zeros(count, np.int64), limit)
     members = _lists(of, count)
@@ -165,7 +166,7 @@ def drop(records, of, count, costs, required, price, budget):
                 while r >= 0:
                     gains[r] = _saving(rows[r], c, size[c], losses, costs, edges)
                     r = links[r, 0]
-        for r in np.argsort(-gains, kind="mergesort"):
+        for r in stable_order(-gains):
             if gains[r] <= price + LEAST_GAIN or dropped == budget:
                 break
             c = of[r]
@@ -400,10 +401,8 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
                 _add(secrets, r, 1, hists)
                 if not class_holds(required.rules, hists, size[d] + 1):
                     continue
-            if len(terms.of):
-                terms.members[0] = r
-                if not terms_hold(terms, _list(terms, d, members, -1, 1)):
-                    continue
+            if not _terms_permit(terms, d, members, r, False):
+                continue
             bound, found = harm, d
     return found, bound
 
@@ -426,20 +425,25 @@ def _spares(secrets, c, r, members, required, hists):
         _add(secrets, r, -1, hists)
         if not class_holds(required.rules, hists, members.size[c] - 1):
             return False
-    terms = required.terms
-    return len(terms.of) == 0 or terms_hold(terms, _list(terms, c, members, r, 0))
+    return _terms_permit(required.terms, c, members, r, True)
 
 
 @kernel()
-def _list(terms, c, members, without, count):
-    """List class c, except one record, after the first `count` members; how many there are then."""
+def _terms_permit(terms, c, members, one, leaves):
+    """Whether class c meets the rules about terms when one record leaves or joins it."""
+    if terms is None:
+        return True
+    count = 0
+    if not leaves:
+        terms.members[0] = one
+        count = 1
     r = members.head[c]
     while r >= 0:
-        if r != without:
+        if r != one:
             terms.members[count] = r
             count += 1
         r = members.links[r, 0]
-    return count
+    return terms_hold(terms, count)
 
 
 @kernel()

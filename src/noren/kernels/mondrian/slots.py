@@ -13,6 +13,7 @@ import numpy as np
 
 from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of
+from noren.kernels.sorting import stable_order
 
 SLOTS = 512
 """Most slots of a ranked column, and of records with ties; beyond, neighbours share one."""
@@ -49,12 +50,6 @@ def new_slots(n, most, widest, q):
 def _covers(most, q):
     low, high = np.empty((most + 1, q), np.int32), np.empty((most + 1, q), np.int32)
     return Cover(low, high, np.empty((most + 1, q), np.uint64))
-
-
-@kernel()
-def in_order(keys):
-    """The stable order of whole numbers."""
-    return np.argsort(keys, kind="mergesort")
 
 
 @kernel()
@@ -105,8 +100,8 @@ def value_slots(rows, start, stop, a, cover, ranked, slots):
                 present[values] = rows[i, a]
                 values += 1
             counts[rows[i, a]] += 1
-        codes = present[:values].copy()
-        rank = in_order(codes)
+        codes = present[:values].astype(np.int64)
+        rank = stable_order(codes)
         for j in range(values):
             present[j] = codes[rank[j]]
     share = m / SLOTS if ranked and values > SLOTS else 0.0
@@ -142,7 +137,7 @@ def tied_slots(rows, start, stop, a, cover, widths, slots):
             break
         for i in range(m):
             keys[i] = keys[i] * widths[b] + rows[start + i, b]
-    rank = in_order(keys)
+    rank = stable_order(keys)
     s = min(m, SLOTS)
     before[0] = 0
     for i in range(m):

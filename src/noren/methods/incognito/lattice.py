@@ -62,7 +62,7 @@ class Lattice:
     """All level vectors of a table, and the means to test one."""
 
     def __init__(self, table: Records, compiled: Compiled, loss: str, limit: int, weights: Mapping[str, float]) -> None:
-        self.n, self.limit, self.loss, self.compiled = table.n, limit, loss, compiled
+        self.n, self.limit, self.loss, self.compiled = table.records, limit, loss, compiled
         facts = [table.columns[name] for name in table.quasi]
         self.trees: list[Tree] = [tree_of(automatic_hierarchy(one, table.codes[one.name])) for one in facts]
         self.shape: Levels = tuple(tree.height + 1 for tree in self.trees)
@@ -75,7 +75,7 @@ class Lattice:
         self._lay_out_levels()
         self.bottom = self.everyone = self._distinct(table)
         self._kept: dict[Levels, Entries] = {}
-        counts = [np.bincount(table.codes[column.name], minlength=len(column.domain)) for column in facts]
+        counts = [table.counts(column.name) for column in facts]
         cells = cell_losses(loss, facts, self.trees, counts, weights)
         self.penalties = np.concatenate([part.penalty.ravel() for part in cells])
         means = [part.cost @ count / max(1, self.n) for part, count in zip(cells, counts, strict=True)]
@@ -101,13 +101,14 @@ class Lattice:
         domains = [len(table.columns[name].domain) for name in self.compiled.sensitive]
         self.first_of = offsets_of(domains)
         self.column_of = owners(self.first_of)
-        held = kernels.Held(np.zeros(self.n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
+        times = np.ones(table.n, np.int64) if table.times is None else table.times
+        held = kernels.Held(np.zeros(table.n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
         if not self.sizes_only:
             columns = [table.codes[name] + self.first_of[j] for j, name in enumerate(self.compiled.sensitive)]
             values = np.stack(columns, axis=1).astype(np.int32).ravel()
-            held = kernels.Held(np.arange(self.n + 1) * len(columns), values, np.ones(len(values), np.int64))
+            held = kernels.Held(np.arange(table.n + 1) * len(columns), values, np.repeat(times, len(columns)))
         levels = (0,) * len(self.shape)
-        records = Entries(levels, np.arange(self.n), np.ones(self.n, np.int64), held)
+        records = Entries(levels, np.arange(table.n), times, held)
         self.entry_of, rows, sizes = self._classes(records, levels)
         held = self._rolled_up(records, self.entry_of, len(rows))
         self.codes = np.ascontiguousarray(self.codes[rows])

@@ -21,11 +21,11 @@ def shortfalls(table: Records, compiled: Compiled) -> str:
         name = ""
         if j >= 0:
             name = compiled.sensitive[j]
-            counts = np.sort(np.bincount(table.codes[name], minlength=1))[::-1]
+            counts = np.sort(table.counts(name))[::-1]
             if kind == kinds.SUBTREES:
                 level = rules.levels[j, rules.heights[j] - int(second), : rules.values[j]]
-                groups = np.bincount(level, np.bincount(table.codes[name], minlength=len(level)))
-        text = _shortfall(kind, name, first, second, counts, groups, table.n)
+                groups = np.bincount(level, table.counts(name))
+        text = _shortfall(kind, name, first, second, counts, groups, table.records)
         if text:
             told.append(text)
     return "; ".join(dict.fromkeys(told)) + "." if told else "the whole table as one class would meet them."

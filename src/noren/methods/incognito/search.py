@@ -59,7 +59,7 @@ def best_full_domain(
 
     Raises RequirementNotMet where there is none, with what the whole table as one class reaches.
     """
-    limit = int(suppression * table.n + 1e-9)
+    limit = int(suppression * table.records + 1e-9)
     lattice = Lattice(table, compiled, loss, limit, weights or {})
     search = _Search(lattice)
     search.run()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from noren.methods.mechanism.cutting import Cut, Learned, learn
 from noren.methods.mechanism.rule import Beliefs, Rule, unchanged
 from noren.methods.mechanism.sight import Sight
+from noren.ragged import distinct_of, in_order, rows_in_order
 from noren.table import Records
 
 DRAWS = 200
@@ -156,22 +157,22 @@ def cut_of(
     who, parts = who[pure], parts[pure]
     if not len(who):
         return None, who
-    order = np.argsort(mine[who], kind="stable")
+    order = in_order(mine[who])
     who, parts = who[order], parts[order]
-    classes, of = np.unique(mine[who], return_inverse=True)
+    classes, _, of = distinct_of(mine[who])
     counts = np.rint(sight.counts[classes]).astype(np.int64)
     values = np.repeat(np.tile(np.arange(sight.d), len(classes)), counts.ravel())
-    part = np.unique(parts, return_inverse=True)[1].reshape(-1)
-    return Cut(of.reshape(-1), part, values, sight.d), who
+    return Cut(of, distinct_of(parts)[2], values, sight.d), who
 
 
 def several(mine: NDArray[np.int64], parts: NDArray[np.int64]) -> NDArray[np.bool_]:
     """The people of classes that fall into several parts, none of which reaches into another class."""
-    pairs = np.unique(np.stack([mine, parts], axis=1), axis=0)
-    mixed = np.bincount(pairs[:, 1], minlength=int(parts.max()) + 1) > 1
+    order, bounds = rows_in_order([mine, parts], len(mine))
+    of, part = mine[order[bounds[:-1]]], parts[order[bounds[:-1]]]
+    mixed = np.bincount(part) > 1
     spoilt = np.zeros(int(mine.max()) + 1, bool)
-    spoilt[pairs[mixed[pairs[:, 1]], 0]] = True
-    many = np.bincount(pairs[:, 0], minlength=len(spoilt)) > 1
+    spoilt[of[mixed[part]]] = True
+    many = np.bincount(of, minlength=len(spoilt)) > 1
     return np.asarray((many & ~spoilt)[mine])
 
 
@@ -200,7 +201,7 @@ def parts_for_size(table: Records, who: NDArray[np.int64], mine: NDArray[np.int6
     from noren.schema.domain import Domain
     from noren.schema.roles import Role
 
-    number = np.unique(mine, return_inverse=True)[1].reshape(-1)
+    number = distinct_of(mine)[2]
     name = "class"
     while name in table.columns:
         name += "_"

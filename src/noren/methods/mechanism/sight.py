@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from noren.cells import Statement
 from noren.models.class_check import ClassModel
-from noren.models.classes import Histograms
-from noren.ragged import row_numbers
+from noren.models.histograms import Histograms
+from noren.ragged import first_of, row_numbers
 from noren.release.published import Published
 from noren.table import Records
 from noren.table.finding import Finder, exact_nodes
@@ -47,7 +47,7 @@ class Sight:
     low: NDArray[np.int64]
     high: NDArray[np.int64]
     """(classes, columns): the least and the largest of these values, in the published order."""
-    codes: NDArray[np.int64]
+    codes: NDArray[np.int32]
     """(items, columns): what every item has in the same columns and order; -1 for what no class lists."""
     names: tuple[str, ...]
     """These columns."""
@@ -70,15 +70,15 @@ class Sight:
         cells = published.cells([*(one.name for one in quasi), secret.name])
         kinds = [cells[one.name].distinct()[1] for one in quasi]
         row_class = row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], published.rows)
-        first = np.unique(row_class, return_index=True)[1]
+        first = first_of(row_class)
         searched = [one for one in quasi if one.is_key and not one.column.is_open and one.name in table.codes]
         nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in searched]
         data = [np.asarray(one.key(cells[one.name]), np.int64)[first] for one in searched]
         finder = Finder(nodes, data, len(first))
         named = [name for name in table.quasi if name != secret.name]
         item = row_numbers([table.codes[n] for n in named], [table.columns[n].d for n in named], table.n)
-        example = np.unique(item, return_index=True)[1]
-        codes = [placed(table, one)[table.codes[one.name][example]] for one in searched]
+        example = first_of(item)
+        codes = [placed(table, one).astype(np.int32)[table.codes[one.name][example]] for one in searched]
         who, group = finder.pairs(codes, len(example))
         sizes = np.diff(finder.bounds)
         pair_item = np.repeat(who, sizes[group])
@@ -93,8 +93,8 @@ class Sight:
         return cls(
             table, secret, models, k, item, row_class, _counted(secret, cells[secret.name], row_class, len(first)),
             _beside(widths, len(first)).astype(np.float64), _beside(low, len(first)), _beside(high, len(first)),
-            _beside(codes, len(example)), tuple(one.name for one in searched), pair_item, pair_class,
-            _beside(means, len(first)), tuple(one.name for one in averaged),
+            _beside(codes, len(example)).astype(np.int32, copy=False), tuple(one.name for one in searched),
+            pair_item, pair_class, _beside(means, len(first)), tuple(one.name for one in averaged),
         )  # fmt: skip
 
     def about(self, published: Published, secret: Statement, models: Sequence[ClassModel], k: int) -> Sight | None:
@@ -115,7 +115,7 @@ class Sight:
     def d(self) -> int:
         return self.counts.shape[1]
 
-    @property
+    @cached_property
     def items(self) -> int:
         return int(self.item.max(initial=-1)) + 1
 
@@ -159,6 +159,11 @@ class Sight:
         out[self.asked] = np.arange(len(self.asked))
         return out
 
+    @property
+    def asked_people(self) -> NDArray[np.int64]:
+        """People of every item that is asked for."""
+        return self.people if self.asked is None else self.people[self.asked]
+
     @cached_property
     def highest(self) -> NDArray[np.float64]:
         """The largest share of a value in any class that covers an item: more than that no class says of its people."""
@@ -195,7 +200,7 @@ class Sight:
         held = np.bincount(mine[mine >= 0], self.people[mine >= 0], minlength=self.classes)
         return np.asarray(held == self.sizes)
 
-    @property
+    @cached_property
     def whole(self) -> bool:
         """Whether every secret is published as it is."""
         return bool(np.abs(self.counts - np.rint(self.counts)).max(initial=0.0) < 1e-9)

@@ -34,6 +34,10 @@ class Stays(Rule):
     def refuses_cuts(self) -> bool:
         return True
 
+    @property
+    def answers_some(self) -> bool:
+        return True
+
     def drawn(self, draws: int) -> Rule:
         return replace(self, cuts=replace(self.cuts, draws=draws))
 
@@ -44,22 +48,26 @@ class Stays(Rule):
         weight, told = _stayed(sight)
         told &= ~found.told
         after = np.where(told[:, None], normal(weight, sight.overall), found.after)
-        facts = {**found.facts, "people_of_overlapping_classes": int(sight.people[told].sum())}
+        named = "people_of_overlapping_classes" if sight.asked is None else "at_least_people_of_overlapping_classes"
+        facts = {**found.facts, named: int(sight.asked_people[told].sum())}
         return replace(found, after=after, told=found.told | told, facts=facts)
 
 
 def _stayed(sight: Sight) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """(items, values): how likely every secret is, and for which items that is more than the classes say."""
+    """(items asked for, values): how likely every secret is, and for which items that is more than the classes say."""
     takes, spares = _holds_with(sight, 1), _holds_with(sight, -1)
     sizes = np.array([sight.table.columns[name].d for name in sight.names])
     loss = ((sight.width - 1) / np.maximum(1, sizes - 1)).sum(axis=1)
-    order = np.lexsort((loss[sight.pair_class], sight.pair_item))
-    item, group = sight.pair_item[order], sight.pair_class[order]
-    begin = np.searchsorted(item, np.arange(sight.items + 1))
     covered = np.maximum(1, np.bincount(sight.pair_class, sight.people[sight.pair_item], sight.classes))
-    welcome = np.zeros((sight.items, sight.d), bool)
-    weight = np.zeros((sight.items, sight.d))
-    told = np.zeros(sight.items, bool)
+    line = sight.place[sight.pair_item]
+    asked = np.flatnonzero(line >= 0)
+    asked = asked[np.lexsort((loss[sight.pair_class[asked]], line[asked]))]
+    line, group = line[asked], sight.pair_class[asked]
+    items = len(sight.before)
+    begin = np.searchsorted(line, np.arange(items + 1))
+    welcome = np.zeros((items, sight.d), bool)
+    weight = np.zeros((items, sight.d))
+    told = np.zeros(items, bool)
     for turn in range(int(np.diff(begin).max(initial=0))):
         who = np.flatnonzero(np.diff(begin) > turn)
         mine = group[begin[who] + turn]

@@ -59,7 +59,7 @@ class Workbench:
 
     def _required_by_row(self) -> Required:
         terms = self.required.terms
-        if len(terms.of):
+        if terms is not None:
             terms = terms._replace(profiles=terms.profiles[self.records.who])
         return self.required._replace(terms=terms)
 
@@ -78,7 +78,7 @@ def classes_of(
     """
     bench = Workbench(table, requirements, order, method.weights)
     begins = _divided(bench, table.n, method)
-    if method.exchange and any(model.relative for model in requirements) and not len(bench.required.terms.of):
+    if method.exchange and any(model.relative for model in requirements) and bench.required.terms is None:
         from noren.methods.mondrian.exchange import Exchange
 
         other = Exchange(table, requirements, order, method.weights)

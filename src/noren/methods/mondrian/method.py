@@ -53,6 +53,7 @@ class Mondrian(ClassMethod):
         "Records are divided into groups by recursive cuts, and each group gets values that cover its records."
     )
     first_phase: ClassVar[bool] = True
+    apart: ClassVar[bool] = True
     strict: bool = Field(
         default=True,
         description="Whether a cut keeps records with equal values in its column together; without, ties may part.",

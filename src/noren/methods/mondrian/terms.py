@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from noren.kernels.mondrian.term_rules import TermRules
 
 
-def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules:
-    """All rules of all linkages; without any, the arrays are empty."""
+def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | None:
+    """All rules of all linkages, or None where there are none."""
     from noren.kernels.mondrian import term_rules as kernel
 
     asked = [found for found in linkages(table, requirements) if found.rules]
+    if not asked:
+        return None
     starts = offsets_of([len(found.knowledge.labels) for found in asked])
-    profiles = np.empty((table.n if asked else 0, max(1, len(asked))), np.int32)
+    profiles = np.empty((table.n, len(asked)), np.int32)
     labels, sizes, shares = [np.empty(0, np.int32)], [np.empty(0, np.int64)], [np.empty(0)]
     passed = 0
     for j, found in enumerate(asked):
@@ -51,7 +53,7 @@ def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules:
         for j, found in enumerate(asked)
         for rule, unlinked in found.rules
     ]
-    of_rule, kind, first, rank, prior = zip(*rules, strict=True) if rules else ((), (), (), (), ())
+    of_rule, kind, first, rank, prior = zip(*rules, strict=True)
     return kernel.TermRules(
         profiles,
         offsets_of(np.concatenate(sizes)),
@@ -60,7 +62,7 @@ def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules:
         starts,
         weights,
         alpha,
-        np.array(totals, np.float64).reshape(-1, 3),
+        np.array(totals, np.float64),
         np.array(of_rule, np.int64),
         np.array(kind, np.int64),
         np.array(first, np.float64),

@@ -132,10 +132,12 @@ def _cut_on(bench: Workbench, marks: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.where(marks > 0, marks, np.where(again > 0, again + marks.max(), 0))
 
 
-def weaker(rules: TermRules, factor: float | None) -> TermRules:
+def weaker(rules: TermRules | None, factor: float | None) -> TermRules | None:
     """Rules that ask for less by a factor: a larger c or t, more overlap under "emd". None asks for nothing."""
     from noren.kernels.mondrian.term_rules import NEAR_EMD
 
+    if rules is None:
+        return None
     if factor is None:
         return rules._replace(of=rules.of[:0])
     apart = 1 - (1 - rules.first) / factor

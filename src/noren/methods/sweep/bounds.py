@@ -63,15 +63,23 @@ def bounds_of(table: Records, requirements: Sequence[Model]) -> list[Bound]:
         for model in mine:
             given = model.parameters()
             if model.model != "distinct-l-diversity":
-                psi = np.minimum(psi, ceilings(given.get("tau", 1 / given["l"]), given["l"], len(psi)))
+                tau = given.get("tau", 1 / given["l"])
+                psi = np.minimum(psi, ceilings(tau, given["l"], len(psi), given.get("ceilings")))
             weights = np.array([(given.get("weights") or {}).get(value, 1.0) for value in values]) * weights
         hierarchy = facts.tree or Hierarchy((values,))
         out.append(Bound(name, tree_of(hierarchy), psi, least, weights))
     return out
 
 
-def ceilings(tau: float, l: int, count: int) -> NDArray[np.float64]:  # noqa: E741
-    """psi(1), ..., psi(count) of (tau,l)-diversity."""
+def ceilings(
+    tau: float,
+    l: int,  # noqa: E741
+    count: int,
+    given: Sequence[float] | None = None,
+) -> NDArray[np.float64]:
+    """psi(1), ..., psi(count) of (tau,l)-diversity, rising evenly unless given."""
+    if given is not None:
+        return np.concatenate([given, np.ones(count)])[:count]
     k = np.arange(1, count + 1)
     return np.minimum(1.0, tau + (1 - tau) * (k - 1) / (l - 1))
 

@@ -41,6 +41,7 @@ class Sweep(ClassMethod):
         "Values are made more general, record by record, as far as the neighbours of each record demand."
     )
     first_phase: ClassVar[bool] = True
+    apart: ClassVar[bool] = True
     makes_intervals: ClassVar[bool] = True
     importance: tuple[str, ...] = Field(
         default=(),

@@ -21,12 +21,14 @@ from noren.io.source import Source, open_source
 from noren.metrics.population import expected_inverse, uniqueness
 from noren.models.verdict import Verdict, Verdicts
 from noren.pipeline.foreign import foreign_table
+from noren.pipeline.overall import overall_distributions
 from noren.pipeline.prepare import read_policy
 from noren.pipeline.risk.nearness import WITHIN, near
 from noren.pipeline.risk.raw import RawTable, read_raw
 from noren.pipeline.risk.result import ColumnRisk, HouseholdRisk, Look, PopulationRisk, Risk, SpecialUniques
 from noren.pipeline.risk.uniques import MOST_COLUMNS, class_sizes, dis_scores, find_uniques
-from noren.pipeline.verify import check, overall_distributions
+from noren.pipeline.risk.weights import read_weights, weight_risk
+from noren.pipeline.verify import check
 from noren.policy.options import PeopleOptions
 from noren.policy.policy import Policy
 from noren.policy.reading import open_table
@@ -54,6 +56,7 @@ class Asked:
     people: PeopleOptions = field(default_factory=PeopleOptions)
     declared: Mapping[str, Column] = field(default_factory=dict)
     decimal: str | None = None
+    weight: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -66,13 +69,15 @@ def risk(
     size: int = MOST_COLUMNS,
     within: float = WITHIN,
     fraction: float | None = None,
+    weight: str | None = None,
     stage: Stage = quiet,
 ) -> Risk:
     """What an adversary who knows quasi-identifiers exactly finds in a table as it is.
 
     Columns are those of the policy, or those named; without both, as `noren init` would draft them. `size` bounds the
     combinations of columns, `within` is half the interval of linking by distance in standard deviations, `fraction`
-    says which share of the population the table holds.
+    says which share of the population the table holds. `weight` names survey weights (the policy's, if it has some):
+    then every record's own chance of being unique in the population follows from how many people it stands for.
 
     >>> import noren as nr
     >>> import polars as pl
@@ -88,10 +93,11 @@ def risk(
         raise QueryError(f"size = {size} is no number of columns.", hint="Give 1 or more.")
     if not within > 0:
         raise QueryError(f"within = {within:g} is no width.", hint="Give a positive share of a standard deviation.")
-    asked = _asked(data, rules, tuple(quasi), tuple(sensitive))
+    asked = _asked(data, rules, tuple(quasi), tuple(sensitive), weight)
     with stage("Reading", None):
         people = asked.people
         table = read_raw(asked.source, asked.quasi, asked.declared, people.key, people.household, asked.decimal)
+        weighed = None if asked.weight is None else read_weights(asked.source, asked.weight, asked.decimal)
     with stage("Looking for uniques", None):
         found = find_uniques(table, size)
     everything = range(len(asked.quasi))
@@ -99,6 +105,9 @@ def risk(
     k = _least_by_person(table, sizes[of])
     dis = dis_scores(found.scores, sizes, len(asked.quasi), fraction or DIS_FRACTION)
     chance = 1 / k if fraction is None else expected_inverse(k, fraction)
+    by_weight = None if weighed is None else weight_risk(table, weighed, sizes, of)
+    if by_weight is not None and fraction is None:
+        chance = _most_by_person(table, by_weight.chance)
     household, of_household = _household(table, k, chance)
     scored = found.scores > 0
     verdicts, skipped = ((), {}) if rules is None else _requirements(data, rules)
@@ -115,7 +124,9 @@ def risk(
     alone = {one.columns[0]: one.share for one in found.combinations if len(one.columns) == 1}
     with stage("Numbers and population", None):
         distances = near(table, within)
-        population = [_population(sizes, one) for one in ([fraction] if fraction else FRACTIONS)]
+        tried = [fraction] if fraction else [] if by_weight is not None else FRACTIONS
+        population = [_population(sizes, one) for one in tried]
+        population += [] if by_weight is None else [by_weight.population]
     return Risk(
         name=asked.source.name,
         rows=table.n,
@@ -151,12 +162,15 @@ def risk(
         verdicts=Verdicts(verdicts),
         skipped=skipped,
         household=household,
+        weights=None if by_weight is None else by_weight.told,
         notes=notes,
         records=_records(table, sizes[of], found.scores, dis, of_household),
     )
 
 
-def _asked(data: Any, policy: Policy | None, quasi: tuple[str, ...], sensitive: tuple[str, ...]) -> Asked:
+def _asked(
+    data: Any, policy: Policy | None, quasi: tuple[str, ...], sensitive: tuple[str, ...], weight: str | None
+) -> Asked:
     """The columns that are named, else those of the policy, else those that `noren init` would draft."""
     source = open_source(data) if policy is None else open_table(data, policy)
     if policy is not None:
@@ -177,8 +191,9 @@ def _asked(data: Any, policy: Policy | None, quasi: tuple[str, ...], sensitive: 
         raise QueryError("a quasi-identifier is named twice.", hint="Name every column once.")
     secret = sensitive or tuple(name for name in source.columns if name in roles and roles[name].needs_requirement)
     if policy is None:
-        return Asked(source, found, secret, notes=notes)
-    return Asked(source, found, secret, policy.people, policy.attributes, policy.data.decimal, notes)
+        return Asked(source, found, secret, weight=weight, notes=notes)
+    weight = weight or policy.weight
+    return Asked(source, found, secret, policy.people, policy.attributes, policy.data.decimal, weight, notes)
 
 
 def _least_by_person(table: RawTable, k: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -187,6 +202,15 @@ def _least_by_person(table: RawTable, k: NDArray[np.int64]) -> NDArray[np.int64]
         return k
     out = np.full(table.persons, np.iinfo(np.int64).max)
     np.minimum.at(out, table.people, k)
+    return out
+
+
+def _most_by_person(table: RawTable, chance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest chance of every person."""
+    if table.people is None:
+        return chance
+    out = np.zeros(table.persons)
+    np.maximum.at(out, table.people, chance)
     return out
 
 

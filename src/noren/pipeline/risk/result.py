@@ -63,6 +63,21 @@ class PopulationRisk:
 
 
 @dataclass(frozen=True)
+class WeightsRisk:
+    """What survey weights give away if they are published beside the quasi-identifiers."""
+
+    column: str
+    distinct: int
+    alone: int
+    """People whom the weight alone makes unique."""
+    uniques_without: int
+    uniques_with: int
+    """People who are alone with all quasi-identifiers, without the weight and with it."""
+    design_effect: float
+    """Kish's: what unequal weights cost a recipient."""
+
+
+@dataclass(frozen=True)
 class SpecialUniques:
     """Minimal sample uniques and SUDA scores."""
 
@@ -122,6 +137,7 @@ class Risk(Shown):
     skipped: Mapping[str, str] = field(default_factory=dict)
     """Requirements that say nothing about a raw table, and why."""
     household: HouseholdRisk | None = None
+    weights: WeightsRisk | None = None
     notes: Sequence[str] = ()
     records: pl.DataFrame = field(default=None)  # type: ignore[assignment]
 
@@ -166,6 +182,7 @@ class Risk(Shown):
                 "requirements": [one.to_dict() for one in self.verdicts],
                 "skipped": dict(self.skipped),
                 "household": None if self.household is None else asdict(self.household),
+                "weights": None if self.weights is None else asdict(self.weights),
                 "notes": self.notes,
             }
         )

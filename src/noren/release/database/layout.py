@@ -15,7 +15,7 @@ from noren.cells import Cells, Statement
 from noren.errors import ReleaseError
 from noren.io.postgres import quoted, text
 from noren.release.database.ranges import range_type
-from noren.release.package import sides
+from noren.release.sides import sides
 from noren.schema.nodes import Nodes
 
 CELLS, RECORDS, MANIFEST = "cells", "records", "manifest"

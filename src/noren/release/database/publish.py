@@ -28,8 +28,9 @@ from noren.release.database.layout import (
     sql_type,
 )
 from noren.release.manifest import FORMAT
-from noren.release.package import manifest_block, sides
+from noren.release.package import manifest_block
 from noren.release.release import Release
+from noren.release.sides import sides
 
 TAKEN = "42P06"
 """SQLSTATE of a schema that exists."""
@@ -99,11 +100,14 @@ def _write(
     for side, sharing in sides(statements).items():
         _fill_side(base, side, sharing[0], address)
     types = ", ".join(f"{quoted(column.name)} {_type(release, column, lookup)}" for column, lookup in columns)
-    keys = [_foreign_key(schema, column, lookup) for column, lookup in columns]
-    base.run(f"CREATE TABLE {schema}.{CELLS} ({', '.join([types, *(key for key in keys if key)])})")
+    base.run(f"CREATE TABLE {schema}.{CELLS} ({types})")
     rows = base.ingest(CELLS, _reader(release, columns, meter), address.schema or "")
     if rows not in (-1, release.rows):
         raise ReleaseError(f"{rows} rows were written instead of {release.rows}.")
+    keys = [key for column, lookup in columns if (key := _foreign_key(schema, column, lookup)) is not None]
+    if keys:  # checked at once: row by row it takes as long as all the rest
+        base.run(f"ALTER TABLE {schema}.{CELLS} {', '.join(f'ADD {key}' for key in keys)}")
+    base.run(f"ANALYZE {schema}.{CELLS}")  # so that the server knows how few different cells it will count
     base.run(_view(schema, columns))
     manifest = release.manifest.model_copy(update={"columns": tuple(statements)})
     block = json.dumps(manifest_block(manifest), ensure_ascii=False)

@@ -16,9 +16,12 @@ from noren.errors import ReleaseError
 from noren.io.postgres import Address, Connection, PostgresSource, Refused, quoted, text
 from noren.release.database.layout import CELLS, MANIFEST, RECORDS, key_table, lookup_name, side_name
 from noren.release.manifest import Manifest
-from noren.release.package import manifest_of, sides
+from noren.release.package import manifest_of
+from noren.release.sides import sides
 
 AGAIN = "Ask for the release again."
+COUNTING = ("work_mem = '256MB'", "parallel_setup_cost = 0", "parallel_tuple_cost = 0")
+"""So that combinations are counted in memory and by several processes of the server, however many there are."""
 
 
 class DatabaseStore:
@@ -44,7 +47,7 @@ class DatabaseStore:
         """The different combinations of cells and how many rows have each, counted by the server."""
         import pyarrow as pa
 
-        batches = list(self._source.read(self.counting(columns)))
+        batches = list(self._source.read(self.counting(columns), COUNTING))
         table = pa.Table.from_batches(batches).combine_chunks()
         rows = table.column("rows\n").to_numpy()
         parts = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]

@@ -1,0 +1,131 @@
+"""The evaluator of claims: who wins, who ties, what is too close to tell."""
+
+from __future__ import annotations
+
+from math import inf, nan, sqrt
+
+import pytest
+
+from noren_papers.claims import (
+    CANNOT,
+    FAILS,
+    HARDLY,
+    HOLDS,
+    IN_PART,
+    MOSTLY,
+    UNDECIDED,
+    VERDICTS,
+    About,
+    Alike,
+    Below,
+    Facts,
+    Mean,
+    NoWorse,
+    Some,
+    Tally,
+    Trend,
+    answer,
+    cannot,
+    judged,
+    paired,
+)
+
+
+@pytest.mark.parametrize(
+    ("true", "false", "verdict"),
+    [(4, 0, HOLDS), (3, 1, MOSTLY), (9, 1, MOSTLY), (2, 1, IN_PART), (2, 2, IN_PART), (2, 5, IN_PART), (1, 3, HARDLY),
+     (1, 9, HARDLY), (0, 4, FAILS)],
+)  # fmt: skip
+def test_the_share_of_true_comparisons_is_the_verdict(true: int, false: int, verdict: str) -> None:
+    found = judged([True] * true + [False] * false, "measured 7")
+    assert found.verdict == verdict
+    assert found.measured == f"measured 7 (true in {true} of {true + false} comparisons)"
+
+
+def test_ties_and_close_calls_decide_nothing() -> None:
+    assert Tally(true=3, ties=3).verdict == HOLDS
+    assert Tally(true=3, ties=2, unclear=2).verdict == UNDECIDED
+    assert Tally(ties=6).verdict == UNDECIDED
+    assert Tally().verdict == CANNOT
+    assert "true in 1 of 4 comparisons, 2 tied, 1 undecided" in Tally(true=1, ties=2, unclear=1).told()
+
+
+def test_one_of_hundreds_beyond_two_standard_errors_decides_nothing() -> None:
+    """Equal things are so far apart on a given side in one comparison of 44; exact numbers are never chance."""
+    above, below = (Mean(2.0, 0.1), 1.0), (Mean(1.0, 0.1), 2.0)
+
+    def verdict(true: int, false: int) -> str:
+        return Below([below] * true + [above] * false).tally().verdict
+
+    assert verdict(43, 1) == HOLDS
+    assert verdict(42, 1) == MOSTLY, "of 43 not even one is to be expected"
+    assert verdict(86, 2) == HOLDS
+    assert verdict(85, 3) == MOSTLY
+    assert verdict(1, 43) == FAILS
+    assert verdict(1, 42) == HARDLY
+    assert Below([(1.0, 2.0)] * 99 + [(2.0, 1.0)]).tally().verdict == MOSTLY
+    assert Below([below] * 99 + [(2.0, 1.0)]).tally().verdict == MOSTLY
+    assert answer("measured 7", Below([below] * 87 + [above])).count == "87 of 88", "the count hides nothing"
+
+
+def test_every_verdict_can_be_reached() -> None:
+    found = {Tally(true=t, false=f, ties=e).verdict for t in range(8) for f in range(8) for e in range(8)}
+    assert found == set(VERDICTS)
+
+
+def test_below_tells_smaller_equal_larger_and_too_close() -> None:
+    assert Below([(1.0, 2.0), (2.0, 1.0), (3.0, 3.0), (0.1 + 0.2, 0.3)]).tally() == Tally(1, 1, 2, 0)
+    assert Below([(Mean(1.0, 0.1), 1.19)]).tally() == Tally(unclear=1)
+    assert Below([(Mean(1.0, 0.1), 1.21)]).tally() == Tally(true=1)
+    assert Below([(Mean(1.0, 0.3), Mean(2.0, 0.4))]).tally() == Tally(unclear=1), "two errors of 0.5"
+    assert Below([(0.0, 0.0), (0.0, inf), (inf, inf)]).tally() == Tally(1, 0, 2, 0)
+    assert Below([(nan, 1.0)]).tally() == Tally()
+
+
+def test_much_is_half() -> None:
+    assert Below([(1.0, 2.0), (1.01, 2.0), (0.4, 1.0)], much=True).tally() == Tally(2, 1)
+    assert Below([(Mean(0.45, 0.03), 1.0)], much=True).tally() == Tally(unclear=1)
+
+
+def test_similar_is_a_quarter_either_way() -> None:
+    assert Alike([(1.0, 1.25), (1.25, 1.0), (1.26, 1.0), (0.0, 0.0), (0.0, 1.0)]).tally() == Tally(3, 2)
+    assert Alike([(Mean(1.2, 0.1), 1.0)]).tally() == Tally(unclear=1)
+    assert About([0.5, 0.4, 0.39, 0.62, 0.63], 0.5).tally() == Tally(3, 2)
+    assert NoWorse([(1.25, 1.0), (0.1, 1.0), (1.3, 1.0)]).tally() == Tally(2, 1)
+
+
+def test_a_trend_compares_every_two_points() -> None:
+    assert Trend([1.0, 2.0, 2.0, 1.5]).tally() == Tally(3, 2, 1)
+    assert Trend([3.0, 2.0, 1.0], rising=False).tally() == Tally(3)
+    slow = [Mean(1.0, 0.4), Mean(2.0, 0.4), Mean(3.0, 0.4)]
+    assert Trend(slow).tally() == Tally(true=1, unclear=2), "the ends decide what the steps cannot"
+    # apart they overlap, together they always rise
+    line = [[1.0, 10.0], [1.1, 11.0]]
+    assert Trend(line).tally() == Tally(1)
+    assert Trend([Mean.of(point) for point in line]).tally() == Tally(unclear=1)
+
+
+def test_some_needs_one() -> None:
+    assert Some(Facts([False, True])).tally() == Tally(true=1)
+    assert Some(Facts([False, False])).tally() == Tally(false=1)
+    assert Some(Facts([False, None])).tally() == Tally(unclear=1)
+    assert Some(Facts([])).tally().verdict == CANNOT
+
+
+def test_means_and_ratios_carry_their_standard_errors() -> None:
+    assert Mean.of([2.0]) == Mean(2.0, 0.0)
+    assert Mean.of([1.0, 3.0]).error == pytest.approx(1.0)
+    ratio = Mean.ratio([2.0, 4.0, 5.0], [1.0, 2.0, 4.0])
+    assert ratio.value == pytest.approx(11 / 7)
+    rest = [2 - 11 / 7, 4 - 22 / 7, 5 - 44 / 7]
+    assert ratio.error == pytest.approx(sqrt(sum(r * r for r in rest) / 2 * 3) / 7)
+    assert Mean.ratio([1.0, 2.0], [2.0, 4.0]).error == pytest.approx(0.0)
+    assert paired([0.0], [0.0])[0] == Mean(1.0)
+    assert paired([1.0], [0.0])[0] == Mean(inf)
+
+
+def test_answers_add_claims_up_and_say_when_there_is_nothing() -> None:
+    found = answer("x 1", Below([(1.0, 2.0)]), Trend([2.0, 1.0]))
+    assert (found.verdict, found.measured) == (IN_PART, "x 1 (true in 1 of 2 comparisons)")
+    assert answer("x 1", Below([])).measured == "x 1 (nothing could be compared)"
+    assert cannot("no such table").verdict == CANNOT

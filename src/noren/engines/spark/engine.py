@@ -1,0 +1,369 @@
+"""The verbs of an engine, on a Spark cluster."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.cells import CellBatch, Statement
+from noren.cells.batch import batch_length
+from noren.engines.local import LocalEngine, code_batch
+from noren.engines.spark import draw
+from noren.engines.spark.apart import SparkParts, publishing
+from noren.engines.spark.chain import Chain, base_of, carries_keys
+from noren.engines.spark.courier import by_part, received
+from noren.engines.spark.guard import guarded, told
+from noren.engines.spark.judge import CountedStore, judged
+from noren.engines.spark.session import TUPLE_COPIES, demand_room, demand_sealed, room, settings, started
+from noren.engines.spark.source import FilesSource, SparkSource, opened
+from noren.engines.spark.tasks import Codes, Count, Digest, Hash, Rewrite, Tuples
+from noren.engines.spark.wire import Wire
+from noren.errors import DataError, ReleaseError
+from noren.io.place import Place, Spot
+from noren.io.source import Source, Writing, open_source
+from noren.models.judgement import Judgement
+from noren.models.verdict import Verdict
+from noren.progress import Meter, silent
+from noren.release.published import Published
+from noren.release.release import Release, open_release
+from noren.release.set_tally import SetTally
+from noren.release.store import ParquetStore
+from noren.secret import Keystream, Secret
+from noren.secret.carried import ORDER, CarriedKeys, carried
+from noren.table.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
+from noren.table.profile import Profile
+
+ROWS_PER_FILE = 1 << 20
+ROWS_PER_TASK = 1 << 16
+"""Fewer rows than this are not worth a file of their own."""
+
+
+class SparkEngine:
+    """Everything where the records are. `session` is the one to use, else the one that is running, else a new one."""
+
+    def __init__(
+        self, session: Any = None, *, master: str | None = None, conf: Mapping[str, str] | None = None
+    ) -> None:
+        self._session = session
+        self._start = (master, conf)
+        self._starts: dict[tuple[int, tuple[str, ...]], tuple[Source, tuple[int, ...]]] = {}
+
+    @property
+    def session(self) -> Any:
+        if self._session is None:
+            self._session = started(*self._start)
+        return self._session
+
+    # ------------------------------------------------------------------ reading
+
+    def opened(self, data: Any, writing: Writing) -> Source:
+        if type(data).__module__.startswith("pyspark."):
+            self._session = data.sparkSession
+            return SparkSource(data, missing_values=writing.missing_values)
+        if isinstance(data, str | Path):
+            return opened(self.session, data, writing)
+        source = open_source(data, missing_values=writing.missing_values)
+        return source if isinstance(source, SparkSource | FilesSource) else self._sent(source)
+
+    def _sent(self, source: Source) -> Source:
+        """A table in this machine's memory, sent to the cluster."""
+        import pyarrow as pa
+
+        batches = list(source.batches(list(source.columns)))
+        if not batches:
+            raise DataError(f"{source.name}: no records: it has a header but no rows.", hint="Give a table with rows.")
+        whole = pa.Table.from_batches(batches)
+        plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in whole.columns]
+        frame = self.session.createDataFrame(pa.table(dict(zip(whole.column_names, plain, strict=True))))
+        return SparkSource(frame, source.name)
+
+    def held(self, source: Source, data: Any) -> Source:
+        return source
+
+    def demand_room(self, needed: int, what: str) -> None:
+        demand_room(self.session, needed, what)
+
+    @property
+    def elsewhere(self) -> SparkParts:
+        return SparkParts(self)
+
+    def profile(
+        self,
+        source: Source,
+        counting: Counting,
+        *,
+        on_keys: Callable[[Any], None] | None = None,
+        meter: Meter = silent,
+    ) -> Profile:
+        here = LocalEngine()
+        base = base_of(source)
+        if not isinstance(base, SparkSource | FilesSource):
+            return here.profile(source, counting, on_keys=on_keys, meter=meter)
+        key = [] if counting.key is None else [counting.key]
+        columns = list(dict.fromkeys([*counting.columns, *key, *counting.drop]))
+        chain = self._chain(source, columns)
+        counted = replace(counting, identifiers=())
+        found: dict[int, Profile] = dict(self._results(base, chain, Count(chain, counted)))
+        whole = here.profile(Chain(chain.top, chain.read).source(0, ()), counted)
+        whole.told = {name: self._distinct(source, name, counting.drop) for name in counting.identifiers}
+        for part in found.values():
+            whole.merge(part)
+        counts = [found[number].records if number in found else 0 for number in range(base.partitions)]
+        self._remember(source, counting.drop, counts)
+        meter(whole.records + whole.dropped)
+        if counting.key is not None and on_keys is not None:
+            self._count_keys(source, counting, on_keys)
+        return whole
+
+    def _distinct(self, source: Source, name: str, drop: Sequence[str]) -> tuple[int, int]:
+        """How many different cells a column has, and how many in all: found by hashes, which are what is shuffled."""
+        from pyspark.sql import functions
+
+        base: Any = base_of(source)
+        chain = self._chain(source, [name, *drop])
+        with settings(self.session), told():
+            hashes = base.tasks(chain.read).mapInArrow(guarded(Hash(chain, name, tuple(drop))), "hash long")
+            times = hashes.groupBy("hash").count()
+            found = times.agg(functions.count("hash"), functions.sum("count")).collect()[0]
+        return int(found[0]), int(found[1] or 0)
+
+    def _count_keys(self, source: Source, counting: Counting, on_keys: Any) -> None:
+        """How many keys repeat another one, found by their digests: no key leaves the machine that reads it."""
+        from pyspark.sql import functions
+
+        demand_sealed(self.session)
+        base: Any = base_of(source)
+        chain = self._chain(source, [str(counting.key), *counting.drop])
+        task = Digest(draw.Encode(chain, Reading(drop=counting.drop, key=counting.key)), carried(on_keys.stream, []))
+        with settings(self.session), told():
+            digests = base.tasks(chain.read).mapInArrow(guarded(task), "digest long")
+            times = digests.groupBy("digest").count().where(functions.col("count") > 1)
+            repeated = times.agg(functions.sum(functions.col("count") - 1)).collect()[0][0]
+        on_keys.found(int(repeated or 0))
+
+    def encoded(self, source: Source, reading: Reading, *, meter: Meter = silent) -> Iterator[CodeBatch]:
+        base = base_of(source)
+        if not isinstance(base, SparkSource | FilesSource):
+            yield from LocalEngine().encoded(source, reading, meter=meter)
+            return
+        by_number = getattr(source, "by_number", None)
+        starts = () if by_number is None else self._placed(by_number, reading.drop)
+        chain = self._chain(source, [*reading.columns, *reading.drop], starts)
+        task = Codes(draw.Encode(chain, reading), chain)
+        start = 0
+        for batch in self._streamed(base, chain, task):
+            yield CodeBatch(batch.codes, batch.open, batch.terms, batch.keys, batch.records, start)
+            start += batch.records
+            meter(batch.records)
+
+    def histogram(
+        self, source: Source, reading: Reading, names: Sequence[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        from pyspark.sql import functions
+
+        base = base_of(source)
+        if not isinstance(base, SparkSource | FilesSource):
+            return LocalEngine().histogram(source, reading, names)
+        chain = self._chain(source, [*reading.columns, *reading.drop])
+        titles = [f"k{i}" for i in range(len(names))]
+        task = Tuples(draw.Encode(chain, reading), tuple(names))
+        with settings(self.session), told():
+            parts = base.tasks(chain.read).mapInArrow(
+                guarded(task), ", ".join([*(f"{title} int" for title in titles), "n long"])
+            )
+            most = room(self.session) // (TUPLE_COPIES * 8 * (len(names) + 1))
+            found = parts.groupBy(*titles).agg(functions.sum("n").alias("n")).limit(most + 1).toArrow()
+        if found.num_rows > most:
+            what = f"deciding about more than {most:,} different tuples of {len(names)} columns"
+            demand_room(self.session, found.num_rows * TUPLE_COPIES * 8 * (len(names) + 1), what)
+        codes = np.stack([found.column(title).to_numpy().astype(np.int64) for title in titles], axis=1)
+        order = np.lexsort(codes.T[::-1])
+        return codes[order], found.column("n").to_numpy().astype(np.int64)[order]
+
+    # ------------------------------------------------------------------ publishing
+
+    def apply(self, source: Source, reading: Reading, apply: Apply, *, meter: Meter = silent) -> Iterator[CellBatch]:
+        base = base_of(source)
+        if not isinstance(base, SparkSource | FilesSource) or not hasattr(apply, "part"):
+            for batch in self.encoded(source, reading, meter=meter):
+                yield apply(batch)
+            return
+        making: Any = apply
+        make, chain, drawn = self._make(source, reading, making)
+        try:
+            for cells in self._streamed(base, chain, make):
+                yield cells
+                meter(batch_length(cells))
+        finally:
+            make.forget()
+        _take_in(making, drawn)
+
+    def written(
+        self, source: Source, reading: Reading, making: Portable, rows: int, columns: Sequence[Statement], folder: Spot
+    ) -> Written | None:
+        base = base_of(source)
+        apart = getattr(making, "apart", None)
+        like = {} if apart is not None else self._like(source, reading, making)
+        there = isinstance(base, SparkSource | FilesSource)
+        if apart is None and (not there or set(like) != {column.name for column in columns}):
+            return None  # whose row each is must be known in the order in which rows are written
+        tally = SetTally.expecting(columns, rows)
+        titles = tally.columns()
+        task: Any
+        if apart is not None:
+            drawn = self.session.sparkContext.accumulator({}, by_part())
+            publish = publishing(apart, making, tally, columns, drawn)
+            frame, wire, task, forget = apart.frame, publish.wire, publish, apart.forget
+        else:
+            make, chain, drawn = self._make(source, reading, making)
+            keys = CarriedKeys.of(Secret.fresh(), [(ORDER, "")])
+            wire = Wire(draw.like_of(like, tally, columns))
+            frame, task, forget = self._rows(base, chain, make.encode), draw.Draw(make, wire, keys, tally), make.forget  # type: ignore[arg-type]
+        aside = folder
+        if isinstance(folder, Path):  # beside it: an attempt that is late must not leave anything in a release
+            aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}-attempts-", dir=folder.parent))
+        try:
+            write = draw.Write(wire, titles, folder, aside)
+            with settings(self.session), told():
+                drawn_rows = frame.mapInArrow(guarded(task), wire.schema)
+                ordered = drawn_rows.repartition(self._files(rows), "hi").sortWithinPartitions("hi", "lo")
+                told_rows = ordered.mapInArrow(guarded(write), "payload binary").collect()
+            done = sorted((received(row.payload) for row in told_rows), key=lambda one: one.number)
+            done, titles = self._renumbered(done, tally, titles, folder, aside)
+        finally:
+            forget()
+            if isinstance(aside, Path):
+                shutil.rmtree(aside, ignore_errors=True)
+        _take_in(making, drawn)
+        files = tuple(folder / one.made for one in done)
+        return Written(files, tuple(one.part for one in done), sum(one.rows for one in done), titles)
+
+    def _renumbered(
+        self, done: list[Any], tally: SetTally, titles: tuple[Statement, ...], folder: Spot, aside: Spot
+    ) -> tuple[list[Any], tuple[Statement, ...]]:
+        """The same files with only the sets that occur, where some do not: what no cell shows is not listed."""
+        seen = {name: np.any([one.seen[name] for one in done], axis=0) for name in (done[0].seen if done else ())}
+        if all(found.all() for found in seen.values()):
+            return done, titles
+        fewer = tally.narrowed(seen)
+        after = fewer.columns()
+        task = Rewrite(tuple(one.made for one in done), titles, after, fewer, folder, aside)
+        with told():
+            context = self.session.sparkContext
+            made = context.parallelize(range(len(done)), len(done)).mapPartitions(guarded(task)).collect()
+        parts = [received(content) for content in made]
+        return sorted(parts, key=lambda one: one.number), after
+
+    def scatter(
+        self, batches: Iterable[CellBatch], rows: int, stream: Keystream, folder: Path | None
+    ) -> Iterator[CellBatch]:
+        yield from LocalEngine().scatter(batches, rows, stream, folder)
+
+    def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
+        if not isinstance(published.store, ParquetStore):
+            return LocalEngine().judge(published, make, meter=meter)
+        return judged(self.session, published, published.store, make, meter)
+
+    def open_release(self, path: str | Path | Place | Release) -> Release:
+        """A release whose cells are counted on the cluster: `estimate`, `count` and what rests on tuples get the
+        different combinations of the columns they ask for, and nothing else travels."""
+        release = open_release(path)
+        if isinstance(release.store, CountedStore):
+            return release
+        if not isinstance(release.store, ParquetStore):
+            raise ReleaseError(
+                f"{release.title}: its data are no Parquet files, which a cluster could share.",
+                hint="Open it as usual.",
+            )
+        return Release(release.manifest, CountedStore(self.session, *release.store.paths), release.path)
+
+    # ------------------------------------------------------------------ jobs
+
+    def _chain(self, source: Source, columns: Sequence[str], starts: Sequence[int] = ()) -> Chain:
+        if carries_keys(source):
+            demand_sealed(self.session)
+        return Chain.of(source, list(dict.fromkeys(columns)), starts)
+
+    def _results(self, base: SparkSource | FilesSource, chain: Chain, task: Any) -> list[Any]:
+        """What the task says of every partition, unpickled."""
+        with settings(self.session), told():
+            rows = base.tasks(chain.read).mapInArrow(guarded(task), "payload binary").collect()
+        return [received(row.payload) for row in rows]
+
+    def _streamed(self, base: SparkSource | FilesSource, chain: Chain, task: Any) -> Iterator[Any]:
+        """What the task says, in the order of partitions, one partition after the other."""
+        encode = getattr(task, "encode", None)
+        with settings(self.session), told():
+            sent = self._rows(base, chain, encode).mapInArrow(guarded(task), "payload binary")
+            for row in sent.toLocalIterator(prefetchPartitions=True):
+                yield received(row.payload)
+
+    def _rows(self, base: SparkSource | FilesSource, chain: Chain, encode: Any) -> Any:
+        """What tasks get: the columns to read, or where nothing must be read one row each."""
+        if isinstance(encode, draw.Held):
+            parts = len(encode.starts) - 1
+            return self.session.range(0, parts, 1, parts)
+        return base.tasks(chain.read)
+
+    def _remember(self, source: Source, drop: Sequence[str], counts: Sequence[int]) -> tuple[int, ...]:
+        starts = tuple(np.concatenate(([0], np.cumsum(counts))).astype(int).tolist())
+        self._starts[id(source), tuple(drop)] = (source, starts)
+        return starts
+
+    def _placed(self, source: Source, drop: Sequence[str]) -> tuple[int, ...]:
+        """How many records come before every partition."""
+        known = self._starts.get((id(source), tuple(drop)))
+        if known is None:
+            self.profile(source, Counting([], drop=drop, key=source.columns[0]))
+            known = self._starts[id(source), tuple(drop)]
+        return known[1]
+
+    def _files(self, rows: int) -> int:
+        parallel = self.session.sparkContext.defaultParallelism
+        return max(1, -(-rows // ROWS_PER_FILE), min(parallel, rows // ROWS_PER_TASK))
+
+    def _make(self, source: Source, reading: Reading, making: Portable) -> tuple[draw.Make, Chain, Any]:
+        """What makes published cells on the cluster, with every partition's own part of what was decided."""
+        demand_sealed(self.session)
+        starts = self._placed(source, reading.drop)
+        encode: draw.Encode | draw.Held
+        if reading.columns:
+            chain = self._chain(source, [*reading.columns, *reading.drop], starts)
+            encode = draw.Encode(chain, reading)
+        else:
+            parts = self._files(starts[-1])
+            starts = tuple(starts[-1] * number // parts for number in range(parts + 1))
+            chain, encode = Chain(source, (), starts), draw.Held(starts)
+        context = self.session.sparkContext
+        drawn = context.accumulator({}, by_part())
+        shared = making.shared
+        own = [] if shared is not None else [context.broadcast(making.part(a, b)) for a, b in pairwise(starts)]
+        return draw.Make(encode, shared, own, making.stream, drawn), chain, drawn
+
+    def _like(self, source: Source, reading: Reading, making: Portable) -> dict[str, Any]:
+        """What is published of no record at all: which kinds of cells there are."""
+        return dict(making.part(0, 0).under(making.stream)(self._nothing(source, reading)))
+
+    def _nothing(self, source: Source, reading: Reading) -> CodeBatch:
+        """No record at all, as codes."""
+        base = base_of(source)
+        if not isinstance(base, SparkSource | FilesSource) or not reading.columns:
+            return CodeBatch({}, {}, {}, None, 0, 0)
+        wanted = list(dict.fromkeys([*reading.columns, *reading.drop]))
+        chain = self._chain(source, wanted)
+        bare = Chain(chain.top, chain.read)
+        read = next(iter(bare.source(0, [base.nothing(chain.read)]).batches(wanted)))
+        return code_batch(read, reading, base.name, 0)
+
+
+def _take_in(making: Any, drawn: Any) -> None:
+    for one in drawn.value.values():
+        making.take_in(one)

@@ -1,0 +1,56 @@
+"""A CSV file of a release is what writing its cells gives, byte for byte: blank lines, quotes, spaces in
+sets and the order of their members could tell what no cell tells."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from noren.cells import Statement
+from noren.errors import ReleaseError
+from noren.release.parts import checksum
+from noren.release.store import CsvStore, read_side, write_data, write_side
+
+
+class Digest:
+    """A file that keeps nothing but the checksum of what is written to it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+        self.size = 0
+        self._found = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self._found.update(data)
+        self.size += len(data)
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def close(self) -> None:
+        self.closed = True
+
+    def hexdigest(self) -> str:
+        return self._found.hexdigest()
+
+
+def demand_written(data: Path, columns: Sequence[Statement], beside: Mapping[Path, dict[str, Any]]) -> None:
+    """Refuse CSV files that hold anything but the texts of their cells; `beside` are the side tables, with the
+    types that their columns are written from."""
+    if data.suffix != ".csv":
+        return
+    again = {data: Digest()}
+    if not write_data(data, columns, CsvStore(data).batches(columns), again[data]):
+        del again[data]  # a header alone, which was compared with the columns
+    for path, types in beside.items():
+        again[path] = Digest()
+        write_side(path, {name: read.cast(types[name]) for name, read in read_side(path).items()}, again[path])
+    for path, digest in again.items():
+        if digest.hexdigest() != checksum(path):
+            raise ReleaseError(
+                f"{path}: not as published: its text is not what its cells are written as.",
+                hint="Do not use it; ask the holder for it again.",
+            )

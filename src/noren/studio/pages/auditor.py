@@ -1,0 +1,46 @@
+"""The auditor's page: is a release what it claims, what does an adversary learn, and what of tables made elsewhere."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from noren.studio import texts_auditor as words
+from noren.studio import texts_recipient
+from noren.studio.asks import AUDIT, ask, asked
+from noren.studio.pages.auditor_attacks import attacking
+from noren.studio.pages.auditor_besides import besides, verifying
+from noren.studio.pages.auditor_table import foreign
+from noren.studio.pages.release_place import opened, opener, status
+from noren.studio.parts import card, div, line, title
+from noren.studio.session import Session
+
+
+def build(session: Session) -> None:
+    """Builds the page; `session.kept["release"]` is the release that was named on the command line, if one was."""
+    what = asked(session, AUDIT).get("what", "release")
+    with div("n-row"):
+        toggle = ui.toggle(words.WHAT, value=what, on_change=partial(_what, session)).classes("n-kind")
+        toggle.props("no-caps unelevated dense toggle-text-color=dark")
+        line(words.WHAT_WHY[what], "n-soft n-grow")
+    if what == "table":
+        foreign(session)
+        return
+    found = opened(session)
+    if found is None:
+        return
+    with card(tight=True), div("n-row"):
+        title(found["name"])
+        with div("n-grow"):
+            status(session, found)
+    besides(session, found)
+    verifying(session, found)
+    attacking(session, found)
+    with ui.expansion(texts_recipient.OTHER).classes("n-card tight"):
+        opener(session)
+
+
+def _what(session: Session, event: Any) -> None:
+    ask(session, words.set_to(words.WHAT[event.value], ""), AUDIT, lambda a: a.update(what=event.value))

@@ -1,0 +1,136 @@
+"""The same data, policy and secret on a cluster and on one machine: the same cells, verdicts and levels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import noren as nr
+from noren.pipeline.anonymize import run
+from noren.release.manifest import write_column
+from tests.contracts.test_engines import CASES, N, policy, said, table
+
+METHODS = [name for name in CASES if name not in ("terms and closeness", "closeness")]
+
+
+@pytest.fixture
+def parquet(tmp_path: Path) -> Path:
+    """The table in three files of different sizes, the second of one row."""
+    folder = tmp_path / "table"
+    folder.mkdir()
+    for number, (start, stop) in enumerate(((0, 240), (240, 241), (241, N))):
+        pq.write_table(table().slice(start, stop - start), folder / f"part-{number}.parquet")
+    return folder
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One order of records, whichever engine runs."""
+    monkeypatch.setattr("noren.methods.base.secret_order", lambda n: np.random.default_rng(n).permutation(n))
+
+
+@pytest.mark.parametrize("case", METHODS)
+@pytest.mark.usefixtures("fixed")
+def test_every_method_comes_to_the_same(case: str, session: Any, tmp_path: Path) -> None:
+    """In the same order of records, which files would come in another one."""
+    here = run(table(), CASES[case])
+    there = run(session.createDataFrame(table()), CASES[case], to=tmp_path / "release")
+    assert said(there.facts.verdicts) == said(here.facts.verdicts)
+    assert there.facts.dropped == here.facts.dropped > 0
+    assert (there.facts.records, there.facts.suppressed) == (here.facts.records, here.facts.suppressed)
+    assert there.facts.losses == pytest.approx(here.facts.losses)
+    for name, counts in here.facts.table.counts.items():
+        assert there.facts.table.counts[name].tolist() == counts.tolist()
+    opened = nr.open_release(tmp_path / "release")
+    assert not any(verdict.holds is False for verdict in nr.verify(opened, CASES[case]))
+    assert opened.rows == here.release.rows
+    if not there.facts.designs:
+        mine, other = ([write_column(c) for c in made.release.statements] for made in (here, there))
+        assert mine == other, "the same general values, groups and levels"
+        assert opened.frame().sort("row").equals(here.release.frame().sort("row"))
+
+
+def keyed(case: str) -> nr.Policy:
+    rules = CASES[case]
+    return nr.Policy(
+        attributes=rules.attributes,
+        require=rules.require,
+        method=rules.methods,
+        people=rules.people,
+        randomness={"record_key": "row"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "where"),
+    [("decoys", "memory"), ("decoys", "disk"), ("pram", "disk"), ("semantic", "disk"), ("mixed", "disk")],
+)
+@pytest.mark.usefixtures("fixed")
+def test_memoised_cells_are_the_same_cell_for_cell(
+    case: str, where: str, engine: Any, parquet: Path, tmp_path: Path
+) -> None:
+    nr.Secret.create(tmp_path / "key")
+    here = nr.anonymize(table(), keyed(case), secret=tmp_path / "key")
+    more = {} if where == "memory" else {"to": tmp_path / "there"}
+    there = nr.anonymize(parquet, keyed(case), secret=tmp_path / "key", engine=engine, **more)
+    assert there.frame().sort("row").equals(here.frame().sort("row"))
+    assert there.manifest.randomness == "memoised"
+
+
+def test_a_key_that_repeats_is_refused(engine: Any, session: Any, tmp_path: Path) -> None:
+    nr.Secret.create(tmp_path / "key")
+    twice = pa.concat_tables([table(), table().slice(4, 2)])
+    with pytest.raises(nr.errors.DataError, match="2 records repeat"):
+        nr.anonymize(session.createDataFrame(twice), keyed("decoys"), secret=tmp_path / "key", to=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_histograms_are_the_same_and_ascending(engine: Any, parquet: Path) -> None:
+    from noren.pipeline.prepare import prepare
+
+    here, there = prepare(table(), CASES["mondrian"]), prepare(parquet, CASES["mondrian"], engine)
+    for names in (["shade"], ["shade", "age", "town"]):
+        mine, other = here.histogram(names), there.histogram(names)
+        assert mine[0].tolist() == other[0].tolist() == sorted(mine[0].tolist())
+        assert mine[1].tolist() == other[1].tolist()
+    starts = [(batch.start, batch.records) for batch in there.engine.encoded(there.source, there.reading(["age"]))]
+    assert [start for start, _ in starts] == np.concatenate([[0], np.cumsum([n for _, n in starts])])[:-1].tolist()
+    assert sum(n for _, n in starts) == here.n
+
+
+def test_people_with_several_rows_are_counted_as_people(engine: Any, parquet: Path, tmp_path: Path) -> None:
+    data = table().append_column("who", pa.array(np.arange(N) // 2))
+    pq.write_table(data, tmp_path / "people.parquet")
+    rules = policy("decoys", who="identifier")
+    rules = nr.Policy(attributes=rules.attributes, require=rules.require, method=rules.methods, people={"key": "who"})
+    made = run(tmp_path / "people.parquet", rules, engine=engine, to=tmp_path / "release")
+    assert not made.release.manifest.rows_are_people
+    assert said(made.facts.verdicts) == said(run(data, rules).facts.verdicts)
+
+
+def test_samples_and_markers_are_read_on_the_cluster(engine: Any, parquet: Path, tmp_path: Path) -> None:
+    """About half of the records, each with probability 1/2: within 8 standard deviations of a binomial."""
+    rules = CASES["decoys"]
+    half = nr.Policy(attributes=rules.attributes, require=rules.require, method=rules.methods, people=rules.people,
+                     sample={"share": 0.5}, data={"missing_values": ["13021"]})  # fmt: skip
+    made = run(parquet, half, engine=engine, to=tmp_path / "release")
+    kept = sum(cell not in (None, "13021") for cell in table()["town"].to_pylist())
+    assert abs(made.facts.records - kept / 2) < 8 * np.sqrt(kept / 4)
+    assert made.release.records == made.facts.records == made.release.frame().height
+    assert "13021" not in made.release.column("town").domain.values
+
+
+def test_an_identifier_that_repeats_is_asked_about(session: Any, tmp_path: Path) -> None:
+    """Every second number stands twice; nothing but hashes of them was shuffled."""
+    data = table().append_column("who", pa.array([f"p{number // 2}" for number in range(N)]))
+    rules = nr.Policy(attributes={**CASES["decoys"].attributes, "who": "identifier"}, require=CASES["decoys"].require)
+    for given in (data, session.createDataFrame(data)):
+        with pytest.raises(
+            nr.errors.PolicyError, match="383 records have 202 different values of the identifier 'who'"
+        ):
+            nr.anonymize(given, rules, to=tmp_path / "release")

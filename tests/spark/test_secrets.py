@@ -1,0 +1,135 @@
+"""Keys travel only where nobody can read them on the way, and Spark's own records hold no cell and no key."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import noren as nr
+from noren.engines.spark.guard import TaskFailed, guarded
+from noren.engines.spark.session import demand_room, demand_sealed
+from noren.errors import OutOfReach, SecretError
+from noren.secret import RecordStream
+from noren.secret.carried import ORDER, CarriedKeys, carried, numbered_digests, order_keys
+
+ON = {
+    "spark.io.encryption.enabled": "true",
+    "spark.authenticate": "true",
+    "spark.network.crypto.enabled": "true",
+}
+
+
+def session_of(master: str, **conf: str) -> Any:
+    found = SimpleNamespace(get=lambda name, default=None: conf.get(name, default))
+    return SimpleNamespace(conf=found, sparkContext=SimpleNamespace(master=master, getConf=lambda: found))
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,4]"])
+def test_on_one_machine_keys_may_be_used(master: str) -> None:
+    demand_sealed(session_of(master))
+
+
+@pytest.mark.parametrize("master", ["spark://10.0.0.1:7077", "yarn", "k8s://host", "local-cluster[2,1,1024]"])
+def test_elsewhere_both_the_wire_and_the_disks_must_be_encrypted(master: str) -> None:
+    demand_sealed(session_of(master, **ON))
+    demand_sealed(session_of(master, **{"spark.io.encryption.enabled": "true", "spark.ssl.rpc.enabled": "true"}))
+    for lacking in ON:
+        some = {name: value for name, value in ON.items() if name != lacking}
+        with pytest.raises(SecretError, match=f"--conf {lacking}=true"):
+            demand_sealed(session_of(master, **some))
+    with pytest.raises(SecretError, match=r"spark\.io\.encryption.*spark\.authenticate.*spark\.network\.crypto"):
+        demand_sealed(session_of(master))
+
+
+def test_what_does_not_fit_the_driver_is_refused_with_the_number() -> None:
+    demand_room(session_of("local", **{"spark.noren.driver.memory": "1k"}), 1024, "it")
+    with pytest.raises(OutOfReach, match="needs 1,025 bytes on the driver, and it may take 1,024"):
+        demand_room(session_of("local", **{"spark.noren.driver.memory": "1k"}), 1025, "it")
+    with pytest.raises(nr.errors.QueryError, match="is no size"):
+        demand_room(session_of("local", **{"spark.noren.driver.memory": "much"}), 1, "it")
+
+
+def test_the_secret_stays_and_single_keys_travel() -> None:
+    secret = nr.Secret(bytes(range(32)))
+    stream = RecordStream(secret, names={"new": "old"})
+    with pytest.raises(SecretError):
+        pickle.dumps(stream)
+    there = pickle.loads(pickle.dumps(carried(stream, ["new"])))
+    keys, codes = pa.array(["a", "b"]), np.array([0, 1])
+    digests = stream.digests(keys)
+    assert there.digests(keys).tolist() == digests.tolist()
+    words = stream.lane("new").cell_words(digests, codes, 3, 0).tolist()
+    assert there.lane("new").cell_words(digests, codes, 3, 0).tolist() == words
+    with pytest.raises(SecretError, match="did not travel"):
+        there.lane("another")
+    assert bytes(range(32)) not in pickle.dumps(there)
+    assert "masked" in repr(there)
+
+
+def test_orders_and_draws_of_different_rows_differ() -> None:
+    keys = CarriedKeys.of(nr.Secret(bytes(32)), [(ORDER, "")])
+    numbers = np.arange(1000)
+    found = np.concatenate([order_keys(keys, numbers, np.full(1000, part)) for part in range(3)])
+    assert len({tuple(row) for row in found.tolist()}) == 3000
+    assert order_keys(keys, numbers[7:8], np.full(1, 2)).tolist() == found[2007:2008].tolist()
+    assert len({tuple(row) for row in numbered_digests(numbers).tolist()}) == 1000
+
+
+def test_a_failure_says_kind_and_place_and_no_cell() -> None:
+    def task(batches: Any) -> Any:
+        yield 1
+        raise ValueError("the cell was Zanzibar")
+
+    with pytest.raises(TaskFailed, match=r"^ValueError at test_secrets.py:\d+") as found:
+        list(guarded(task)(iter(())))
+    assert "Zanzibar" not in str(found.value)
+    assert found.value.__cause__ is None
+    assert found.value.__suppress_context__
+
+
+def test_the_event_log_shows_no_cell_and_no_key(
+    session: Any, events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that succeed and one that fails, with words that stand nowhere else."""
+    sealed: list[bytes] = []
+    real = CarriedKeys.__init__
+
+    def noted(self: CarriedKeys, keys: Any) -> None:
+        sealed.extend(keys.values())
+        real(self, keys)
+
+    monkeypatch.setattr(CarriedKeys, "__init__", noted)
+    words = ["quagga", "thylacine", "moa", "dodo"]
+    data = pa.table({"who": [f"person-{i:05}" for i in range(80)], "beast": words * 20, "age": ["41", "x17x"] * 40})
+    nr.Secret.create(tmp_path / "key")
+    columns = {"who": "identifier", "beast": nr.sensitive(), "age": nr.quasi_identifier()}
+    rules = nr.Policy(
+        attributes=columns,
+        require=[nr.models.FrequencyLDiversity(on="beast", l=2)],
+        randomness={"record_key": "who"},
+        dependence={"most": 1.0},
+    )
+    frame = session.createDataFrame(data)
+    nr.anonymize(frame, rules, secret=tmp_path / "key", to=tmp_path / "release")
+    nr.verify(tmp_path / "release", rules, original=data, engine="spark")
+    numbers = rules.model_copy(
+        update={"attributes": {**rules.attributes, "age": nr.quasi_identifier(bins=[0, 50, 100])}}
+    )
+    with pytest.raises(nr.errors.NorenError):
+        nr.anonymize(frame, numbers, secret=tmp_path / "key", to=tmp_path / "another")
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty(600_000)  # the log is written beside the jobs
+    written = b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
+    assert b"MapInArrow" in written, "the log was written"
+    for text in [*words, "person-0", "x17x"]:
+        assert text.encode() not in written
+    key = (tmp_path / "key").read_bytes().split()[1]
+    assert len(sealed) > 4
+    for secret in [bytes.fromhex(key.decode()), *sealed]:
+        assert secret not in written
+        assert secret.hex().encode() not in written

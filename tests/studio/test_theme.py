@@ -1,0 +1,44 @@
+"""Every text can be read and every mark be seen, in light and in dark (WCAG 2 AA)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from noren.studio import theme
+
+
+@pytest.mark.parametrize("look", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("pairs", "least"), [(theme.READ, 4.5), (theme.SEEN, 3.0)], ids=["text", "marks"])
+def test_contrast(look: Mapping[str, str], pairs: tuple[tuple[str, str], ...], least: float) -> None:
+    low = {pair: round(theme.contrast(look[pair[0]], look[pair[1]]), 2) for pair in pairs}
+    assert {pair: found for pair, found in low.items() if found < least} == {}
+
+
+def test_contrast_is_that_of_wcag() -> None:
+    """Black on white has 21; #777777 on white is the known near miss of 4.48."""
+    assert theme.contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert theme.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
+
+
+def test_both_looks_have_the_same_tokens_and_the_sheet_uses_no_other_colour() -> None:
+    assert theme.LIGHT.keys() == theme.DARK.keys()
+    sheet = theme.SHEET.read_text()
+    used = set(re.findall(r"var\(--n-([\w-]+)\)", sheet))
+    known = {*theme.LIGHT, *(f"size-{name}" for name in theme.SIZES), "font", "mono"}
+    assert used <= known
+    assert set(re.findall(r"#[0-9a-fA-F]{3,8}\b", sheet)) <= {"#b98a3e", "#2d4a66", "#ffffff"}
+
+
+@pytest.mark.parametrize("name", ["{b}", "a {c} of {@2}", "{bold|all}", "{{a0}}", "plain"])
+def test_a_chart_fills_nothing_into_a_name(name: str) -> None:
+    """ECharts replaces {a} and the like and reads {style|text}; what is seen stays the same."""
+    shown = theme.tip(name)
+    assert re.search(r"\{[\w@]", shown) is None
+    assert shown.replace("\N{WORD JOINER}", "") == name
+
+
+def test_a_chart_writes_out_what_would_turn_a_line() -> None:
+    assert theme.tip("\u202eevil") == "<U+202E>evil"

@@ -1,0 +1,136 @@
+"""What is drawn from which word: a memoised release rests on it, and no word may favour a value."""
+
+from __future__ import annotations
+
+from math import inf
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from noren.designs.decoys import DecoyDesign
+from noren.designs.inversion import Groups
+from noren.designs.pram import PramDesign
+from noren.designs.semantic.balanced import Balanced, Types
+from noren.designs.semantic.compatibility import Compatibility
+from noren.designs.semantic.design import SemanticDesign, _law
+from noren.designs.semantic.inclusion import Inclusion, posterior_summary
+from noren.designs.semantic.inversion import solve
+
+TWO_32 = 1 << 32
+
+
+class Scripted:
+    """Gives the words of a list, one part for every attempt, and remembers what it was asked."""
+
+    def __init__(self, *parts: list[list[int]]) -> None:
+        self.parts = [np.array(part, np.uint64) for part in parts]
+        self.asked: list[tuple[int, int]] = []
+
+    def lane(self, attribute: str) -> Scripted:
+        return self
+
+    def cell_words(self, keys: Any, codes: np.ndarray, need: int, attempt: int) -> np.ndarray:
+        self.asked.append((len(codes), attempt))
+        return self.parts[len(self.asked) - 1]
+
+
+def test_a_changed_value_is_a_coin_and_a_part_and_drawn_again_where_the_part_is_unfair() -> None:
+    """Three values: 2^32 mod 3 = 1, so the word 0 is refused, of which there would be one too many."""
+    half = TWO_32 // 2
+    script = Scripted([[half - 1, 1], [TWO_32 - 1, 0], [half, TWO_32 - 1]], [[half, half]])
+    design = PramDesign(d=3, keep=0.5)
+    found = design.draw(np.zeros(3, np.uint8), script, attribute="a")  # type: ignore[arg-type]
+    assert script.asked == [(3, 0), (1, 1)]
+    assert found.data.tolist() == [0, 1, 2]
+
+
+def test_a_member_of_another_kind_is_drawn_again_where_its_word_is_unfair() -> None:
+    """One of three values of the first kind for somebody of the second; nobody's own kind needs a word."""
+    kind = np.array([0, 0, 0, 1, 1])
+    compatibility = Compatibility.from_distances((kind[:, None] != kind[None, :]).astype(float), 1.0)
+    law = Balanced(compatibility, 2, Types(kind, np.array([[0, 1]]), np.ones((1, 2))))
+    words = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 0], [0, 0, TWO_32 - 1, 0]], np.uint32)
+    out = np.zeros((4, 2), np.int64)
+    again = law.kernel()(words, np.array([3, 0, 4, 4]), out)
+    assert again is not None
+    assert again.tolist() == [0]
+    assert out[1:].tolist() == [[0, 3], [0, 4], [2, 4]]
+
+
+def test_means_over_samples_are_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every set of a flat design says the same, so that the mean over any sample is that, without an error."""
+    ranks = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    design = SemanticDesign.make("flat", ranks, 3, 2)
+    law = _law(design)
+    monkeypatch.setattr(type(law), "listed", lambda self: None)
+    found = posterior_summary(law, draws=1)
+    assert not found.exact
+    assert found.mean == pytest.approx(1 / 3, rel=1e-9)
+    assert found.bayes == pytest.approx(1 / 3, rel=1e-9)
+    assert found.error == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("exact", "error", "draws"), [(False, 0.001, 250_000), (False, 0.0, inf), (True, 0.001, inf)])
+def test_an_error_of_sampled_probabilities_is_that_of_so_many_draws(exact: bool, error: float, draws: float) -> None:
+    """The error of a share of n draws is the root of p (1 - p) / n, at most that of one half."""
+    matrix = np.array([[1.0, 0.5, 0.5], [0.5, 1.0, 0.5], [0.5, 0.5, 1.0]])
+
+    class Sampled:
+        d = 3
+
+        def inclusion(self) -> Any:
+            return SimpleNamespace(matrix=matrix, exact=exact, error=error)
+
+        def identifiability(self) -> tuple[bool, float]:
+            return True, 4.0
+
+        def second_moment(self, scores: np.ndarray) -> np.ndarray:
+            return np.full(scores.shape, 2.0)
+
+    found = solve.__wrapped__(Sampled())  # type: ignore[arg-type]
+    assert found.draws == pytest.approx(draws)
+    scoring = found.scoring(Groups(np.arange(3), 3, is_identity=True))
+    noise = np.broadcast_to(scoring.noise(np.array([1.0, 2.0, 3.0]), 0), 3)
+    assert noise == pytest.approx(np.array([11.0, 10.0, 9.0]) / draws), "2 each, and 1 of the group's own"
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        DecoyDesign(d=4, eta=2),
+        PramDesign(d=4, keep=0.5),
+        SemanticDesign.make("flat", np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0))), 3, 2),
+    ],
+    ids=lambda design: design.name,
+)
+def test_a_design_stays_what_was_published(design: Any) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        design.d = 5
+    assert hash(design) == hash(design.model_copy())
+    assert design == design.model_copy()
+
+
+@pytest.mark.parametrize(("F", "size", "step"), [(9, 3, 2), (11, 2, 4), (12, 4, 2)])
+def test_the_worst_belief_on_a_circle_is_that_of_all_sets(F: int, size: int, step: int) -> None:
+    ranks = np.abs(np.subtract.outer(np.arange(float(F)), np.arange(float(F))))
+    design = SemanticDesign.make("flat", ranks, size, step)
+    prior = np.random.default_rng(F).dirichlet(np.ones(F))
+    found = design.posterior_summary(prior)
+    assert found.exact
+    assert _law(design).worst_posterior(prior) == pytest.approx(found.worst, rel=1e-9)
+
+
+def test_changed_values_that_are_hardly_ever_kept_say_nothing_unless_there_is_only_one() -> None:
+    assert PramDesign(d=3, keep=1e-12).is_blind
+    assert not PramDesign(d=3, keep=0.5).is_blind
+    assert not PramDesign(d=1, keep=1e-12).is_blind
+    found = PramDesign(d=3, keep=0.5).beliefs(np.array([1, 1, 2]))
+    assert found.uniform_worst == pytest.approx(0.5 + 0.5 / 3)
+
+
+def test_a_system_is_as_bad_as_its_worst_direction() -> None:
+    assert Inclusion(np.diag([1.0, 0.5, 0.2]), exact=True).condition() == pytest.approx(5.0)
+    assert Inclusion(np.full((3, 3), 0.5), exact=True).condition() == inf

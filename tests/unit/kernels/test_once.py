@@ -1,0 +1,303 @@
+"""Kernels that are optimised once do what Numba makes of the same text by itself."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys  # type: ignore[attr-defined]
+
+from noren.kernels import compiled
+from noren.kernels.compiled import kernel
+
+# mypy: disable-error-code="no-untyped-def"
+
+pytestmark = pytest.mark.skipif(compiled.plain(), reason="kernels are compiled by Numba alone here")
+
+
+class Pair(NamedTuple):
+    """Two arrays and a number, as kernels are given them."""
+
+    left: Any
+    right: Any
+    by: Any
+
+
+def last_and_first(a):
+    return a[-1], a[0], a[len(a) - 1], a[-len(a)]
+
+
+def downwards(a):
+    total = 0.0
+    for i in range(len(a) - 1, -1, -1):
+        total = total * 0.5 + a[i]
+    for i in range(-1, -len(a), -1):
+        total = total * 0.5 + a[i]
+    return total
+
+
+def from_below(a, start):
+    total = 0.0
+    for i in range(start, 2):
+        total += (i + 3) * a[i]
+    return total
+
+
+def grid(a, i, j):
+    a[i, j] += 1
+    a[-1, j] = a[i, -2]
+    return a[i, j], a[-1, -1], a.shape, a.size
+
+
+def filled(n):
+    out = np.empty((n, 3))
+    out[:] = 1
+    out[1:] = 2
+    out[-2:-1] = 3
+    out[5:2] = 4
+    out[: n - 2] = 5
+    flags = np.empty(n, np.bool_)
+    flags[:] = True
+    flags[2:100] = False
+    return out, flags
+
+
+def replaced(pair, swap):
+    left = pair.left
+    if swap:
+        left = np.zeros(3)
+    left[0] += 10
+    return left, pair
+
+
+def kept_in_tuples(pair):
+    a, b, by = pair
+    c = (a, b)
+    d = c[0]
+    for turn in range(3):
+        if turn == 1:
+            d = c[1]
+    return d, by, (d, a)
+
+
+def undecided(a, n):
+    for i in range(n):
+        value = a[i] * 2
+        if value > 3:
+            break
+    return value, i
+
+
+def by_unsigned(a, at):
+    total = 0
+    for i in range(len(at)):
+        total += a[at[i]] + a[np.uint8(1)]
+    return total
+
+
+def divided(a, by):
+    return a[0] / by, a[1] // by, a[1] % by
+
+
+@kernel()
+def falling(n):
+    return 1 if n < 2 else n * falling(n - 1)
+
+
+def halves(a):
+    return a[::2], a[1:3], a.T[0]
+
+
+@kernel()
+def _shares(pair, flag, shape):
+    """Arrays, a named tuple, a truth and a tuple of unlike kinds of whole numbers go in; most of them come out."""
+    if pair.by == 0:
+        raise ValueError("nothing to share by")
+    made = np.zeros(shape)
+    other = made if flag else pair.left.copy().reshape(1, -1)
+    return made, other, not flag, (pair, pair.left / pair.by)
+
+
+def handed_on(pair, flag):
+    made, other, opposite, (again, shares) = _shares(pair, flag, (2, len(pair.left)))
+    made[1, 0] += 1
+    for _ in range(3):
+        last = _shares(again, opposite, (1, 2))
+        other = last[1]
+    return made, other, opposite, again, shares, last
+
+
+@kernel()
+def _first_even(a, least):
+    """Nothing, or a number."""
+    for i in range(len(a)):
+        if a[i] >= least and a[i] % 2 == 0:
+            return a[i]
+    return None
+
+
+def perhaps(a, least):
+    found = _first_even(a, least)
+    return -1.0 if found is None else found + 1
+
+
+def caught(pair):
+    try:
+        _shares(pair, True, (1, 1))
+    except Exception:
+        return "caught"
+    return "went well"
+
+
+@kernel()
+def added_up(a, pair, i):
+    """Recursion with arguments that are composite."""
+    if i == len(a):
+        return 0.0
+    return a[i] * pair.by + added_up(a, pair, i + 1)
+
+
+def closed_over(a):
+    def twice(x):
+        return 2 * x
+
+    return [twice(x) + 1 for x in a]
+
+
+def expressions(a):
+    b = 2 * a + a**2
+    b -= a
+    return b, np.sqrt(b) - np.floor(b), -b, a[b > 6]
+
+
+NUMBERS = np.arange(6.0) + 1
+WHOLE = np.arange(12).reshape(3, 4)
+CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
+    (last_and_first, lambda: (NUMBERS.copy(),)),
+    (last_and_first, lambda: (NUMBERS[::-2],)),
+    (downwards, lambda: (NUMBERS.copy(),)),
+    (from_below, lambda: (NUMBERS.copy(), -3)),
+    (grid, lambda: (WHOLE.copy(), 1, -2)),
+    (grid, lambda: (np.asfortranarray(WHOLE), 0, 1)),
+    (grid, lambda: (WHOLE.astype(np.float32)[:, ::2], 2, 0)),
+    (filled, lambda: (6,)),
+    (replaced, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 3), True)),
+    (replaced, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 3), False)),
+    (kept_in_tuples, lambda: (Pair(NUMBERS.copy(), NUMBERS + 1, 2.5),)),
+    (undecided, lambda: (NUMBERS.copy(), 4)),
+    (by_unsigned, lambda: (WHOLE[0].copy(), np.array([3, 0, 1], np.uint8))),
+    (by_unsigned, lambda: (WHOLE[0].copy(), np.array([3, -1, 1], np.int8))),
+    (divided, lambda: (np.array([7.0, -7.0]), 2.0)),
+    (halves, lambda: (WHOLE.copy(),)),
+    (handed_on, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 3), True)),
+    (handed_on, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 3), False)),
+    (perhaps, lambda: (NUMBERS.copy(), 3)),
+    (perhaps, lambda: (NUMBERS.copy(), 9)),
+    (caught, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 0),)),
+    (caught, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 1),)),
+    (closed_over, lambda: (NUMBERS.copy(),)),
+    (expressions, lambda: (NUMBERS.copy(),)),
+]
+
+
+def once(function: Callable[..., Any]) -> Any:
+    made: Any = kernel()(function)
+    made._cache.disable()  # the key of a kernel covers kernels, not tests
+    return made
+
+
+def as_lists(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [as_lists(one) for one in value]
+    return (value.dtype.str, value.tolist()) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_as_numba_by_itself(number: int) -> None:
+    function, given = CASES[number]
+    mine, theirs = given(), given()
+    assert as_lists(once(function)(*mine)) == as_lists(numba.njit(function)(*theirs))
+    assert as_lists(mine) == as_lists(theirs)
+
+
+def test_recursion_and_faults() -> None:
+    falling._cache.disable()  # type: ignore[attr-defined]
+    assert falling(5) == 120
+    added_up._cache.disable()  # type: ignore[attr-defined]
+    assert added_up(NUMBERS, Pair(NUMBERS, WHOLE, 2), 0) == 2 * NUMBERS.sum()
+    compiled_once = once(divided)
+    with pytest.raises(ZeroDivisionError, match="division by zero"):
+        compiled_once(NUMBERS, 0.0)
+    assert compiled_once(NUMBERS, 2.0) == (0.5, 1.0, 0.0)
+
+
+def test_a_fault_comes_through_calls() -> None:
+    given = Pair(NUMBERS.copy(), WHOLE.copy(), 0)
+    for compiled_by in (once, numba.njit):  # the second calls what was made for the first
+        with pytest.raises(ValueError, match="nothing to share by"):
+            compiled_by(handed_on)(given, True)
+
+
+def test_no_reference_is_lost_or_kept() -> None:
+    _nrt_python.memsys_enable_stats()
+    swaps, tuples, hands = once(replaced), once(kept_in_tuples), once(handed_on)
+    pair = Pair(NUMBERS.copy(), NUMBERS + 1, 2)
+    swaps(pair, True), tuples(pair), hands(pair, True)
+    gc.collect()
+    references = sys.getrefcount(pair.left), sys.getrefcount(pair.right)
+    before = rtsys.get_allocation_stats()
+    for turn in range(50):
+        swaps(pair, turn % 2 == 0)
+        tuples(pair)
+        hands(pair, turn % 3 == 0)
+    gc.collect()
+    after = rtsys.get_allocation_stats()
+    assert (sys.getrefcount(pair.left), sys.getrefcount(pair.right)) == references
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 0
+
+
+ASKED = """
+from noren.kernels import compiled
+from noren.kernels.sorting import stable_order
+import numpy as np
+print(compiled.plain(), type(stable_order).__name__, stable_order(np.array([3, 1, 2, 1])).tolist())
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "plain"), [({"NOREN_PLAIN_KERNELS": "1"}, True), ({"NUMBA_BOUNDSCHECK": "1"}, True), ({}, False)]
+)
+def test_plain_kernels_can_be_asked_for(setting: dict[str, str], plain: bool, tmp_path: Any) -> None:
+    kept = {name: value for name, value in os.environ.items() if name != "NOREN_PLAIN_KERNELS"}
+    environment = {**kept, "NOREN_CACHE_DIR": str(tmp_path), **setting}
+    for _ in range(2):  # compiled, and loaded
+        done = subprocess.run(
+            [sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, check=True
+        )
+        named = "CPUDispatcher" if plain else "WholeDispatcher"
+        assert done.stdout.split(maxsplit=2) == [str(plain), named, "[1, 3, 2, 0]\n"]
+
+
+def test_versions_that_were_not_tried_are_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba, "__version__", "0.99.0")
+    compiled.plain.cache_clear()
+    assert compiled.plain()
+    monkeypatch.undo()
+    compiled.plain.cache_clear()
+    assert not compiled.plain()
+
+
+@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 31, 33, 100, 1000])
+def test_the_order_of_keys_is_the_stable_one(n: int) -> None:
+    from noren.kernels.sorting import stable_order
+
+    keys = np.random.default_rng(n).integers(0, max(1, n // 3), n)
+    assert stable_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
+    assert stable_order(keys / 3).tolist() == np.argsort(keys / 3, kind="stable").tolist()
