@@ -8,12 +8,11 @@ from typing import Any
 from nicegui import ui
 
 from noren.studio import texts_auditor as words
-from noren.studio import texts_recipient
 from noren.studio.asks import AUDIT, ask, asked
 from noren.studio.pages.auditor_attacks import attacking
 from noren.studio.pages.auditor_besides import besides, verifying
 from noren.studio.pages.auditor_table import foreign
-from noren.studio.pages.release_place import opened, opener, status
+from noren.studio.pages.release_place import another, opened, status
 from noren.studio.parts import card, div, line, title
 from noren.studio.session import Session
 
@@ -38,8 +37,7 @@ def build(session: Session) -> None:
     besides(session, found)
     verifying(session, found)
     attacking(session, found)
-    with ui.expansion(texts_recipient.OTHER).classes("n-card tight"):
-        opener(session)
+    another(session)
 
 
 def _what(session: Session, event: Any) -> None:

@@ -9,7 +9,7 @@ from nicegui import ui
 from noren.studio import texts_recipient as words
 from noren.studio.pages.recipient_answer import answered
 from noren.studio.pages.recipient_ask import asking
-from noren.studio.pages.release_place import opened, opener, signature_words, status
+from noren.studio.pages.release_place import another, opened, signature_words, status
 from noren.studio.parts import card, div, line, text, title
 from noren.studio.session import Session
 
@@ -24,8 +24,7 @@ def build(session: Session) -> None:
         asking(session, found)
         with div("n-col"):
             answered(session, found)
-    with ui.expansion(words.OTHER).classes("n-card tight"):
-        opener(session)
+    another(session)
 
 
 def _what_it_is(session: Session, found: dict[str, Any]) -> None:

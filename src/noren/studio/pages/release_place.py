@@ -16,7 +16,7 @@ from noren.studio.jobs import Failure, Job
 from noren.studio.parts import TICK, button, card, div, failure, line, note, tag, watch
 from noren.studio.parts import verdicts as verdict_table
 from noren.studio.places import is_packed, is_release, shown
-from noren.studio.rebuild import Part
+from noren.studio.rebuild import Part, keyed
 from noren.studio.session import Session
 from noren.studio.view import refresh
 from noren.studio.work.releases import check_release, make_demo_release, read_release
@@ -121,6 +121,16 @@ def opener(session: Session) -> None:
             on_upload=partial(_uploaded, session),
             on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"),
         ).props("flat accept=.zip")  # fmt: skip
+
+
+def another(session: Session) -> None:
+    """The same, folded away beside a release that is open. It stays open where a try was refused, so that what was
+    typed can be mended, and is closed once another release is open.
+    """
+    tried = session.jobs.get(UNPACK)
+    refused = tried is not None and tried.state == "failed"
+    with keyed(ui.expansion(words.OTHER, value=refused).classes("n-card tight"), (words.OTHER, release_of(session))):
+        opener(session)
 
 
 def _unpack(session: Session, place: str) -> None:
