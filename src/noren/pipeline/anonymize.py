@@ -32,8 +32,9 @@ from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.pipeline.absence import left_out
 from noren.pipeline.apart import parted
+from noren.pipeline.declaration import make_manifest
 from noren.pipeline.dependence import demand_independence
-from noren.pipeline.draft import Draft, make_manifest
+from noren.pipeline.draft import Draft
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
 from noren.pipeline.margins import demand_margins, noised_margins

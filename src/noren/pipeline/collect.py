@@ -38,7 +38,7 @@ from noren.errors import DataError, NorenError, PolicyError, Problem, ReleaseErr
 from noren.methods.decoys import Decoys
 from noren.models.base import searched
 from noren.models.judgement import Judgement
-from noren.pipeline.draft import make_manifest
+from noren.pipeline.declaration import make_manifest
 from noren.pipeline.keys import memoised_stream
 from noren.pipeline.prepare import read_policy
 from noren.pipeline.republish import drawn_columns

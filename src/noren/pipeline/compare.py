@@ -8,20 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from pydantic import ValidationError
-
 from noren.cells import concat
 from noren.cells.batch import PERSON
 from noren.errors import NorenError, PolicyError, Problem, QueryError
-from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
-from noren.methods.candidates import term_candidates, with_blind
-from noren.methods.parts import paired
 from noren.methods.scoring import count_query_loss, drawn_columns
 from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
@@ -34,6 +28,7 @@ from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.pipeline.comparison import Comparison
 from noren.pipeline.dependence import demand_independence
 from noren.pipeline.draft import Draft
+from noren.pipeline.grid import Setting, candidates, plain_title, settings, title, under, with_methods
 from noren.pipeline.losses import losses_of
 from noren.pipeline.mechanism import used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
@@ -46,10 +41,6 @@ from noren.results import WIDTH, one_line
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.table import Engine, Table
-
-Setting = Mapping[str, float]
-"""Parameters of requirements: k = 5, l = 3."""
-MOST_SETTINGS = 200
 
 
 @dataclass(frozen=True)
@@ -177,17 +168,17 @@ def compare(
         for method in policy.methods
     )
     everything = candidates(policy, own, suppression)
-    tried = [methods for methods in everything if not among or title(methods) in among or _plain(methods) in among]
-    unknown = sorted(set(among) - {name for methods in tried for name in (title(methods), _plain(methods))})
+    tried = [methods for methods in everything if not among or title(methods) in among or plain_title(methods) in among]
+    unknown = sorted(set(among) - {name for methods in tried for name in (title(methods), plain_title(methods))})
     if unknown:
-        known = ", ".join(sorted({_plain(methods) for methods in everything}))
+        known = ", ".join(sorted({plain_title(methods) for methods in everything}))
         raise QueryError(f"no method {unknown[0]!r} to compare.", hint=f"Known: {known}.")
-    asked = [(setting, _under(policy, setting)) for setting in settings(policy, grid or {})]
+    asked = [(setting, under(policy, setting)) for setting in settings(policy, grid or {})]
     served = [
         (setting, methods, rules)
         for setting, one in asked
         for methods in tried
-        if (rules := _with(one, methods)) is not None
+        if (rules := with_methods(one, methods)) is not None
     ]
     if not served:
         raise PolicyError(
@@ -210,79 +201,6 @@ def compare(
     if measures is not None:
         return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
     return Comparison(sorted(found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, one.title)))
-
-
-def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> list[tuple[Method, ...]]:
-    """Everything that is worth a try under a policy: its own methods, each method alone, and pairs."""
-    out: list[tuple[Method, ...]]
-    if any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
-        out = [(method,) for method in term_candidates(own[0], policy.require, suppression)]
-    else:
-        alone: list[Method] = [method for kind in METHODS.values() for method in kind.candidates(suppression)]
-        forming = [method for method in alone if isinstance(method, ClassMethod)]
-        alone += with_blind(forming, policy.require)[len(forming) :]
-        drawing = [method for method in alone if not method.forms_classes]
-        pairs = [
-            paired(method, other, policy.attributes)
-            for method in alone
-            if isinstance(method, ClassMethod) and method.hides_quasi
-            for other in drawing
-        ]
-        out = [*((method,) for method in alone), *(pair for pair in pairs if pair is not None)]
-    if own not in out and not any(method.chooses for method in own):
-        out.insert(0, own)
-    return out
-
-
-def title(methods: Sequence[Method]) -> str:
-    """How a candidate is called: "mondrian strict=false", "mondrian + decoys"."""
-    return " + ".join(method.title for method in methods)
-
-
-def _plain(methods: Sequence[Method]) -> str:
-    return " + ".join(method.name for method in methods)
-
-
-def _with(policy: Policy, methods: tuple[Method, ...]) -> Policy | None:
-    """The policy under other methods, or None where they cannot serve it."""
-    try:
-        return policy.with_method(*methods)
-    except PolicyError:
-        return None
-
-
-def settings(policy: Policy, grid: Mapping[str, Sequence[float]]) -> list[Setting]:
-    """Every combination of the parameters in a grid; one empty setting where there is none."""
-    if grid and any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
-        raise QueryError("with quasi-sensitive columns k is swept already.", hint="Leave the grid out.")
-    known = {name for model in policy.require for name in model.parameters()}
-    for name, values in grid.items():
-        if name not in known:
-            hint = f"Requirements here have {', '.join(sorted(known)) or 'no parameters'}."
-            raise QueryError(f"no requirement has a parameter {name!r}.", hint=hint)
-        if not values:
-            raise QueryError(f"no values of {name!r} to try.", hint="For example k=3,5,10.")
-    out = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-    if len(out) > MOST_SETTINGS:
-        raise QueryError(f"the grid has {len(out):,} settings; {MOST_SETTINGS} are tried at most.", hint="Try fewer.")
-    return list(out)
-
-
-def _under(policy: Policy, setting: Setting) -> Policy:
-    """The policy with other parameters in every requirement that has them."""
-    if not setting:
-        return policy
-    changed = []
-    for model in policy.require:
-        known = {name: value for name, value in setting.items() if name in model.parameters()}
-        try:
-            changed.append(type(model).model_validate(model.model_dump() | known))
-        except ValidationError as error:
-            said = error.errors()[0]["msg"].removeprefix("Value error, ")
-            text = ", ".join(f"{name} = {value:g}" for name, value in known.items())
-            raise QueryError(f"{model.model} cannot have {text}: {said}.", hint="Change the grid.") from None
-    parts = {name: getattr(policy, name) for name in type(policy).model_fields}
-    return Policy(**(parts | {"require": tuple(changed)}))
 
 
 def _widest(served: Sequence[Policy]) -> Policy:

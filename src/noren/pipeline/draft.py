@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren import __version__
 from noren.cells import (
     CellBatch,
     Cells,
@@ -35,13 +34,10 @@ from noren.cells.set_cells import code_dtype
 from noren.errors import RequirementNotMet
 from noren.models.base import Overall
 from noren.models.people_groups import PeopleValues
-from noren.models.verdict import Verdict
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes, untold
 from noren.pipeline.making import Drawn, Making
 from noren.pipeline.shown import declares_leaves, shown
-from noren.policy.policy import Policy
 from noren.progress import Meter, silent
-from noren.release.manifest import Manifest, PublishedMargin, UsedMethod, VerdictEntry
 from noren.release.published import Published
 from noren.release.store import Store
 from noren.schema.column import Column
@@ -383,48 +379,3 @@ def _knowledge_numbers(columns: Iterable[Column]) -> dict[str, int]:
         if isinstance(column.knowledge, Knowledge):
             out[column.name] = numbers.setdefault(id(column.knowledge), len(numbers) + 1)
     return out
-
-
-def make_manifest(
-    policy: Policy,
-    published: Published,
-    verdicts: list[Verdict],
-    memoised: bool,
-    rows_are_people: bool = True,
-    facts: Mapping[str, int | str] | None = None,
-    margins: tuple[PublishedMargin, ...] = (),
-) -> Manifest:
-    """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
-    mixed = len(policy.methods) > 1
-    return Manifest(
-        noren=__version__,
-        title=policy.title,
-        records=published.records,
-        suppressed=published.suppressed,
-        rows_are_people=rows_are_people,
-        sample=policy.sample.share,
-        weight=policy.weight,
-        margins=margins,
-        columns=published.statements,
-        requirements=tuple(model.model_dump(mode="json") for model in policy.require),
-        methods=tuple(
-            UsedMethod(
-                name=part.method.name,
-                on=part.columns if mixed else (),
-                **(facts or {} if part.method.forms_classes else {}),
-            )
-            for part in policy.parts
-        ),
-        randomness="memoised" if memoised else "fresh",
-        verdicts=tuple(
-            VerdictEntry(
-                model=v.model,
-                column=v.column,
-                required=v.required,
-                achieved=None if v.basis == "the original" else v.achieved,
-                holds=v.holds is True,
-                basis=v.basis,
-            )
-            for v in verdicts
-        ),
-    )

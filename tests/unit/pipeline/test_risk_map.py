@@ -11,7 +11,8 @@ import pytest
 import noren as nr
 from noren.errors import QueryError
 from noren.pipeline import risk_map
-from noren.pipeline.compare import Candidate, compare, settings
+from noren.pipeline.compare import Candidate, compare
+from noren.pipeline.grid import settings
 from noren.pipeline.levels import levels
 from noren.pipeline.risk_map import HEIGHT, LETTER, LINE, WIDTH, bend, frontier, map_chart
 

@@ -14,8 +14,10 @@ so that the programme needs a variable for every type of set (one kind after the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,6 +147,25 @@ class _Programme:
                 mass = np.minimum(mass, tau * mass.sum(axis=1, keepdims=True))
             mass *= (self.sizes / np.maximum(np.bincount(rows.ravel(), mass.ravel(), len(self.sizes)), 1e-300))[rows]
         return Types(kind, rows, mass / self.sizes[rows])
+
+
+def check_types(
+    compatibility: Compatibility, l: int, rows: Sequence[Sequence[int]], odds: Sequence[Sequence[float]]
+) -> None:
+    """Types are of l kinds that may stand together, each once, and every value has some with total chance 1."""
+    kinds, first = np.unique(kinds_of(compatibility), return_index=True)
+    if {len(row) for row in (*rows, *odds)} != {l} or len(rows) != len(odds):
+        raise ValueError(f"types and chances are rows of {l}")
+    types, chances = np.array(rows, np.int64), np.array(odds, float)
+    if types.min() < 0 or types.max() >= len(kinds) or len(np.unique(types, axis=0)) != len(types):
+        raise ValueError("types name kinds of values, each type once")
+    pairs = compatibility.pairs[np.ix_(first, first)]
+    for a, b in combinations(range(l), 2):
+        if not (pairs[types[:, a], types[:, b]] & (types[:, a] < types[:, b])).all():
+            raise ValueError("a type holds kinds that may stand together, in ascending order")
+    sums = np.bincount(types.ravel(), chances.ravel(), len(kinds))
+    if not (chances >= 0).all() or not (np.abs(sums - 1) < 1e-9).all():
+        raise ValueError("the chances of a kind sum to 1")
 
 
 class Balanced(Law):

@@ -24,9 +24,9 @@ from noren.cells.design import Beliefs
 from noren.cells.set_cells import SetCells
 from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
 from noren.designs.semantic import duplicate, simple
-from noren.designs.semantic.balanced import Balanced, Types, balance, kinds_of, least_belief
+from noren.designs.semantic.balanced import Balanced, Types, balance, check_types, kinds_of, least_belief
 from noren.designs.semantic.compatibility import Classes, Compatibility, Line, Ranks, Structure, Table
-from noren.designs.semantic.flat import CircularFlat, flat_weights
+from noren.designs.semantic.flat import CircularFlat, flat_weights, why_not_flat
 from noren.designs.semantic.inclusion import (
     DRAWS,
     POSTERIOR_DRAWS,
@@ -100,7 +100,8 @@ class SemanticDesign(BaseModel):
         if (self.name == "semantic-balanced") != (self.types is not None and self.chances is not None):
             raise ValueError("types and chances belong to the balanced design, and to no other")
         if self.types is not None and self.chances is not None:
-            _check_types(self)
+            compatibility = Compatibility(self.d, self.threshold, self.structure)
+            check_types(compatibility, self.eta, self.types, self.chances)
         if self.name == "semantic-duplicate-processing" and not isinstance(self.structure, Ranks):
             raise ValueError("duplicate-processing is defined on ranks only")
         return self
@@ -137,7 +138,7 @@ class SemanticDesign(BaseModel):
         if kind == "flat" and not isinstance(compatibility.structure, Ranks):
             found = flat_weights(compatibility, l)
             if found is None:
-                name, note = "semantic-balanced", _why_not_flat(compatibility, l)
+                name, note = "semantic-balanced", why_not_flat(compatibility, l)
             else:
                 weights = tuple(found.tolist())
         if name == "semantic-balanced":
@@ -372,16 +373,6 @@ def _inclusion(design: SemanticDesign, draws: int) -> Inclusion:
     return found
 
 
-def _why_not_flat(compatibility: Compatibility, l: int) -> str:
-    F, chain = compatibility.F, compatibility.chain
-    if chain is not None and chain.widest() * l > F:
-        what = "one class" if isinstance(compatibility.structure, Classes) else "one window narrower than d"
-        reason = f"{what} holds {chain.widest()} values, more than F/l = {F}/{l}"
-    else:
-        reason = "no weights make all values equally likely in this distance"
-    return f"The flat design does not exist here ({reason}). "
-
-
 @lru_cache(maxsize=64)
 def _worst(design: SemanticDesign) -> tuple[float | None, tuple[int, tuple[int, ...]] | None]:
     """The largest P(v | R) under a uniform prior, and where it is; None for what cannot be listed."""
@@ -401,23 +392,3 @@ def _worst(design: SemanticDesign) -> tuple[float | None, tuple[int, tuple[int, 
         if beliefs[row, place] > worst[0]:
             worst = float(beliefs[row, place]), (int(sets[row, place]), tuple(sets[row].tolist()))
     return worst
-
-
-def _check_types(design: SemanticDesign) -> None:
-    """Types are of l kinds that may stand together, each once, and every value has some with total chance 1."""
-    compatibility = Compatibility(design.d, design.threshold, design.structure)
-    kind = kinds_of(compatibility)
-    kinds, first = np.unique(kind, return_index=True)
-    rows = {len(row) for row in (*(design.types or ()), *(design.chances or ()))}
-    if rows != {design.eta} or len(design.types or ()) != len(design.chances or ()):
-        raise ValueError(f"types and chances are rows of {design.eta}")
-    types, chances = np.array(design.types, np.int64), np.array(design.chances, float)
-    if types.min() < 0 or types.max() >= len(kinds) or len(np.unique(types, axis=0)) != len(types):
-        raise ValueError("types name kinds of values, each type once")
-    pairs = compatibility.pairs[np.ix_(first, first)]
-    for a, b in combinations(range(design.eta), 2):
-        if not (pairs[types[:, a], types[:, b]] & (types[:, a] < types[:, b])).all():
-            raise ValueError("a type holds kinds that may stand together, in ascending order")
-    sums = np.bincount(types.ravel(), chances.ravel(), len(kinds))
-    if not (chances >= 0).all() or not (np.abs(sums - 1) < 1e-9).all():
-        raise ValueError("the chances of a kind sum to 1")

@@ -16,7 +16,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.designs.semantic.compatibility import Compatibility, Ranks
+from noren.designs.semantic.compatibility import Classes, Compatibility, Ranks
 from noren.designs.semantic.law import Law, RowKernel, least_sums, list_sets
 from noren.designs.semantic.uniform import TABLE_LIMIT
 
@@ -156,3 +156,14 @@ def _listed_sums(sets: NDArray, F: int) -> Sums:
         return float(top + np.log(total)), np.diag(pairs).copy(), pairs
 
     return sums
+
+
+def why_not_flat(compatibility: Compatibility, l: int) -> str:
+    """What stands in the way of equal beliefs, in words."""
+    F, chain = compatibility.F, compatibility.chain
+    if chain is not None and chain.widest() * l > F:
+        what = "one class" if isinstance(compatibility.structure, Classes) else "one window narrower than d"
+        reason = f"{what} holds {chain.widest()} values, more than F/l = {F}/{l}"
+    else:
+        reason = "no weights make all values equally likely in this distance"
+    return f"The flat design does not exist here ({reason}). "
