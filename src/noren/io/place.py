@@ -243,6 +243,8 @@ def _answered(place: Place) -> Iterator[None]:
 
 def place_of(given: str | Path | Place) -> Spot:
     """A path of this machine, or a place in a store. `file://` is a path that all machines see."""
+    if isinstance(given, Path) and given.parts and given.parts[0].removesuffix(":") in STORES and ":" in given.parts[0]:
+        given = given.as_posix().replace(":/", "://", 1)  # a path takes the second slash away
     if not isinstance(given, str):
         return given
     found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", given)

@@ -341,7 +341,7 @@ def is_release(place: Any) -> bool:
 
         address = Address.parse(place)
         return address.table is None and address.query is None
-    if isinstance(place, str) and place.partition("://")[0] in (*STORES, "file"):
+    if isinstance(place, str | Path) and str(place).partition(":/")[0] in (*STORES, "file"):
         place = place_of(place)
     return isinstance(place, Release | Place) or (isinstance(place, str | Path) and Path(place).is_dir())
 

@@ -127,6 +127,10 @@ class TestPeople:
         assert found.records["k"].to_list() == [1, 2, 2, 2, 2, 2]
         broken = {verdict.model: (verdict.breaches, verdict.records) for verdict in found.verdicts}
         assert broken["k-anonymity"][0] == 1
+        several = "where requirements are broken, a person with rows in several classes counts once in each"
+        assert several in found.notes
+        once = self.VISITS.unique("pid", keep="first", maintain_order=True)
+        assert several not in nr.risk(once, self.policy(key="pid")).notes
 
     def test_households(self) -> None:
         # people's smallest k: 1, 2, 2, 2; homes a: 1 - 0 * .5 = 1, b: 1 - .5 * .5 = .75

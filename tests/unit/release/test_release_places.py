@@ -168,6 +168,9 @@ def test_addresses_are_read_and_shown_without_what_is_secret() -> None:
     assert "hidden" not in str(refused.value)
     assert place_of("file:///data/a%20b") == Path("/data/a b")
     assert place_of("release") == Path("release")
+    assert place_of(Path("s3://bucket/a/b")) == place_of("s3://bucket/a/b")
+    assert nr.release.release.is_release(Path("s3://bucket/a/b"))
+    assert place_of(Path("s3/a")) == Path("s3/a")
     with pytest.raises(ReleaseError, match=r"s3://bucket/\.: a whole store is no place"):
         nr.anonymize(table(), CASES["decoys"], to="s3://bucket")
     with pytest.raises(ReleaseError, match="cannot be written to ftp://"):

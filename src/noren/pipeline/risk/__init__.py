@@ -119,7 +119,7 @@ def risk(
         )
     if any(column.missing for column in table.columns):
         notes.append("missing cells equal each other and differ from every value")
-    if verdicts and table.people is not None:
+    if verdicts and table.persons < table.n:
         notes.append("where requirements are broken, a person with rows in several classes counts once in each")
     alone = {one.columns[0]: one.share for one in found.combinations if len(one.columns) == 1}
     with stage("Numbers and population", None):
