@@ -52,7 +52,7 @@ def attacking(session: Session, found: Found) -> None:
         with card(words.GAINS) as box:
             box.props("data-gains")
             _download(result)
-            gains(result)
+            gains(session, result)
             python(session, session.kept.get("attack script", ""), found["place"])
         to_view(session, "gains", result["mark"])
 
