@@ -106,18 +106,16 @@ def test_cancel_kills_the_process_and_loses_no_edit(tmp_path: Path) -> None:
     ended(job)
 
 
-def test_whoever_sees_that_a_job_is_done_finds_its_result(tmp_path: Path) -> None:
+def test_whoever_sees_that_a_job_is_done_finds_its_result() -> None:
     """A page is built when a job ends, once: there is no second look."""
     seen: list[tuple[str, Any]] = []
-    session = Session(tmp_path)
-    session.open("t.csv", "t.csv", {}, "open")
     job = Job("sum", adds, {"a": 1, "b": 2}, "", lambda job: seen.append((job.state, job.result)))
     job.start()
     ended(job)
     assert (job.state, seen) == ("done", [("running", 3)])
 
 
-def test_how_a_worker_ended_is_known_to_everybody_who_asks(tmp_path: Path) -> None:
+def test_how_a_worker_ended_is_known_to_everybody_who_asks() -> None:
     worker, codes = Worker(), list[int | None]()
     asking = [threading.Thread(target=lambda: codes.append(worker.ended())) for _ in range(8)]
     for one in asking:

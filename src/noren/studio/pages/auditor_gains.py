@@ -8,11 +8,11 @@ from typing import Any
 from nicegui import ui
 
 from noren.results import visible
-from noren.studio import texts_auditor as words
 from noren.studio.pages.recipient_answer import shown_picture
 from noren.studio.parts import div, line, note, table, tag, text
 from noren.studio.rebuild import Part
 from noren.studio.session import Session
+from noren.studio.texts import auditor as words
 
 Found = Mapping[str, Any]
 

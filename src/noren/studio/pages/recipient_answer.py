@@ -11,12 +11,12 @@ from typing import Any
 from nicegui import ui
 
 from noren.results import visible
-from noren.studio import texts_recipient as words
 from noren.studio.pages.recipient_ask import ANSWER, estimate
 from noren.studio.pages.recipient_chart import hovered
 from noren.studio.parts import TICK, button, card, div, failure, line, plain_rows, title, watch
 from noren.studio.questions import public_place
 from noren.studio.session import Session
+from noren.studio.texts import recipient as words
 from noren.studio.work.pictures import export
 
 EXPORT = "release export"

@@ -192,7 +192,7 @@ def role_menu(session: Session, name: str, role: str) -> ui.select:
 
     options = {one: short for one, (short, _) in texts.ROLES.items()}
     select = ui.select(options, value=role, on_change=change).props("dense outlined options-dense")
-    select.props(f'aria-label="{texts.ROLE}" data-role-of').style("min-width: 172px")
+    select.props("data-role-of").style("min-width: 172px")._props["aria-label"] = visible(texts.role_for(name))
     return select
 
 
