@@ -1,6 +1,6 @@
 """The studio under load: ten sessions with 100,000 rows each, and a table of 2 million rows and 70 columns.
 
-    python benchmarks/studio_load.py [load] [wide] [--sessions 10] [--rows 100000] [--wide-rows 2000000] [--patience 240]
+    python benchmarks/studio_load.py [load] [wide] [--sessions 10] [--rows 100000] [--wide-rows 2000000] [--patience S]
 
 Real browsers (Playwright with the system's Chromium). `wide` opens the large table as Parquet and as CSV, waits until
 the page shows what was understood, and scrolls the rows while it writes down every frame. `load` opens a table in all
