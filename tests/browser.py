@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,10 @@ from typing import Any
 import pytest
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+MARKS = "document.querySelectorAll('svg text, svg path, canvas').length"
+TWO_FRAMES = "() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(next))))"
+"""What a page does by itself when it is open, it has begun by then."""
 
 
 @dataclass
@@ -33,18 +38,21 @@ class Browser:
     def __init__(self, started: Any) -> None:
         self.started = started
 
-    def look(self, file: Path) -> Seen:
-        """Open a file as a reader would. A script that got in sets `window.acted`."""
+    def look(self, file: Path, draws: bool = False) -> Seen:
+        """Open a file as a reader would, until its charts are drawn if it `draws` any. A script that got in sets
+        `window.acted`.
+        """
         page, seen = self.started.new_page(), Seen()
         page.on("request", lambda r: None if r.url.startswith(("file:", "data:")) else seen.requests.append(r.url))
         page.on("dialog", lambda dialog: (seen.dialogs.append(dialog.message), dialog.dismiss()))
         page.on("pageerror", lambda error: seen.faults.append(str(error)))
         try:
             page.goto(file.resolve().as_uri(), wait_until="load")
-            page.wait_for_timeout(300)
+            page.wait_for_function(f"document.readyState === 'complete' && ({MARKS} > 0 || {json.dumps(not draws)})")
+            page.evaluate(TWO_FRAMES)
             seen.acted = page.evaluate("window.acted")
             seen.text = page.evaluate("document.body.textContent")
-            seen.marks = page.evaluate("document.querySelectorAll('svg text, svg path, canvas').length")
+            seen.marks = page.evaluate(MARKS)
         finally:
             page.close()
         return seen

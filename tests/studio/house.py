@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,22 +20,24 @@ PICTURES = Path(__file__).parents[2] / "docs" / "images" / "studio"
 ADDRESS = re.compile(r"http://127\.0\.0\.1:(\d+)/\?token=\S+")
 LONG = 240_000
 """Milliseconds that something computed may take on a busy machine."""
+SECONDS = LONG / 1000
 
 
 class House:
     """A studio that runs."""
 
-    def __init__(self, *arguments: str, folder: Path | None = None) -> None:
+    def __init__(self, *arguments: str, folder: Path | None = None, temporary: Path | None = None) -> None:
         command = [sys.executable, "-m", "noren.cli.main", "studio", "--no-browser", *arguments]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen(command, text=True, cwd=folder, **pipes)
+        env = os.environ | ({} if temporary is None else {"TMPDIR": str(temporary)})
+        self.process = subprocess.Popen(command, text=True, cwd=folder, env=env, **pipes)
         self.log: list[str] = []
         self._addresses: Queue[str] = Queue()
         streams = (self.process.stdout, self.process.stderr)
         self._readers = [threading.Thread(target=self._read, args=(one,), daemon=True) for one in streams]
         for thread in self._readers:
             thread.start()
-        self.first = self._addresses.get(timeout=60)
+        self.first = self._addresses.get(timeout=SECONDS)
         found = ADDRESS.search(self.first)
         assert found is not None
         self.port = int(found[1])
@@ -52,13 +54,13 @@ class House:
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return self._addresses.get(timeout=60)
+        return self._addresses.get(timeout=SECONDS)
 
     def end(self) -> None:
         self.process.terminate()
-        self.process.wait(timeout=60)
+        self.process.wait(timeout=SECONDS)
         for thread in self._readers:
-            thread.join(60)
+            thread.join(SECONDS)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             assert stream is not None
             stream.close()
@@ -98,11 +100,35 @@ class Visit:
     def sees(self, text: str, timeout: int = LONG) -> None:
         self.page.get_by_text(text).first.wait_for(timeout=timeout)
 
+    def undoes(self, words: str) -> None:
+        """Wait until this is what can be undone: the edit was made, and the page shows it."""
+        self.page.get_by_label(f"Undo: {words}").wait_for()
+
+    def redoes(self, words: str) -> None:
+        """Wait until this was undone, and the page shows it."""
+        self.page.get_by_label(f"Redo: {words}").wait_for()
+
+    def works(self, job: str) -> Any:
+        """Wait until a job has its turn, and find its card: while it waits there is no clock."""
+        card = self.page.locator(f'[data-job="{job}"]')
+        card.locator(".n-num", has_text=re.compile(r"\d")).wait_for()
+        return card
+
+    def reads(self, cells: str, wanted: Sequence[str]) -> None:
+        """Wait until these cells begin with these texts: rows of a long table are drawn one after another."""
+        first = """([cells, wanted]) => {
+          const seen = [...document.querySelectorAll(cells)].map((one) => one.innerText);
+          return wanted.every((text, at) => seen[at] === text);
+        }"""
+        assert wanted
+        self.page.wait_for_function(first, arg=[cells, list(wanted)])
+
     def open_table(self, path: Path) -> None:
         self.go("/table")
         self.page.get_by_label("Path of a file").fill(str(path))
         self.page.get_by_label("Path of a file").press("Enter")
         self.sees("What Noren understood")
+        self.undoes(f"open {path.name}")
 
     def pick_column(self, name: str) -> None:
         """Select a column in step 2, and wait until the page is about it."""

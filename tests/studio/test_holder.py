@@ -55,12 +55,16 @@ def test_step_2_a_role_is_changed_by_the_keyboard_and_undone(visit: Visit) -> No
     visit.go("/columns")
     visit.pick_column("admission_year")
     visit.page.keyboard.press("6")
+    visit.undoes("admission_year: plain")
     visit.sees("Published as it is")
     visit.page.get_by_label("Undo: admission_year: plain").click()
+    visit.redoes("admission_year: plain")
     visit.sees("A secret with")
     visit.page.get_by_label("Redo: admission_year: plain").click()
+    visit.undoes("admission_year: plain")
     visit.sees("Published as it is")
     visit.page.keyboard.press("Control+z")
+    visit.redoes("admission_year: plain")
     visit.sees("A secret with")
 
 
@@ -110,6 +114,7 @@ def test_step_2_a_tree_is_edited_and_saved_for_arx(visit: Visit, outside: Path) 
     drag_and_carry(visit)
     target.write_text(target.read_text().replace("Nurse", "Nurses", 1), encoding="utf-8")
     visit.page.locator(".q-uploader input[type=file]").first.set_input_files(target)
+    visit.undoes("job: a file in ARX's layout")
     visit.sees("Without a place: Nurse")
     visit.sees("Not in the table: Nurses")
     for _ in range(5):
@@ -200,6 +205,7 @@ def test_step_4_the_map_and_the_lattice_are_clicked_in(visit: Visit) -> None:
 def test_a_passing_remark_takes_no_click(visit: Visit) -> None:
     """What it lies over is clicked, as if it were not there."""
     visit.page.keyboard.press("Control+y")
+    visit.page.get_by_label("Undo: method: incognito", exact=False).wait_for()
     over = """() => {
       const seen = [...document.querySelectorAll('.q-notification')];
       return seen.length && seen.map((one) => {

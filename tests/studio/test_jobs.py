@@ -14,7 +14,7 @@ import pytest
 from noren.errors import PolicyError, Problem
 from noren.progress import Stage
 from noren.studio import jobs
-from noren.studio.jobs import SPARE, Job
+from noren.studio.jobs import SPARE, Job, Worker
 from noren.studio.line import Line
 from noren.studio.session import Session
 
@@ -52,11 +52,11 @@ def _no_spare_is_left() -> Iterator[None]:
 
 
 def ended(job: Job) -> Job:
-    """The job after its last message."""
+    """The job after its last message, when it has left the line."""
+    assert job.wait(600)
     for thread in threading.enumerate():
         if getattr(thread, "_args", (None,))[:1] == (job._worker,):
             thread.join(600)
-    assert not job.running
     return job
 
 
@@ -103,6 +103,27 @@ def test_cancel_kills_the_process_and_loses_no_edit(tmp_path: Path) -> None:
         os.kill(process, 0)
     assert session.draft.policy == {"attributes": {"a": "plain"}}
     assert session.result("long") is None
+    ended(job)
+
+
+def test_whoever_sees_that_a_job_is_done_finds_its_result() -> None:
+    """A page is built when a job ends, once: there is no second look."""
+    seen: list[tuple[str, Any]] = []
+    job = Job("sum", adds, {"a": 1, "b": 2}, "", lambda job: seen.append((job.state, job.result)))
+    job.start()
+    ended(job)
+    assert (job.state, seen) == ("done", [("running", 3)])
+
+
+def test_how_a_worker_ended_is_known_to_everybody_who_asks() -> None:
+    worker, codes = Worker(), list[int | None]()
+    asking = [threading.Thread(target=lambda: codes.append(worker.ended())) for _ in range(8)]
+    for one in asking:
+        one.start()
+    worker.kill()
+    for one in asking:
+        one.join(600)
+    assert codes == [-signal.SIGKILL] * 8
 
 
 def test_another_job_of_the_name_stops_the_first(tmp_path: Path) -> None:

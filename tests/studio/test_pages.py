@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,8 +65,28 @@ def workers(house: House) -> set[int]:
     return {pid for pid in pids if b"spawn_main" in said(Path(f"/proc/{pid}/cmdline"))}
 
 
+def stop(found: set[int]) -> None:
+    """Have the kernel stop processes; some may have ended by now."""
+    for worker in found:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGSTOP)
+
+
+def kill(found: set[int]) -> None:
+    """Kill processes, and wait until none of them is alive: the one that is kept ready must not be taken for it."""
+    for worker in found:
+        with suppress(ProcessLookupError):
+            seen = os.pidfd_open(worker)
+            try:
+                os.kill(worker, signal.SIGKILL)
+                select.select([seen], [], [])
+            finally:
+                os.close(seen)
+
+
 def test_labels_and_file_names_never_become_markup(visit: Visit, hostile: Path) -> None:
     visit.open_table(hostile)
+    visit.sees("How many people look alike")
     visit.page.locator("[data-preview] .q-virtual-scroll__content tr").first.wait_for()
     for path in ("/columns", "/requirements", "/release", "/choose", "/table"):
         visit.go(path)
@@ -88,6 +110,7 @@ def test_columns_that_tell_each_other_are_parted_by_a_click(visit: Visit, tmp_pa
     rows = "".join(f"{20 + i % 37},{ill},{code}\n" for i in range(400) for ill, code in [ills[i * i % 13 % 4]])
     (tmp_path / "ills.csv").write_text(f"age,disease,icd_code\n{rows}", encoding="utf-8")
     visit.open_table(tmp_path / "ills.csv")
+    visit.sees("How many people look alike")  # no job of this session is left for tests that count on a free place
     visit.click("Hide them apart")
     visit.page.get_by_label("Undo: Hidden apart: disease, icd_code").wait_for()
     visit.sees("where their sets meet")
@@ -99,6 +122,7 @@ def test_columns_that_tell_each_other_are_parted_by_a_click(visit: Visit, tmp_pa
 
 def test_two_sessions_do_not_see_each_other(opened: Visit, visit: Visit, house: House) -> None:
     visit.go("/table")
+    visit.page.get_by_label("Path of a file").wait_for()
     assert "hospital" not in visit.page.inner_text("body")
     visit.go("/columns")
     visit.sees("Open a table first")
@@ -120,11 +144,10 @@ def test_cancel_stops_the_work_and_keeps_the_edits(opened: Visit, house: House) 
 def test_a_crash_is_shown_and_loses_nothing(opened: Visit, house: House) -> None:
     opened.go("/choose")
     opened.click("Compare")
-    opened.page.locator('[data-job="compare"]').get_by_role("button", name="Cancel").wait_for()
+    opened.works("compare")
     found = workers(house)
     assert found
-    for worker in found:
-        os.kill(worker, signal.SIGKILL)
+    kill(found)
     opened.sees("the computation ended by itself (SIGKILL)")
     assert opened.page.get_by_label("Undo: open hospital.csv").is_enabled()
     opened.click("Try again")
@@ -142,9 +165,8 @@ def test_a_job_waits_for_its_turn_and_is_cancelled_before_it_begins(opened: Visi
     for path, name, job in taken[:PLACES]:
         opened.go(path)
         opened.click(name)
-        opened.page.locator(f'[data-job="{job}"]').wait_for()
-        for worker in workers(house):
-            os.kill(worker, signal.SIGSTOP)
+        opened.works(job)
+        stop(workers(house))
     opened.go("/recipient")
     opened.click("Open the demo's release")
     card = opened.page.locator('[data-job="release demo"]')
@@ -155,14 +177,14 @@ def test_a_job_waits_for_its_turn_and_is_cancelled_before_it_begins(opened: Visi
         opened.go(path)
         opened.page.locator(f'[data-job="{job}"]').get_by_role("button", name="Cancel").click()
         opened.sees("Cancelled. Nothing was written.")
-    for worker in workers(house):
-        os.kill(worker, signal.SIGKILL)
+    kill(workers(house))
 
 
 def test_a_reload_resumes(opened: Visit) -> None:
     opened.go("/requirements")
     opened.click("Try it")
-    opened.page.locator('[data-job="reach"]').wait_for()
+    running = opened.page.locator('[data-job="reach"]').get_by_role("button", name="Cancel")
+    running.or_(opened.page.locator("[data-verdicts]")).first.wait_for()
     opened.reload()
     opened.page.locator("[data-verdicts]").wait_for(timeout=LONG)
     opened.reload()
@@ -195,7 +217,7 @@ def test_a_file_is_uploaded_into_a_private_folder(visit: Visit, hospital: Path) 
     visit.go("/table")
     visit.page.locator(".q-uploader input[type=file]").set_input_files(hospital)
     visit.sees("What Noren understood")
-    assert visit.page.get_by_text("hospital.csv").count() >= 1
+    visit.sees("hospital.csv")
 
 
 def test_a_file_that_is_none_is_an_error_with_a_next_step(visit: Visit, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def visit(browser: Browser, house: House, hospital: Path) -> Iterator[Visit]:
         found.go("/columns")
         found.pick_column("admission_year")
         found.page.keyboard.press("6")
-        found.page.get_by_label("Undo: admission_year: plain").wait_for()
+        found.undoes("admission_year: plain")
         yield found
 
 

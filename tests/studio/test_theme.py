@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from noren.analysis.plots import BLUES
 from noren.studio import theme
+from noren.studio.work.pictures import NIGHT
 
 
 @pytest.mark.parametrize("look", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
@@ -21,6 +23,16 @@ def test_contrast_is_that_of_wcag() -> None:
     """Black on white has 21; #777777 on white is the known near miss of 4.48."""
     assert theme.contrast("#000000", "#ffffff") == pytest.approx(21)
     assert theme.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_figure_on_a_heat_map_is_read_at_every_strength(dark: bool) -> None:
+    scale = [NIGHT[one] for one in BLUES] if dark else list(BLUES)
+    assert (theme.between(scale, 0), theme.between(scale, 0.5), theme.between(scale, 1)) == (
+        scale[0].lower(), scale[2].lower(), scale[4].lower()
+    )  # fmt: skip
+    grounds = [theme.between(scale, at / 200) for at in range(201)]
+    assert min(theme.contrast(theme.readable_on(one), one) for one in grounds) >= 4.5
 
 
 def test_both_looks_have_the_same_tokens_and_the_sheet_uses_no_other_colour() -> None:

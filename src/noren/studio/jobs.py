@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any, Literal
 
 from noren.errors import NorenError
@@ -28,6 +28,9 @@ Work = Callable[..., Any]
 TOLD_EVERY = 0.15
 """Seconds between two messages about one stage."""
 SPAWN = multiprocessing.get_context("spawn")
+REAPING = threading.Lock()
+"""A child's end is told once: of two threads that ask at the same moment, one would not learn how it ended. Starting a
+process asks for all of them."""
 
 
 @dataclass
@@ -74,6 +77,7 @@ class Job:
         self.seconds = 0.0
         self._keep = keep
         self._lock = threading.Lock()
+        self._over = threading.Event()
         self._task = work, dict(given)
         self._worker: Worker | None = None
 
@@ -89,6 +93,10 @@ class Job:
     def before(self) -> int | None:
         """How many jobs wait before this one; None if it waits no more."""
         return LINE.before(self)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until the job has ended, at most so long; whether it has."""
+        return self._over.wait(seconds)
 
     def start(self) -> None:
         """Begin, or wait until a place is free."""
@@ -118,12 +126,17 @@ class Job:
                 LINE.leave(self)
 
     def _end(self, state: State) -> bool:
-        """Into a final state, once: a job that was cancelled does not fail afterwards."""
+        """Into a final state, once: a job that was cancelled does not fail afterwards. Whoever sees that it is done
+        finds what it found.
+        """
         with self._lock:
             if self.state != "running":
                 return False
             self.seconds = time.monotonic() - self.began
+            if state == "done" and self._keep is not None:
+                self._keep(self)
             self.state = state
+            self._over.set()
             return True
 
     def _listen(self, worker: Worker) -> None:
@@ -133,9 +146,9 @@ class Job:
                 pass
         except (EOFError, OSError, ValueError):
             pass
-        worker.process.join()
+        code = worker.ended()
         if self.running:
-            self.failure = Failure(*texts.worker_ended(_signal(worker.process.exitcode)), kind="Crash")
+            self.failure = Failure(*texts.worker_ended(_signal(code)), kind="Crash")
             self._end("failed")
         LINE.leave(self)
 
@@ -150,8 +163,7 @@ class Job:
             stage.ended = message["ended"]
         elif told == "result":
             self.result = message["result"]
-            if self._end("done") and self._keep is not None:
-                self._keep(self)
+            self._end("done")
         else:
             self.failure = Failure(**message["failure"])
             self._end("failed")
@@ -165,13 +177,26 @@ class Worker:
         theirs, self.tasks = SPAWN.Pipe(duplex=False)
         self.told, telling = SPAWN.Pipe(duplex=False)
         self.process = SPAWN.Process(target=_live, args=(theirs, telling), daemon=True)
-        self.process.start()
+        with REAPING:
+            self.process.start()
         theirs.close()
         telling.close()
 
+    @property
+    def alive(self) -> bool:
+        with REAPING:
+            return self.process.is_alive()
+
+    def ended(self) -> int | None:
+        """Wait for its end, and say how it ended."""
+        wait([self.process.sentinel])
+        with REAPING:
+            self.process.join()
+            return self.process.exitcode
+
     def kill(self) -> None:
         self.process.kill()
-        self.process.join()
+        self.ended()
 
 
 class Spare:
@@ -184,14 +209,14 @@ class Spare:
     def prepare(self) -> None:
         """Have a worker ready from now on."""
         with self._lock:
-            if self._ready is None or not self._ready.process.is_alive():
+            if self._ready is None or not self._ready.alive:
                 self._ready = Worker()
 
     def take(self) -> Worker:
         """The worker that is ready, or a new one; the next one is made at once."""
         with self._lock:
             found, self._ready = self._ready, None
-        if found is None or not found.process.is_alive():
+        if found is None or not found.alive:
             found = Worker()
         threading.Thread(target=self.prepare, daemon=True).start()
         return found

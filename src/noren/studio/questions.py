@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noren.errors import QueryError
-from noren.studio import texts_recipient as texts
+from noren.studio.texts import recipient as texts
 
 KINDS = ("count", "number", "model", "test", "tables", "margins")
 MEASURES = ("mean", "variance", "quantile", "correlation", "difference", "ratio")

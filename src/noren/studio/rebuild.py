@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from nicegui import Client, app, background_tasks, ui
 from nicegui.element import Element
-from nicegui.elements.mixins.value_element import ValueElement
+from nicegui.elements.mixins.value_element import _NO_CLIENT_VALUE, ValueElement
 from nicegui.functions.refreshable import RefreshableContainer
 
 FRESH = (ui.upload, ui.timer, ui.dialog)
@@ -169,6 +169,8 @@ class _Heirs:
             handlers, element._change_handlers = element._change_handlers, []
             element.value = last
             element._change_handlers = handlers
+        if shown is _NO_CLIENT_VALUE and element.LOOPBACK is False and last == first:
+            shown = element._props[element.VALUE_PROP]  # the first letter may be on its way
         element._client_value = shown
         return True
 

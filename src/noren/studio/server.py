@@ -58,7 +58,7 @@ def listening(port: int | None) -> socket.socket:
         found.bind((LOOPBACK[0], port or 0))
     except OSError as error:
         found.close()
-        raise NorenError(f"port {port} cannot be used: {error.strerror}.", hint=texts.OTHER_PORT) from None
+        raise NorenError(texts.port_refused(port, error.strerror), hint=texts.OTHER_PORT) from None
     found.listen(128)
     return found
 

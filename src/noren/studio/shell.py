@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
-from nicegui import app, ui
+from nicegui import app, events, ui
 
 from noren.results import visible
 from noren.studio import texts
@@ -27,6 +27,9 @@ NOT_TYPING = """(e) => {
   if (!field && !(at && (at.tagName === "TEXTAREA" || at.isContentEditable))) emit(e);
 }"""
 """Where a word is being typed, Ctrl-Z is the field's own; a menu that has the focus is no such field."""
+
+SHOWN_LOOK = "() => emit(document.body.classList.contains('body--dark'))"
+"""A click tells the look that is seen, so that nothing has to be asked back."""
 
 
 def register(sessions: Sessions) -> None:
@@ -140,13 +143,14 @@ def _head(sessions: Sessions, session: Session, dark: ui.dark_mode, refresh: Cal
     undoes, redoes = session.history.undoes, session.history.redoes
     _icon("undo", texts.UNDO, undoes, partial(_undo, session, refresh))
     _icon("redo", texts.REDO, redoes, partial(_redo, session, refresh))
-    _icon("contrast", texts.LIGHT_OR_DARK, "", partial(_look, session, dark))
+    look = _icon("contrast", texts.LIGHT_OR_DARK, "", None)
+    look.on("click", partial(_look, session, dark), js_handler=SHOWN_LOOK)
     with _icon("more_vert", texts.MENU, "", lambda: None), ui.menu():
         ui.menu_item(texts.SAVE_SESSION, partial(_save, session)).props("" if session.draft.opened else "disable")
         ui.menu_item(texts.END_SESSION, partial(_end, sessions, session))
 
 
-def _icon(icon: str, label: str, what: str | None, act: Callable[[], Any]) -> ui.button:
+def _icon(icon: str, label: str, what: str | None, act: Callable[[], Any] | None) -> ui.button:
     """A button of the head; `what` is None where there is nothing to do."""
     found = ui.button(icon=icon, on_click=act, color=None).props("flat round dense")
     keyed(found, icon)._props["aria-label"] = visible(f"{label}: {what}" if what else label)
@@ -190,12 +194,9 @@ async def _system_look(session: Session) -> None:
                 refresh_page()
 
 
-async def _look(session: Session, dark: ui.dark_mode) -> None:
+def _look(session: Session, dark: ui.dark_mode, event: events.GenericEventArguments) -> None:
     """The other look. The first time, what the system shows is turned round."""
-    if session.dark is None:
-        session.dark = not await ui.run_javascript("document.body.classList.contains('body--dark')")
-    else:
-        session.dark = not session.dark
+    session.dark = not (event.args if session.dark is None else session.dark)
     dark.set_value(session.dark)
     refresh_page()
 

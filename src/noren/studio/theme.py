@@ -7,7 +7,7 @@ a test computes both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,19 @@ def tip_look(dark: bool | None) -> dict[str, Any]:
 def tip(content: str) -> str:
     """A text for a chart, which would fill in what stands in braces: a value may be called {b}."""
     return visible(content).replace("{", "{\N{WORD JOINER}")
+
+
+def between(scale: Sequence[str], share: float) -> str:
+    """The colour at a share of a scale, as charts mix it."""
+    at = min(max(share, 0.0), 1.0) * (len(scale) - 1)
+    low = min(int(at), len(scale) - 2)
+    ends = [[int(one[i : i + 2], 16) for i in (1, 3, 5)] for one in scale[low : low + 2]]
+    return "#" + "".join(f"{round(a + (b - a) * (at - low)):02x}" for a, b in zip(*ends, strict=True))
+
+
+def readable_on(ground: str) -> str:
+    """Black or white, whichever is read better: one of them is readable on any colour (WCAG 2 AA)."""
+    return max(("#000000", "#ffffff"), key=lambda one: contrast(one, ground))
 
 
 def contrast(one: str, other: str) -> float:

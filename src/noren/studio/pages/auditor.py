@@ -7,7 +7,6 @@ from typing import Any
 
 from nicegui import ui
 
-from noren.studio import texts_auditor as words
 from noren.studio.asks import AUDIT, ask, asked
 from noren.studio.pages.auditor_attacks import attacking
 from noren.studio.pages.auditor_besides import besides, verifying
@@ -15,6 +14,7 @@ from noren.studio.pages.auditor_table import foreign
 from noren.studio.pages.release_place import another, opened, status
 from noren.studio.parts import card, div, line, title
 from noren.studio.session import Session
+from noren.studio.texts import auditor as words
 
 
 def build(session: Session) -> None:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from noren.errors import NorenError
-from noren.studio import texts_auditor as words
-from noren.studio import texts_recipient
 from noren.studio.asks import AUDIT, ask, asked, mark_of
 from noren.studio.forms import fields_of, form
 from noren.studio.pages.auditor_besides import known, say
@@ -20,6 +18,8 @@ from noren.studio.pages.recipient_answer import python, to_view
 from noren.studio.parts import button, card, div, line, watch
 from noren.studio.questions import public_place
 from noren.studio.session import Session
+from noren.studio.texts import auditor as words
+from noren.studio.texts import recipient as texts_recipient
 from noren.studio.view import refresh
 from noren.studio.work.auditing import attack_release, read_attacks
 
@@ -52,7 +52,7 @@ def attacking(session: Session, found: Found) -> None:
         with card(words.GAINS) as box:
             box.props("data-gains")
             _download(result)
-            gains(result)
+            gains(session, result)
             python(session, session.kept.get("attack script", ""), found["place"])
         to_view(session, "gains", result["mark"])
 

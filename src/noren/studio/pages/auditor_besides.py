@@ -10,8 +10,7 @@ from nicegui import ui
 
 from noren.errors import NorenError
 from noren.results import visible
-from noren.studio import texts, texts_recipient
-from noren.studio import texts_auditor as words
+from noren.studio import texts
 from noren.studio.asks import AUDIT, ask, asked
 from noren.studio.pages.recipient_answer import python
 from noren.studio.pages.release_place import MISTRUST
@@ -20,6 +19,8 @@ from noren.studio.parts import verdicts as verdict_table
 from noren.studio.places import shown
 from noren.studio.questions import public_place
 from noren.studio.session import Session
+from noren.studio.texts import auditor as words
+from noren.studio.texts import recipient as texts_recipient
 from noren.studio.view import refresh
 from noren.studio.work.releases import check_release
 

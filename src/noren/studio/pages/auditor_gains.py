@@ -8,15 +8,16 @@ from typing import Any
 from nicegui import ui
 
 from noren.results import visible
-from noren.studio import texts_auditor as words
 from noren.studio.pages.recipient_answer import shown_picture
 from noren.studio.parts import div, line, note, table, tag, text
 from noren.studio.rebuild import Part
+from noren.studio.session import Session
+from noren.studio.texts import auditor as words
 
 Found = Mapping[str, Any]
 
 
-def gains(result: Found) -> None:
+def gains(session: Session, result: Found) -> None:
     """All results, the largest gain first."""
     if result["holder_only"]:
         note(words.HOLDER_SIDE, tone="warn")
@@ -25,7 +26,7 @@ def gains(result: Found) -> None:
     for name, reason in result["skipped"].items():
         line(f"{words.NOT_RUN}: {name}: {reason}", "n-soft n-small")
     if result["results"]:
-        _closer(result["results"])
+        _closer(session, result["mark"], result["results"])
 
 
 def _bars(result: Found) -> None:
@@ -59,16 +60,19 @@ def before_after(one: Found) -> None:
             line(f"{share:.1%}", "n-num")
 
 
-def _closer(results: Sequence[Found]) -> None:
+def _closer(session: Session, mark: str, results: Sequence[Found]) -> None:
     """One result in full, to begin with the one that gains most."""
+    of, now = session.kept.get("looked at closely", ("", 0))
+    now = now if of == mark else 0
 
     def show(event: Any) -> None:
+        session.kept["looked at closely"] = mark, event.value
         details.refresh(results[event.value])
 
     names = {at: visible(f"{one['attack']}: {', '.join(one['target'])}") for at, one in enumerate(results)}
-    select = ui.select(names, value=0, label=words.CLOSER, on_change=show)
+    select = ui.select(names, value=now, label=words.CLOSER, on_change=show)
     select.props("dense outlined options-dense data-closer").style("max-width: 420px")
-    details = Part(_details, results[0])
+    details = Part(_details, results[now])
 
 
 def _details(one: Found) -> None:

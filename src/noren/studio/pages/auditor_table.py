@@ -12,7 +12,6 @@ from nicegui import events, ui
 from noren.errors import NorenError
 from noren.results import visible
 from noren.studio import texts
-from noren.studio import texts_auditor as words
 from noren.studio.asks import AUDIT, ask, asked
 from noren.studio.pages.auditor_besides import path_field, say
 from noren.studio.pages.recipient_answer import python, to_view
@@ -21,6 +20,7 @@ from noren.studio.parts import verdicts as verdict_table
 from noren.studio.places import shown
 from noren.studio.questions import public_place
 from noren.studio.session import Session
+from noren.studio.texts import auditor as words
 from noren.studio.view import refresh
 from noren.studio.work.auditing import measure_table, read_foreign_table
 

@@ -23,6 +23,14 @@ from noren.studio.parts import button, card, div, edit, line, meter, note, text
 from noren.studio.session import Session
 
 RULES = ("widths", "quantiles", "prefix", "calendar", "frequency")
+FIRST = {
+    "widths": (5, 10, 20, 40),
+    "quantiles": (8, 4, 2),
+    "prefix": (3, 2, 1),
+    "calendar": ("month", "year", "decade"),
+    "frequency": (20, 100),
+}
+"""Where a rule begins."""
 SHOWN = 8
 """Labels of a level that are shown, the most common first."""
 
@@ -104,7 +112,7 @@ def _first(session: Session, name: str, way: str, seen: Values) -> dict[str, Any
         if made is None:
             made = Hierarchy.from_rows([[value, "*"] for value in seen.values])
         return {"tree": trees.tree_from(made)}
-    return {way: list(texts.FIRST[way])}
+    return {way: list(FIRST[way])}
 
 
 def _made(session: Session, name: str, seen: Values) -> Hierarchy | None:
@@ -228,7 +236,11 @@ def _download(session: Session, name: str, seen: Values) -> None:
     if made is None:
         ui.notify(texts.NO_HIERARCHY, type="warning")
         return
-    ui.download.content(made.csv_text(), texts.arx_file(name))
+    ui.download.content(made.csv_text(), _file_of(name))
+
+
+def _file_of(name: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_" else "_" for char in name)[:60] + ".csv"
 
 
 async def _upload(session: Session, name: str, event: events.UploadEventArguments) -> None:

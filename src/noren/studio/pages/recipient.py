@@ -6,12 +6,12 @@ from typing import Any
 
 from nicegui import ui
 
-from noren.studio import texts_recipient as words
 from noren.studio.pages.recipient_answer import answered
 from noren.studio.pages.recipient_ask import asking
 from noren.studio.pages.release_place import another, opened, signature_words, status
 from noren.studio.parts import card, div, line, text, title
 from noren.studio.session import Session
+from noren.studio.texts import recipient as words
 
 
 def build(session: Session) -> None:

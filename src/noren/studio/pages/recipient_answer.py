@@ -11,12 +11,12 @@ from typing import Any
 from nicegui import ui
 
 from noren.results import visible
-from noren.studio import texts_recipient as words
 from noren.studio.pages.recipient_ask import ANSWER, estimate
 from noren.studio.pages.recipient_chart import hovered
 from noren.studio.parts import TICK, button, card, div, failure, line, plain_rows, title, watch
 from noren.studio.questions import public_place
 from noren.studio.session import Session
+from noren.studio.texts import recipient as words
 from noren.studio.work.pictures import export
 
 EXPORT = "release export"
@@ -62,12 +62,15 @@ def to_view(session: Session, what: str, mark: str) -> None:
 
 
 def shown_picture(picture: Mapping[str, Any] | None, described: str) -> None:
-    """A chart in both looks, of which the style sheet shows one. An image runs nothing and asks for nothing."""
+    """A chart in both looks, of which the style sheet shows one. An image runs nothing and asks for nothing. Its
+    place is kept before it is drawn: what comes into view would move away again.
+    """
     if picture is None:
         return
     with div("n-chart-box"):
         for look in ("light", "dark"):
-            image = ui.element("img").classes(f"n-chart n-only-{look}").style(f"width: {picture['width']:.0f}px")
+            image = ui.element("img").classes(f"n-chart n-only-{look}")
+            image.style(f"width: {picture['width']:.0f}px; aspect-ratio: {picture['width']} / {picture['height']}")
             image._props["src"] = picture[look]
             image._props["alt"] = visible(described)
 

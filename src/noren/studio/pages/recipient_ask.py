@@ -11,12 +11,12 @@ from nicegui import ui
 
 from noren.errors import QueryError
 from noren.results import visible
-from noren.studio import texts_recipient as words
 from noren.studio.asks import QUESTION, ask, asked, mark_of
 from noren.studio.pages.recipient_filters import filters
 from noren.studio.parts import button, card, div, line
 from noren.studio.questions import GROUPED, LEVEL, MOST_TABLES, TABLES, call_of, script
 from noren.studio.session import Session
+from noren.studio.texts import recipient as words
 from noren.studio.view import refresh
 from noren.studio.work.answering import answer
 

@@ -14,8 +14,8 @@ from nicegui import ui
 
 from noren.analysis.plots import BLUES, PALETTE
 from noren.results import visible
-from noren.studio import texts_recipient as words
-from noren.studio.theme import chart_look, tip, tip_look, tokens
+from noren.studio.texts import recipient as words
+from noren.studio.theme import between, chart_look, readable_on, tip, tip_look, tokens
 from noren.studio.work.pictures import NIGHT
 
 MOST_MARKS, MOST_GROUPS, MOST_CELLS = 60, 6, 1_500
@@ -214,9 +214,8 @@ def _heat_map(found: Figures, dark: bool | None) -> tuple[dict[str, Any], int]:
     data = []
     for row in found.rows:
         count = found.cell(row, found.value)
-        strong = count / most > 0.5
         down_at, across_at = (at.index(str(found.cell(row, name))) for at, name in zip(axes, found.by, strict=True))
-        paint = colours["surface"] if strong else colours["ink"]
+        paint = readable_on(between(scale, count / most))
         data.append(
             {
                 "value": [across_at, down_at, round(count, 3)],

@@ -9,11 +9,11 @@ from typing import Any
 from nicegui import ui
 
 from noren.results import visible
-from noren.studio import texts_recipient as words
 from noren.studio.asks import QUESTION, ask
 from noren.studio.parts import button, div, line
 from noren.studio.rebuild import keyed
 from noren.studio.session import Session
+from noren.studio.texts import recipient as words
 
 Found = Mapping[str, Any]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nicegui import ui
+from nicegui import events, ui
 
 from noren.studio import texts
 from noren.studio.gate import FRAMED
@@ -183,22 +183,29 @@ def _attacks(found: list[Mapping[str, Any]]) -> None:
 
 def _save(session: Session, made: Mapping[str, Any]) -> None:
     with card(texts.HAND_OVER, texts.HAND_OVER_WHY):
-        kept = session.kept.setdefault("save", {"to": str(Path.cwd() / "release"), "format": "parquet"})
+        first = {"to": str(Path.cwd() / "release"), "format": "parquet", "key": "", "new": False}
+        kept = session.kept.setdefault("save", first)  # what is filled in while the report is written stays
+
+        def keep(name: str) -> Callable[[events.ValueChangeEventArguments], None]:
+            return lambda event: kept.update({name: event.value})
+
         with div("n-row"):
-            to = ui.input(texts.SAVE_TO, value=kept["to"]).props("outlined dense").classes("n-grow")
-            form = ui.select(["parquet", "csv"], value=kept["format"], label=texts.FORMAT).props("outlined dense")
-            form.style("width: 130px")
+            to = ui.input(texts.SAVE_TO, value=kept["to"], on_change=keep("to")).props("outlined dense")
+            to.classes("n-grow")
+            form = ui.select(["parquet", "csv"], value=kept["format"], label=texts.FORMAT, on_change=keep("format"))
+            form.props("outlined dense").style("width: 130px")
         with div("n-row"):
-            key = ui.input(texts.KEY_FILE, value=kept.get("key", "")).props("outlined dense").classes("n-grow")
+            key = ui.input(texts.KEY_FILE, value=kept["key"], on_change=keep("key")).props("outlined dense")
+            key.classes("n-grow")
             word = ui.input(texts.PASSPHRASE, password=True).props("outlined dense autocomplete=off")
-            new = ui.checkbox(texts.NEW_KEY, value=False)
+            ui.checkbox(texts.NEW_KEY, value=kept["new"], on_change=keep("new"))
 
         def go() -> None:
-            session.kept["save"] = {"to": to.value, "format": form.value, "key": key.value}
             session.start(
-                "save", save_release, release=made["path"], to=(to.value or "").strip(), file_format=form.value,
-                key=(key.value or "").strip(), passphrase=word.value or None, new_key=bool(new.value),
+                "save", save_release, release=made["path"], to=(kept["to"] or "").strip(), file_format=kept["format"],
+                key=(kept["key"] or "").strip(), passphrase=word.value or None, new_key=bool(kept["new"]),
             )  # fmt: skip
+            kept["new"] = False
             refresh()
 
         job = watch(session, "save", None)

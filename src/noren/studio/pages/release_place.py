@@ -10,7 +10,6 @@ from typing import Any
 from nicegui import events, ui
 
 from noren.studio import texts
-from noren.studio import texts_recipient as words
 from noren.studio.asks import RELEASE, open_release, release_of
 from noren.studio.jobs import Failure, Job
 from noren.studio.parts import TICK, button, card, div, failure, line, note, tag, watch
@@ -18,6 +17,7 @@ from noren.studio.parts import verdicts as verdict_table
 from noren.studio.places import is_packed, is_release, shown
 from noren.studio.rebuild import Part, keyed
 from noren.studio.session import Session
+from noren.studio.texts import recipient as words
 from noren.studio.view import refresh
 from noren.studio.work.releases import check_release, make_demo_release, read_release
 from noren.studio.work.unpacking import unpack_release

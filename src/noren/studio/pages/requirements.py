@@ -137,11 +137,16 @@ def _add(session: Session) -> None:
             kind = MODELS[picked.value]
             on = {"on": secrets[:1]} if _names_columns(kind) else {}
             made = {"model": picked.value, **on, **FIRST[picked.value]}
+            session.kept.pop("to add", None)
             edit(session, texts.with_(picked.value), partial(add_requirement, given=made))
 
+        def keep(event: events.ValueChangeEventArguments) -> None:
+            session.kept["to add"] = event.value  # the page may be built anew before it is added
+
         with div("n-row").style("flex-wrap: nowrap"):
-            picked = ui.select(options, label=texts.MODEL, with_input=True).props("dense outlined options-dense")
-            picked.classes("n-grow")
+            now = session.kept.get("to add")
+            picked = ui.select(options, value=now, label=texts.MODEL, with_input=True, on_change=keep)
+            picked.props("dense outlined options-dense").classes("n-grow")
             button(texts.ADD, add, "main")
 
 

@@ -191,9 +191,9 @@ def role_menu(session: Session, name: str, role: str) -> ui.select:
         edit(session, texts.role_of(name, texts.ROLES[event.value][0]), partial(set_role, name=name, role=event.value))
 
     options = {one: short for one, (short, _) in texts.ROLES.items()}
-    select = ui.select(options, value=role, on_change=change).props("dense outlined options-dense")
-    select.props(f'aria-label="{texts.ROLE}" data-role-of').style("min-width: 172px")
-    return select
+    said = visible(texts.role_for(name))  # the head of the column shows it; a menu is called by its label alone
+    select = ui.select(options, value=role, label=said, on_change=change).props("dense outlined options-dense")
+    return select.props("data-role-of").classes("n-bare").style("min-width: 172px")
 
 
 def _people(session: Session, found: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noren.errors import NorenError, QueryError
 from noren.progress import Stage
 from noren.results import plain
-from noren.studio import texts_recipient as texts
+from noren.studio.texts import recipient as texts
 
 if TYPE_CHECKING:
     from noren.release.release import Release

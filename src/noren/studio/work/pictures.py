@@ -50,12 +50,12 @@ def in_the_dark(part: Any, name: str = "") -> Any:
 
 
 def picture(chart: Any) -> dict[str, Any]:
-    """A chart for a page: its specification, how it looks by day and in the dark, and how wide it is."""
+    """A chart for a page: its specification, how it looks by day and in the dark, and how large it is."""
     spec = chart.to_dict()
     day, night = (rendered(Spec(one), ".svg") for one in (spec, in_the_dark(spec)))
     head = day[:400].decode("utf-8", "replace")
-    width = float(head.partition(' width="')[2].partition('"')[0] or 600)
-    return {"spec": spec, "light": _source(day), "dark": _source(night), "width": width}
+    width, height = (float(head.partition(f' {side}="')[2].partition('"')[0]) for side in ("width", "height"))
+    return {"spec": spec, "light": _source(day), "dark": _source(night), "width": width, "height": height}
 
 
 def _source(svg: bytes) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from noren.errors import ReleaseError
 from noren.progress import Stage
-from noren.studio import texts_recipient as texts
+from noren.studio.texts import recipient as texts
 
 DESCRIPTOR = "datapackage.json"
 LARGEST = 32 << 30

@@ -1,0 +1,114 @@
+"""Texts of step 4, the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+COMPARE = "Compare candidates"
+COMPARE_WHY = "Every method that can meet the requirements is tried and verified on this table. Nothing is published."
+GRID = "Parameters to sweep (optional)"
+SUPPRESSION = "Share that may be left out (optional)"
+COMPARE_GO = "Compare"
+COMPARED_SOME = "Compared on 20,000 records drawn by chance, so that it takes seconds; the release uses every row."
+MAP = "Risk and loss"
+MAP_WHY = "Down and to the left is better: fewer secrets guessed right, smaller errors of counts. Click two to compare."
+RISK_AXIS = "share of people whose secret is guessed right"
+LOSS_AXIS = "error of count queries"
+CANDIDATES = "Candidates that hold"
+CANDIDATES_WHY = "Tick two to see them side by side. Adopting one writes its method into the policy."
+CANDIDATE_HEADS = (
+    ("", ""), ("Method", ""), ("Right guesses", "n"), ("Query error", "n"), ("NCP", "n"), ("Smallest class", "n"),
+    ("Left out", "n"), ("Seconds", "n"), ("", ""),
+)  # fmt: skip
+BEST = "suggested"
+FRONT = "not beaten"
+ADOPT = "Adopt"
+PAIR = "Side by side"
+PAIR_WHY = "The original and the ticked candidates as they would be published: what changes, and for how many."
+PAIR_TICK = "Tick one or two candidates in the table, or click them on the map."
+DISTRIBUTIONS = "Distributions: the original, and what a recipient estimates"
+ORIGINAL = "Original"
+EXCERPT = "An excerpt of rows (a release is shuffled: rows do not stand beside their originals)"
+SIZE_HEADS = ("People who look alike", "People")
+NO_ESTIMATE = "no estimate"
+LATTICE = "Levels of general values"
+LATTICE_WHY = "Incognito publishes every column at one level. Lower points keep more detail; larger ones lose less."
+LEVELS_HEADS = (("Levels", ""), ("Loss", "n"), ("Classes", "n"), ("Left out", "n"), ("", ""))
+LATTICE_GO = "Find the best levels"
+LATTICE_NONE = "No levels meet the requirements: allow some people to be left out, or ask for less."
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
+def _figure(number: float | None, digits: int = 3) -> str:
+    return "-" if number is None else f"{number:.{digits}f}"
+
+
+def candidate_figures(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        _percent(one["risk"]),
+        _figure(one["error"]),
+        _figure(one["ncp"]),
+        f"{one['smallest']:g}",
+        f"{one['suppressed']:,}" if one["suppressed"] else "-",
+        _figure(one["seconds"], 1),
+    )
+
+
+def tip(one: Mapping[str, Any]) -> str:
+    return (
+        f"{one['called']}\nright guesses {_percent(one['belief'])}\nquery error {_figure(one['error'])}\n"
+        f"NCP {_figure(one['ncp'])}\nsmallest class {one['smallest']:g}\nleft out {one['suppressed']:,}"
+    )
+
+
+def side_by_side_with(called: str) -> str:
+    return f"Show {called} side by side"
+
+
+def chose(called: str) -> str:
+    return f"method: {called}"
+
+
+def chosen_says(called: str) -> str:
+    return f"{called} is written into the policy."
+
+
+def failed(count: int) -> str:
+    return f"{count} that publish nothing, and why"
+
+
+def pair_go(names: list[str]) -> str:
+    return f"Look at {' and '.join(names)}"
+
+
+def classes_of(name: str) -> str:
+    return f"Classes: {name}"
+
+
+def values_shown(count: int) -> str:
+    return "1 value" if count == 1 else f"{count:,} values"
+
+
+def vector(levels: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {level}" for name, level in levels.items())
+
+
+def lattice_order(names: Sequence[str]) -> str:
+    return f"The numbers beside a point are the levels of {', '.join(names)}; 0 is the value itself."
+
+
+def short_vector(levels: Mapping[str, int]) -> str:
+    return " ".join(str(level) for level in levels.values())
+
+
+def levels_figures(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return f"{one['loss']:.4g}", f"{one['classes']:,}", f"{one['dropped']:,}" if one["dropped"] else "-"
+
+
+def vector_tip(one: Mapping[str, Any]) -> str:
+    named = "\n".join(f"{name}: level {level} of {one['heights'][name]}" for name, level in one["levels"].items())
+    return f"{named}\nloss {one['loss']:.4g}\nclasses {one['classes']:,}\nleft out {one['dropped']:,}"

@@ -1,0 +1,176 @@
+"""Texts of step 2, the columns and their general values."""
+
+from __future__ import annotations
+
+VALUES_KEEP_NAMES = "only a node can be changed like this, not a value of the table."
+PICK_NODE = "Pick a node that stands above values."
+MERGE_SIBLINGS = "only what stands side by side under one node can be put together."
+TICK_TWO = "Tick two or more nodes or values of one parent."
+MOVE_INSIDE = "a node cannot be moved into itself."
+MOVE_DEEP = "a node with nodes below it cannot stand among values."
+NAME_NEEDED = "a node needs a name."
+NAME_HINT = "Give it another name."
+
+
+def name_taken(label: str) -> str:
+    return f"there is a node {label!r} already."
+
+
+def node(label: str, records: int) -> str:
+    return f"{label}  ({records:,})"
+
+
+KEYS = "Arrows walk through the columns, a digit gives the role of that number."
+COLUMN_OPTIONS = {
+    "missing": {
+        "category": "a value of their own",
+        "drop": "drop the record",
+        "reject": "refuse the table",
+    },
+    "rare": {"refuse": "refuse the table", "merge": "put together as (other)"},
+    "kind": {
+        "": "as understood",
+        "text": "texts",
+        "integer": "whole numbers",
+        "number": "numbers",
+        "date": "dates",
+        "datetime": "dates with times",
+        "boolean": "yes or no",
+    },
+    "decimal": {"": "as understood", ".": "a point: 1.5", ",": "a comma: 1,5"},
+    "format": {
+        "": "as understood",
+        "%d/%m/%Y": "day first: 31/12/2026",
+        "%m/%d/%Y": "month first: 12/31/2026",
+        "%d.%m.%Y": "31.12.2026",
+        "%d-%m-%Y": "31-12-2026",
+        "%Y-%m-%d": "2026-12-31",
+        "%Y%m%d": "20261231",
+    },
+}
+OPTION_NAMES = {
+    "missing": "Missing cells are",
+    "rare": "Values that too few have",
+    "kind": "Its cells are",
+    "decimal": "Before decimals stands",
+    "format": "Dates are written",
+}
+HIERARCHY = "General values"
+NO_VALUES = "Too many different values to list: use bins, or leave the column out."
+NO_HIERARCHY = "No hierarchy: numbers become intervals by themselves, other values are listed side by side."
+WAY = "Made by"
+WAY_NONE = "no hierarchy"
+WAYS = {
+    "widths": "intervals of a width",
+    "quantiles": "intervals of as many people",
+    "prefix": "first characters",
+    "calendar": "spans of the calendar",
+    "frequency": "rare values put together",
+    "tree": "a tree, edited by hand",
+    "intervals": "intervals with given edges",
+    "csv": "a file in ARX's layout",
+}
+RULE_FIELDS = {
+    "widths": "Widths, each a multiple of the one before",
+    "quantiles": "Numbers of intervals, falling",
+    "prefix": "Characters to keep, falling",
+    "calendar": "Spans: week, month, quarter, year, decade",
+    "frequency": "Fewest records, rising",
+}
+RULE_HINTS = {
+    "widths": "For example 5, 10, 20.",
+    "quantiles": "For example 8, 4, 2.",
+    "prefix": "For example 3, 1.",
+    "calendar": "For example month, year, decade.",
+    "frequency": "For example 20, 100.",
+}
+ARX_OUT = "Save for ARX (CSV)"
+ARX_IN = "Load an ARX hierarchy"
+NOT_A_TREE = "This makes no hierarchy over the values of the column."
+NO_GAPS = "Every value of the table has its place, and every place has a value."
+GAPS_HINT = "A release would be refused: give each of them a place."
+ORPHANS_HINT = "They do no harm. Often a spelling differs from the table's."
+NODE_NAME = "Name of the node"
+MOVE_TO = "Node to move under"
+TREE_HOW = (
+    "Drag a node or a value onto another one; or stand on it (Tab), press m, stand on the other, press m again. "
+    "Or tick nodes and values, then:"
+)
+TICK_FIRST = "Tick a node or a value first."
+MERGE = "Put together"
+RENAME = "Rename"
+SPLIT = "Dissolve"
+MOVE = "Move"
+MOVE_WHERE = "no node was named to move under."
+
+
+def moved(what: str, under: str) -> str:
+    return f"{what} under {under}"
+
+
+def option_of(name: str, option: str, value: str) -> str:
+    return f"{name}: {option} {value}"
+
+
+def hierarchy_why(name: str, values: int) -> str:
+    return (
+        f"{name} has {values:,} values. Where people would stand alone, a more general value is published instead; "
+        "fine steps lose less."
+    )
+
+
+def of_values(shown: int, total: int) -> str:
+    return f"Shown for the {shown:,} most common of {total:,} values."
+
+
+def way_of(name: str, way: str) -> str:
+    return f"{name}: {way}"
+
+
+def not_read(written: str) -> str:
+    return f"{written!r} cannot be read as a list."
+
+
+def level(height: int, labels: int) -> str:
+    return f"Level {height}: {labels:,}" if height else f"Values: {labels:,}"
+
+
+def and_more(count: int) -> str:
+    return f"and {count:,} more"
+
+
+def _some(values: list[str]) -> str:
+    named = ", ".join(values[:5])
+    return named if len(values) <= 5 else f"{named} and {len(values) - 5:,} more"
+
+
+def gaps(values: list[str]) -> str:
+    return f"Without a place: {_some(values)}"
+
+
+def orphans(values: list[str]) -> str:
+    return f"Not in the table: {_some(values)}"
+
+
+def why_quasi(uniques: int, without: int, alone: float) -> str:
+    fewer = uniques - without
+    return (
+        f"Others may know it. {uniques:,} people are alone with all such columns; without this one it would be "
+        f"{without:,} ({fewer:,} fewer). Its value alone singles out {alone:.1%} of people."
+    )
+
+
+def why_sensitive(distinct: int | None, value: str, share: float) -> str:
+    return (
+        f"A secret with {distinct or 0:,} values. Whoever guesses {value!r} of everybody is right for {share:.1%} of "
+        "people without any release; what a release adds to that is the risk."
+    )
+
+
+def why_plain(distinct: int | None, rare: int) -> str:
+    return f"Published as it is: {distinct or 0:,} values, for anybody to find people by. Only for what is harmless."
+
+
+def why_identifier(distinct: int | None, rows: int) -> str:
+    many = "very many" if distinct is None else f"{distinct:,}"
+    return f"{many} different values in {rows:,} rows. It is dropped and never published."
