@@ -19,6 +19,7 @@ from noren.designs.semantic.compatibility import Compatibility
 from noren.designs.semantic.design import SemanticDesign
 from noren.designs.subset_sums import nearest_sums
 from noren.errors import PolicyError
+from noren.secret import Keystream
 
 
 def ranks(F: int) -> np.ndarray:
@@ -176,6 +177,8 @@ def test_the_largest_threshold_leaves_everybody_a_set(distances: np.ndarray, l: 
     [
         (ranks(1), 1.0, 1, False),
         (ranks(5), 2.0, 1, False),
+        (ranks(2), 1.0, 2, True),
+        (kinds(0, 1), 1.0, 2, True),
         (ranks(4), 2.0, 2, True),
         (ranks(5), 2.0, 2, False),
         (ranks(6), 2.0, 2, False),
@@ -240,3 +243,49 @@ def test_a_search_looks_at_no_branch_that_cannot_be_larger() -> None:
     just = Search(neighbours, n)
     assert just.largest((1 << n) - 1, n + 5) == n
     assert not just.exhausted
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        SemanticDesign.make("simple", ranks(6), 2, 2.0),
+        SemanticDesign.make("simple", ranks(8), 3, 2.0),
+        SemanticDesign.make("uniform-sets", ranks(7), 3, 2.0),
+        SemanticDesign.make("flat", ranks(7), 2, 2.0),
+        SemanticDesign.make("flat", kinds(0, 0, 1, 1, 2, 2), 2, 1.0),
+        SemanticDesign.make("flat", kinds(0, 0, 0, 1, 2), 2, 1.0),
+        SemanticDesign.make("flat", kinds(0, 0, 0, 1, 1, 2, 3), 3, 1.0),
+        SemanticDesign.make("uniform-sets", kinds(0, 0, 1, 2, 3), 3, 1.0),
+    ],
+    ids=lambda design: f"{design.name}-{design.d}-{design.eta}",
+)
+def test_sums_over_sets_are_those_of_all_sets(design: SemanticDesign) -> None:
+    d, eta = design.d, design.eta
+    sets = np.array(list(combinations(range(d), eta)))
+    weights = design.set_weights(sets)
+    chance = np.zeros((d, len(sets)))
+    for row, (members, own) in enumerate(zip(sets.tolist(), weights, strict=True)):
+        chance[members, row] = own
+    assert chance.sum(axis=1) == pytest.approx(np.ones(d))
+    inside = np.zeros((len(sets), d))
+    np.put_along_axis(inside, sets, 1.0, axis=1)
+    found = design.inclusion()
+    assert found.exact
+    assert found.matrix == pytest.approx(chance @ inside)
+    scores = np.random.default_rng(d).normal(size=(3, d))
+    assert design.second_moment(scores) == pytest.approx(((inside @ scores.T) ** 2).T @ chance.T)
+    prior = np.random.default_rng(eta).dirichlet(np.ones(d))
+    joint = chance * prior[:, None]
+    seen = joint.sum(axis=0) > 0
+    belief = joint[:, seen] / joint[:, seen].sum(axis=0)
+    told = design.posterior_summary(prior)
+    assert (told.exact, told.worst_exact, told.error) == (True, True, 0.0)
+    assert told.worst == pytest.approx(belief.max())
+    assert told.mean == pytest.approx((joint[:, seen] * belief).sum())
+    assert told.bayes == pytest.approx(joint[:, seen].max(axis=0).sum())
+    even = chance[:, chance.sum(axis=0) > 0]
+    assert design.worst_belief() == pytest.approx((even / even.sum(axis=0)).max())
+    codes = np.repeat(np.arange(d), 60)
+    drawn = design.draw(codes, Keystream(), attribute="x").codes(eta).tolist()
+    numbers = {tuple(members): row for row, members in enumerate(sets.tolist())}
+    assert all(chance[code, numbers[tuple(own)]] > 0 for code, own in zip(codes.tolist(), drawn, strict=True))
