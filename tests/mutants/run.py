@@ -25,6 +25,7 @@ from functools import cached_property, partial
 from math import inf
 from pathlib import Path
 from queue import Queue
+from typing import Any
 
 from tests.mutants.mutate import Mutant, chosen
 from tests.mutants.reached import Reached, batches, gathered, statement
@@ -72,17 +73,21 @@ class Home:
 
     def forked(self, mutant: Mutant, before: str, tests: list[str], seconds: float, failed: Path) -> int | None:
         """The exit code of a child of the server, or None if it did not end in time."""
-        assert self.server is not None
-        assert self.server.stdin is not None
-        assert self.server.stdout is not None
         file = str(self.folder / mutant.path)
         asked = {"file": file, "before": before, "line": mutant.line, "tests": tests, "seconds": seconds}
-        self.server.stdin.write(json.dumps(asked | {"failed": str(failed)}) + "\n")
-        self.server.stdin.flush()
-        answer = self.server.stdout.readline().strip()
+        answer = self.asked(asked | {"failed": str(failed)})
         if answer in ("", str(FAULT)):
             raise RuntimeError(f"the server cannot run the tests of {mutant}")
         return None if answer == "late" else int(answer)
+
+    def asked(self, what: dict[str, Any]) -> str:
+        """The server's answer."""
+        assert self.server is not None
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        self.server.stdin.write(json.dumps(what) + "\n")
+        self.server.stdin.flush()
+        return self.server.stdout.readline().strip()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -106,9 +111,14 @@ class Home:
         return done.returncode
 
     def watch(self, test: Path, target: Path) -> None:
-        watched = os.pathsep.join(str(self.folder / "src/noren" / room) for room in ROOMS)
+        """Note what the tests of a file reach; in a fork where there can be one, because imports cost much."""
+        folders = [str(self.folder / "src/noren" / room) for room in ROOMS]
         begin = time.monotonic()
-        self.pytest([str(test)], None, NOREN_WATCH=str(target.absolute()), NOREN_WATCHED=watched)
+        if self.server is not None:
+            self.asked({"watch": str(target.absolute()), "folders": folders, "tests": [str(test)], "seconds": inf})
+        else:
+            watched = os.pathsep.join(folders)
+            self.pytest([str(test)], None, NOREN_WATCH=str(target.absolute()), NOREN_WATCHED=watched)
         print(f"{time.monotonic() - begin:4.0f} s  {test}", flush=True)
 
     @contextmanager

@@ -1,8 +1,8 @@
 """A process with everything imported that forks for every change: python -m tests.mutants.serve
 
-Starting Python and importing cost more than the tests that notice. Each line of the input asks for some
-tests, with one function changed; each line of the output is the exit code of pytest, or "late". What is imported only
-in the child finds the changed file on disk.
+Starting Python and importing cost more than the tests that notice. Each line of the input asks for some tests, with
+one function changed or with the lines noted that they reach; each line of the output is the exit code of pytest, or
+"late". What is imported only in the child finds the changed file on disk.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from tests.mutants.watch import Chooser
+from tests.mutants.watch import Chooser, Watcher
 
 FAULT = 70
 """The exit code of a child that could not run the tests."""
@@ -77,7 +77,10 @@ def give(file: Path, before: str, text: str, line: int) -> None:
 
 
 def child(asked: dict[str, Any]) -> int:
-    """The exit code of these tests with the change."""
+    """The exit code of these tests with the change, or of a file of tests whose lines are noted."""
+    if "watch" in asked:
+        watcher = Watcher(Path(asked["watch"]), asked["folders"])
+        return int(pytest.main([*ARGUMENTS, *asked["tests"]], plugins=[watcher]))
     file = Path(asked["file"])
     give(file, asked["before"], file.read_text(), asked["line"])
     chooser = Chooser(asked["tests"], Path(asked["failed"]))

@@ -156,3 +156,52 @@ def test_an_invariant_column_keeps_everybody_among_the_same_values(path):
     for word in ("ab", "abcd"):
         with pytest.raises(RequirementNotMet, match="1 people would be among other values of 'ill'"):
             register.check(classes({1: word, 2: "abc"}, least=2, invariant=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (("a", "b", "c"), "'work' has 3 of the 3 values of 'job'"),
+        ((" A", "b", "C "), "'work' has 3 of the 3 values of 'job'"),
+        (("a", "b", "d"), "'work' has 2 of the 3 values of 'job'"),
+        (("a", "b", "d", "e"), None),
+        (("x", "y"), None),
+    ],
+)
+def test_a_column_with_the_values_of_one_that_is_gone_may_be_that_one(path, values, said):
+    """From half of all values on, and only if somebody of the earlier release is here again."""
+    register = Register.open(path)
+    register.record(drawn(1, 2))
+    new = drawn(2, 3, work=replace(ENTRY, domain=values))
+    if said is None:
+        register.check(new)
+    else:
+        with pytest.raises(SecretError, match=f"{said}, which earlier releases published of 1 people"):
+            register.check(new)
+    register.check(replace(new, named=frozenset({"work"})))
+    register.check(replace(new, repeat="allow"))
+    register.check(drawn(3, 4, work=replace(ENTRY, domain=values)))
+    register.check(drawn(1, job=ENTRY, work=replace(ENTRY, domain=values)))
+
+
+def test_epsilons_of_margins_add_up_to_the_budget(path):
+    register = Register.open(path)
+    spends = replace(drawn(1), spent=0.75, budget=1.5)
+    assert register.check(spends) == ["register: noised margins spend epsilon = 0.75, 0.75 over all releases"]
+    register.record(spends)
+    assert "0.75, 1.5 over all releases" in register.check(spends)[-1], "up to the budget itself"
+    register.record(spends)
+    with pytest.raises(RequirementNotMet, match=r"have spent epsilon = 1\.5; 0\.75 more would be 2\.25.*is 1\.5"):
+        register.check(spends)
+    register.check(replace(drawn(1), budget=1.5))
+    register.check(replace(spends, budget=None))
+
+
+def test_people_are_known_by_the_same_column_evened_out_alike(path):
+    register = Register.open(path)
+    register.record(drawn(1))
+    with pytest.raises(SecretError, match="know people by 'id', and this policy by 'number'"):
+        register.check(replace(drawn(1), key=KeyRule("number")))
+    for name in ("unicode", "spaces", "case"):
+        with pytest.raises(SecretError, match=f"evened out keys otherwise.*{name} .recorded {getattr(KEY, name)}, now"):
+            register.check(replace(drawn(1), key=replace(KEY, **{name: "keep"})))

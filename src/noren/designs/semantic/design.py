@@ -97,7 +97,7 @@ class SemanticDesign(BaseModel):
             raise ValueError(f"weights must be {self.d} positive numbers")
         if (self.weights is None) != (self.name != "semantic-flat" or isinstance(self.structure, Ranks)):
             raise ValueError("weights belong to the flat design away from ranks, and to no other")
-        if (self.name == "semantic-balanced") != (self.types is not None and self.chances is not None):
+        if {self.types is not None, self.chances is not None} != {self.name == "semantic-balanced"}:
             raise ValueError("types and chances belong to the balanced design, and to no other")
         if self.types is not None and self.chances is not None:
             compatibility = Compatibility(self.d, self.threshold, self.structure)
