@@ -84,6 +84,7 @@ class PartitionedEngine(LocalEngine):
         counting: Counting,
         *,
         on_keys: Callable[[Any], None] | None = None,
+        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
         self.used.append("profile")

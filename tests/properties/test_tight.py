@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.analysis.axes import Axis, Classes
+from noren.analysis.bounds import ReportedAxis, ReportedRows
+from noren.analysis.rows import Reading
 from noren.analysis.tabulate import tabulate
 from noren.analysis.tight import TightClasses
 from noren.cells import CodeCells, NodeStatement
@@ -141,3 +143,17 @@ def test_expected_counts_are_the_conditional_means(n: int, weight: tuple, requir
 def test_as_many_values_as_records_are_one_each() -> None:
     classes = TightClasses(np.array([3.0]), np.ones(1), np.array([0, 3]), np.arange(3), np.ones(3, np.bool_))
     assert classes.shares(np.ones(3), np.array([0.9, 0.09, 0.01])) == pytest.approx([1 / 3] * 3)
+
+
+@settings(deadline=None, max_examples=60)
+@given(tables())
+def test_alone_general_values_say_what_their_classes_say(table) -> None:
+    """Bounds added up over the classes of a general value are those of one class after the other."""
+    classes, columns, _ = table
+    for axis in published(classes, columns):
+        reading = Reading.of(axis)
+        each, together = (ReportedRows.of([ReportedAxis.of(reading, alone=alone)]) for alone in (False, True))
+        for one, other in zip(each.bounds(), together.bounds(), strict=True):
+            assert one.tolist() == other.tolist()
+        assert together.spread() == pytest.approx(each.spread())
+        assert len(together.counts) <= len(each.counts)

@@ -41,7 +41,8 @@ class ReportedAxis:
     is_limited: bool
 
     @classmethod
-    def of(cls, reading: Reading) -> ReportedAxis:
+    def of(cls, reading: Reading, alone: bool = False) -> ReportedAxis:
+        """`alone` if no other axis is asked for: what classes say then adds up over those of one general value."""
         from noren.kernels.coarse import condense
 
         groups = reading.axis.size
@@ -70,7 +71,7 @@ class ReportedAxis:
         )
         limited = reading.held is not None and len(open_codes) > 0
         if reading.required is not None and len(open_codes) > 0:
-            return cls._of_classes(reading, renamed, rows, groups)
+            return cls._of_classes(reading, renamed, rows, groups, alone)
         room = size[kept] if limited else np.full(int(kept.sum()), np.inf)
         slack = (whole[owner] - size)[kept] if limited else np.zeros(int(kept.sum()))
         return cls(
@@ -84,8 +85,11 @@ class ReportedAxis:
         )
 
     @classmethod
-    def _of_classes(cls, reading: Reading, code: NDArray[np.int64], rows: Likelihood, groups: int) -> ReportedAxis:
-        """The axis with a code for every class whose general value leaves open which group it is."""
+    def _of_classes(
+        cls, reading: Reading, code: NDArray[np.int64], rows: Likelihood, groups: int, alone: bool
+    ) -> ReportedAxis:
+        """The axis with a code for every class whose general value leaves open which group it is; alone, for every such
+        general value, of which all records are asked for in each of its classes."""
         from noren.kernels.coarse import condense
 
         classes = reading.axis.classes
@@ -97,14 +101,22 @@ class ReportedAxis:
         everywhere = np.bincount(np.repeat(np.arange(len(bare)), bare.lengths), count, minlength=len(bare))
         node = code[reading.codes]
         is_open = node >= groups
-        found, of = number(classes.of[is_open])
-        first = np.zeros(len(found), np.int64)
-        first[of] = node[is_open]
-        node[is_open] = groups + of
+        if alone:
+            first = np.arange(groups, len(rows))
+            of_class = np.zeros(len(classes.sizes), np.int64)
+            of_class[classes.of] = node
+            held = np.bincount(of_class[of_class >= groups] - groups, minlength=len(first)).astype(np.float64)
+            records = np.bincount(node[is_open] - groups, minlength=len(first))
+        else:
+            found, of = number(classes.of[is_open])
+            first = np.zeros(len(found), np.int64)
+            first[of] = node[is_open]
+            node[is_open] = groups + of
+            held, records = np.ones(len(found)), classes.sizes[found]
         entry, offsets = ranges(rows.bounds[first], rows.bounds[first + 1])
         kept = code[owner] >= groups  # in the order of the open codes' rows, which follow those of the groups
         occurs, everywhere = occurs[kept], everywhere[owner][kept]
-        size = np.repeat(classes.sizes[found], np.diff(offsets)).astype(np.float64)
+        size, held = (np.repeat(each, np.diff(offsets)).astype(np.float64) for each in (records, held))
         each = np.arange(groups)
         return cls(
             node,
@@ -114,8 +126,8 @@ class ReportedAxis:
                 np.concatenate([np.ones(groups), rows.weight[entry]]),
             ),
             np.concatenate([np.ones(groups), np.zeros(len(entry))]),
-            np.concatenate([np.full(groups, np.inf), size - (everywhere - occurs)[entry - groups]]),
-            np.concatenate([np.zeros(groups), size - occurs[entry - groups]]),
+            np.concatenate([np.full(groups, np.inf), size - held * (everywhere - occurs)[entry - groups]]),
+            np.concatenate([np.zeros(groups), size - held * occurs[entry - groups]]),
             groups,
             True,
         )

@@ -183,7 +183,7 @@ def settled(axis: Axis) -> Axis:
     """
     if axis.is_drawn or axis.statement.nodes is None:
         return axis
-    report = ReportedAxis.of(Reading.of(axis))
+    report = ReportedAxis.of(Reading.of(axis), alone=True)
     if len(report.rows) > axis.size:  # some code leads to more than one group
         return axis
     codes = np.where(report.codes < 0, axis.size, report.codes)
@@ -327,7 +327,7 @@ def tabulate_bounded(
             hint="Ask for fewer columns, higher levels or wider intervals.",
         )
     readings = [Reading.of(axis) for axis in axes]
-    rows = ReportedRows.of([ReportedAxis.of(reading) for reading in readings], weights)
+    rows = ReportedRows.of([ReportedAxis.of(reading, alone=len(axes) == 1) for reading in readings], weights)
     low, high = rows.bounds()
     facts: dict[str, Any] = {"bounds": "hard", "records": common_length(axes)}
     if estimator == "spread" or np.array_equal(low, high):

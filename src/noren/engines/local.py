@@ -61,6 +61,7 @@ class LocalEngine:
         counting: Counting,
         *,
         on_keys: Callable[[Any], None] | None = None,
+        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
         columns = {name: ValueCounts(name) for name in counting.columns}
@@ -78,6 +79,8 @@ class LocalEngine:
             records += batch.num_rows
             if counting.key is not None and on_keys is not None:
                 on_keys(batch.column(counting.key))
+            if on_records is not None:
+                on_records(batch)
             for name, found in columns.items():
                 if name in counting.terms:
                     _count_terms(batch.column(name), found)

@@ -79,9 +79,7 @@ def compact(batch: Any, numbers: bool = False) -> Any:
     arrays = []
     for column in batch.columns:
         if pa.types.is_dictionary(column.type) and pa.types.is_string(column.type.value_type):
-            texts = len(column.dictionary)
-            kind = pa.int8() if texts <= 1 << 7 else pa.int16() if texts <= 1 << 15 else pa.int32()
-            arrays.append(pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary))
+            arrays.append(small_texts(column))
         elif numbers and pa.types.is_signed_integer(column.type):
             arrays.append(_small(column))
         elif numbers and (pa.types.is_boolean(column.type) or pa.types.is_date32(column.type)):
@@ -89,6 +87,15 @@ def compact(batch: Any, numbers: bool = False) -> Any:
         else:
             return None
     return pa.RecordBatch.from_arrays(arrays, batch.schema.names)
+
+
+def small_texts(column: Any) -> Any:
+    """A dictionary of texts with as few bytes a cell as its texts need."""
+    import pyarrow as pa
+
+    texts = len(column.dictionary)
+    kind = pa.int8() if texts <= 1 << 7 else pa.int16() if texts <= 1 << 15 else pa.int32()
+    return pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
 
 
 def _small(column: Any) -> Any:

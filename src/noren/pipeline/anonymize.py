@@ -33,7 +33,7 @@ from noren.models.verdict import Verdict
 from noren.pipeline.absence import left_out
 from noren.pipeline.apart import parted
 from noren.pipeline.declaration import make_manifest
-from noren.pipeline.dependence import demand_independence
+from noren.pipeline.dependence import KNOWN, demand_independence
 from noren.pipeline.draft import Draft
 from noren.pipeline.keys import UniqueKeys, memoised_stream, secret_file
 from noren.pipeline.losses import losses_of, term_losses
@@ -283,8 +283,9 @@ class _Run:
         started = perf_counter()
         alone = self.keyed is not None and self.key is not None and not self.policy.people.key
         keys = UniqueKeys(self.keyed) if self.keyed is not None and alone else None
+        known = KNOWN if self.policy.dependence.most < 1 else 0
         with closing(keys) if keys is not None else nullcontext():
-            table = prepare(data, self.policy, engine, stage=self.stage, on_keys=keys)
+            table = prepare(data, self.policy, engine, stage=self.stage, on_keys=keys, known=known)
             if keys is not None:
                 keys.demand_unique(str(self.key))
         for one in self.registers:

@@ -26,7 +26,7 @@ from noren.pipeline.anonymize import settled
 from noren.pipeline.belief import right_guesses
 from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.pipeline.comparison import Comparison
-from noren.pipeline.dependence import demand_independence
+from noren.pipeline.dependence import KNOWN, demand_independence
 from noren.pipeline.draft import Draft
 from noren.pipeline.grid import Setting, candidates, plain_title, settings, title, under, with_methods
 from noren.pipeline.losses import losses_of
@@ -185,7 +185,7 @@ def compare(
             [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
             source=policy.source,
         )
-    table = prepare(data, _widest([rules for _, _, rules in served]), engine, stage=stage)
+    table = prepare(data, _widest([rules for _, _, rules in served]), engine, stage=stage, known=KNOWN)
     served = [one for one in served if one[1] == own or _within(one[1], table.n)]
     if classify is not None and not _can_be_learned(table.columns.get(classify)):
         raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")

@@ -25,6 +25,7 @@ from noren.pipeline.draft import Draft
 from noren.pipeline.picked import PickedSource, picked
 from noren.pipeline.refusal import Told, refused
 from noren.policy.policy import Policy
+from noren.table.reservoir import ReservoirSource
 
 KNOWN = 200_000
 """Records from which the adversary learns how columns go together."""
@@ -109,8 +110,7 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
         places = {name: draft.published_codes(name, table.columns[name].domain.values) for name in listed}
         truth = {name: places[name][known[0][name]][order] for name in listed}
         return _told_apart(truth), {name: known[1][name].take(order) for name in listed}
-    chosen = picked(draft.keep, min(1.0, KNOWN / max(1, draft.records)), rng)
-    source = PickedSource(table.source, table.drop, chosen)
+    source = _some(draft, rng)
     codes: dict[str, list[NDArray[np.int64]]] = {name: [] for name in listed}
     parts: list[CellBatch] = []
     whose: list[NDArray[np.int64]] = []
@@ -134,6 +134,18 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
         place = draft.published_codes(name, table.columns[name].domain.values)
         truth[name] = place[np.concatenate(codes[name])][order]
     return _told_apart(truth), {name: cells.take(order) for name, cells in concat(parts).items()}
+
+
+def _some(draft: Draft, rng: np.random.Generator) -> ReservoirSource | PickedSource:
+    """Published records by chance: those that were taken while values were counted, or where these are too few for how
+    many were left out, some of another pass."""
+    table = draft.table
+    if table.known is not None:
+        taken = table.known.of(draft.keep, table.name)
+        if taken.rows >= min(draft.records, KNOWN // 2):
+            return taken
+    chosen = picked(draft.keep, min(1.0, KNOWN / max(1, draft.records)), rng)
+    return PickedSource(table.source, table.drop, chosen)
 
 
 def _told_apart(truth: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.int64]]:

@@ -21,6 +21,7 @@ from noren.schema.roles import Role
 from noren.table import Engine, Table
 from noren.table.engine import Counting
 from noren.table.profile import Profile
+from noren.table.reservoir import Reservoir
 
 KEY_SHARE = 0.05
 """An identifier with fewer different values than this share of the records names no people: it is only dropped."""
@@ -41,11 +42,12 @@ def prepare(
     stage: Stage = quiet,
     on_keys: Callable[[Any], None] | None = None,
     sample: bool = True,
+    known: int = 0,
 ) -> Table:
     """The original as an engine holds it. Raises PolicyError with everything in which policy and table disagree.
 
     `on_keys` sees the record keys, where the policy names a column of them. Without `sample` all records are read,
-    also where the policy asks for a sample.
+    also where the policy asks for a sample. So many records are `known`, by chance, without another pass.
     """
     policy = read_policy(policy)
     engine = engine_for(data, engine)
@@ -65,8 +67,12 @@ def prepare(
         key=key if key in source.columns else None,
         identifiers=_watched(policy, source.columns),
     )
+    taken = Reservoir(
+        known, list(dict.fromkeys([*published, *drop, *([counting.key] if counting.key is not None else [])]))
+    )
     with stage("Reading", source.rows) as meter:
-        profile = engine.profile(source, counting, on_keys=on_keys, meter=meter)
+        seen = taken.add if known else None
+        profile = engine.profile(source, counting, on_keys=on_keys, on_records=seen, meter=meter)
     profile.demand(source.name, counting.terms)
     met = resolve(policy, source.name, source.columns, profile)
     _demand_people(policy, profile)
@@ -86,6 +92,7 @@ def prepare(
         people_key=policy.people.key,
         drop=drop,
         stage=stage,
+        known=taken if taken.seen == profile.records else None,
     )
 
 

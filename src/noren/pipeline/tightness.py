@@ -33,7 +33,7 @@ def tight_verdicts(release: Release, truth: Mapping[str, NDArray[np.int64]]) -> 
     for name in tight_columns(release):
         statement = columns[name]
         axis = Axis(name, statement, cells[name], classes=classes)
-        low, high = ReportedRows.of([ReportedAxis.of(Reading.of(axis))]).bounds()
+        low, high = ReportedRows.of([ReportedAxis.of(Reading.of(axis), alone=True)]).bounds()
         there = truth[name][: statement.d]
         short = np.maximum(low - there, 0) + np.maximum(there - high - release.suppressed, 0)
         holds = not short.any()

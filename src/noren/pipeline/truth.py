@@ -42,9 +42,11 @@ class Truth:
         self.policy = policy
         self.given = original
         self.engine = engine_for(original, engine)
-        self.source = as_published(original, release) if policy is None else open_table(original, policy, self.engine)
+        source = as_published(original, release) if policy is None else open_table(original, policy, self.engine)
+        self.source = self.engine.held(source, original)
         self.drop = [] if policy is None else dropping(policy, self.source.columns)
         self._terms: dict[str, TermRecords] | None = None
+        self._counts: dict[tuple[bool, str], NDArray[np.int64]] = {}
 
     def counts(self, names: Sequence[str], strangers: bool = False) -> dict[str, NDArray[np.int64]]:
         """How often each value of the published domains occurs in the original.
@@ -52,6 +54,12 @@ class Truth:
         With `strangers`, one entry more counts cells outside a domain taken from the data: only records have them that
         were left out.
         """
+        fresh = [name for name in names if (strangers, name) not in self._counts]
+        if fresh:
+            self._counts |= {(strangers, name): found for name, found in self._count(fresh, strangers).items()}
+        return {name: self._counts[strangers, name].copy() for name in names}
+
+    def _count(self, names: Sequence[str], strangers: bool) -> dict[str, NDArray[np.int64]]:
         domains = {name: self.release.column(name).domain for name in names}
         self._demand(names)
         coarse = {name: domain for name, domain in domains.items() if not domain.names_all}

@@ -104,7 +104,9 @@ def verify(
     demand_described(release)
     policy = None if policy is None else read_policy(policy)
     requirements = list(policy.require if policy is not None else claimed(release))
-    truth = None if original is None else Truth(release, policy, original, engine)
+    truth = original if isinstance(original, Truth) else None  # whoever asks for more than this has read it already
+    if truth is None and original is not None:
+        truth = Truth(release, policy, original, engine)
     overall = overall_distributions(release, requirements, None if release.manifest.sample is not None else truth)
     published = release if policy is None else release.over(_declared(release, requirements, policy))
     seen = 0

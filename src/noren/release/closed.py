@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -68,6 +69,8 @@ def columns_of(path: Spot) -> list[str]:
 
 def demand_descriptor(descriptor: Spot, found: Mapping[str, Any], expected: Mapping[str, Any], same: bool) -> None:
     """Refuse a descriptor that says anything but what its manifest says; `same` if the present version wrote it."""
+    if json.dumps(found) == json.dumps(expected):  # the same texts, numbers and words in the same order
+        return
     for place in _differences(found, expected, "", same):
         raise _refused(descriptor, f"{place} is not what its manifest describes")
 

@@ -240,10 +240,18 @@ def _beside(sharing: Sequence[Statement]) -> str:
 
 def _standard(value: Any) -> Any:
     """JSON has no word for an infinite edge; a text says it, and is read as the number."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return _spelled(value)
+    return value  # which is nearly always so, and there may be a hundred thousand general values
+
+
+def _spelled(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _standard(one) for key, one in value.items()}
+        return {key: _spelled(one) for key, one in value.items()}
     if isinstance(value, list):
-        return [_standard(one) for one in value]
+        return [_spelled(one) for one in value]
     infinite = isinstance(value, float) and not isfinite(value)
     return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}[repr(value)] if infinite else value
 

@@ -92,13 +92,13 @@ def gather(
             "how the original is written is not known.", hint="Give the policy that the release was made with."
         )
     rules = None if policy is None else read_policy(policy)
+    known = None if original is None else Truth(release, rules, original)
     with stage("Verifying", release.rows) as meter:
-        verdicts = verify(release, rules, original=original, meter=meter)
+        verdicts = verify(release, rules, original=known, meter=meter)
     release = kept(release)
     truth: dict[str, NDArray[np.float64]] = {}
     totals: dict[str, int] = {}
-    if original is not None:
-        known = Truth(release, rules, original)
+    if known is not None:
         hidden = [statement.name for statement in release.statements if statement.hides]
         counts = known.counts(hidden, strangers=True) if hidden else {}
         truth = {name: found.astype(np.float64) for name, found in counts.items()}

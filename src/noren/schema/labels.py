@@ -7,8 +7,10 @@ everything open; or an auditor's hierarchy must have it.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import inf
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from functools import cached_property
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +19,22 @@ from noren.schema.domain import MISSING, OTHER, OTHERS, Domain, bare, masks
 from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, unnumbered
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC, Kind, as_number
-from noren.schema.nodes import Nodes, tree_of
+from noren.schema.nodes import Nodes, runs_of, tree_of
 
 OR_MISSING = f" or {MISSING}"
+Runs = tuple[tuple[int, int], ...]
+"""Codes as rising runs that do not touch: from the first of each to before the last."""
 
 
 def misnamed(domain: Domain, nodes: Nodes) -> list[str]:
     """The names of nodes that are not those of what they cover; nodes that cover the same as another one too."""
-    out = []
-    seen: set[tuple[tuple[int, int], ...]] = set()
-    for node, (label, runs) in enumerate(zip(nodes.labels, nodes.runs, strict=True)):
-        key = tuple(runs)
-        twice = key in seen and unnumbered(label) not in ANYTHING  # where there is one value, it is everything
-        if twice or not _names(domain, label, set(nodes.members(node).tolist())):
+    out, reader = [], _Reader(domain)
+    seen: set[Runs] = set()
+    for label, runs in zip(nodes.labels, map(tuple, nodes.runs), strict=True):
+        twice = runs in seen and unnumbered(label) not in ANYTHING  # where there is one value, it is everything
+        if twice or not reader.names(label, runs):
             out.append(label)
-        seen.add(key)
+        seen.add(runs)
     return out
 
 
@@ -42,22 +45,97 @@ def unlike(nodes: Nodes, hierarchy: Hierarchy) -> list[str]:
     return [label for label, runs in zip(nodes.labels, nodes.runs, strict=True) if expected.get(label) != runs]
 
 
-def _names(domain: Domain, label: str, members: set[int]) -> bool:
-    gone = domain.missing_code
-    if label == MISSING:
-        return members == {gone}
-    if label in domain.index:
-        return members == {domain.index[label]}
-    if label.endswith(OR_MISSING) and gone is not None:
-        return gone in members and _names(domain, label.removesuffix(OR_MISSING), members - {gone})
-    inner = unnumbered(label)
-    if inner[:1] == "{" and inner == "{" + ", ".join(domain.values[code] for code in sorted(members)) + "}":
-        return True
-    if inner.rstrip() in ANYTHING:
-        return members | ({gone} - {None}) == set(range(len(domain)))
-    if domain.hidden:
-        return _stands(domain, label, members)
-    return members == _covered(domain, label)
+class _Reader:
+    """Reads what labels say of the values of one domain, of which there may be many thousands: as runs of codes."""
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+
+    def names(self, label: str, runs: Runs) -> bool:
+        """Whether a label names exactly these codes."""
+        domain, gone = self.domain, self.domain.missing_code
+        if label == MISSING:
+            return gone is not None and runs == ((gone, gone + 1),)
+        if label in domain.index:
+            code = domain.index[label]
+            return runs == ((code, code + 1),)
+        if label.endswith(OR_MISSING) and gone is not None:
+            others = _without(runs, gone)
+            return others != runs and self.names(label.removesuffix(OR_MISSING), others)
+        inner = unnumbered(label)
+        if inner[:1] == "{" and inner == "{" + ", ".join(domain.values[code] for code in _codes(runs)) + "}":
+            return True
+        if inner.rstrip() in ANYTHING:
+            whole = ((0, len(domain)),)
+            return runs == whole or (gone is not None and runs == _without(whole, gone))
+        if domain.hidden:
+            return _stands(domain, label, set(_codes(runs)))
+        return runs == self._covered(label)
+
+    def _covered(self, label: str) -> Runs | None:
+        """The base values between the ends that a label says; None if it says none."""
+        domain, kind = self.domain, self._kind
+        ends = None if kind is None else ends_of(label, kind)
+        if ends is None:
+            return _between(domain, label)
+        if domain.edges is not None:
+            low, high = (ends.low, ends.high) if domain.measure is None else bounds_on(ends, domain.measure)
+            return self._bins(low, high)
+        low, high = bounds_on(ends, "integer") if domain.integers is not None else (ends.low, ends.high)
+        closed = ends.closed and domain.integers is None
+        first, last = self._places
+        below = (last < high) | ((last == high) & (closed or high == inf))
+        return tuple(runs_of(np.flatnonzero((first >= low) & below).tolist()))
+
+    def _bins(self, low: float, high: float) -> Runs:
+        """The bins that lie between two ends whole."""
+        edges = self._edges
+        if not self._rising:
+            return tuple(runs_of(np.flatnonzero((edges[:-1] >= low) & (edges[1:] <= high)).tolist()))
+        listed = self.domain.edges or ()
+        first, stop = bisect_left(listed, low), bisect_right(listed, high) - 1
+        return ((first, stop),) if first < stop else ()
+
+    @cached_property
+    def _kind(self) -> Kind | None:
+        """What ends are read as; None where values have no place on a line."""
+        domain = self.domain
+        if domain.measure is not None:
+            return kind_of(domain.measure)
+        if domain.edges is not None or domain.has_ends:
+            return "number"
+        if domain.integers is not None:
+            return "integer"
+        return domain.kind if domain.kind in (*NUMERIC, *CALENDAR) else None
+
+    @cached_property
+    def _edges(self) -> NDArray[np.float64]:
+        return np.asarray(self.domain.edges)
+
+    @cached_property
+    def _rising(self) -> bool:
+        return bool((np.diff(self._edges) > 0).all())
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From where to where every value reaches; values without a place reach nowhere."""
+        kind: Kind = self._kind or "number"
+        nowhere = (nan, nan)
+        found = [nowhere if v in (MISSING, OTHER) else _place(self.domain, v, kind) for v in self.domain.values]
+        return np.array([one[0] for one in found]), np.array([one[1] for one in found])
+
+
+def _codes(runs: Runs) -> Iterator[int]:
+    return (code for start, stop in runs for code in range(start, stop))
+
+
+def _without(runs: Runs, code: int) -> Runs:
+    """The runs without one of their codes."""
+    out = []
+    for start, stop in runs:
+        parts = ((start, code), (code + 1, stop)) if start <= code < stop else ((start, stop),)
+        out += [part for part in parts if part[0] < part[1]]
+    return tuple(out)
 
 
 def _stands(domain: Domain, label: str, members: set[int]) -> bool:
@@ -70,42 +148,6 @@ def _stands(domain: Domain, label: str, members: set[int]) -> bool:
     return bool(own & members) and (fits or not starred)
 
 
-def _covered(domain: Domain, label: str) -> set[int] | None:
-    """The base values between the ends that a label says; None if it says none."""
-    kind: Kind = domain.kind
-    if domain.measure is not None:
-        kind = kind_of(domain.measure)
-    elif domain.edges is not None or domain.has_ends:
-        kind = "number"
-    elif domain.integers is not None:
-        kind = "integer"
-    elif kind not in (*NUMERIC, *CALENDAR):
-        return _between(domain, label)
-    ends = ends_of(label, kind)
-    if ends is None:
-        return _between(domain, label)
-    if domain.edges is not None:
-        edges = _edges(tuple(domain.edges))
-        low, high = (ends.low, ends.high) if domain.measure is None else bounds_on(ends, domain.measure)
-        return set(np.flatnonzero((edges[:-1] >= low) & (edges[1:] <= high)).tolist())
-    low, high = bounds_on(ends, "integer") if domain.integers is not None else (ends.low, ends.high)
-    closed = ends.closed and domain.integers is None
-    out = set()
-    for code, value in enumerate(domain.values):
-        if value in (MISSING, OTHER):
-            continue
-        first, last = _place(domain, value, kind)
-        if first >= low and (last < high or (closed and last == high) or (last == inf == high)):
-            out.add(code)
-    return out
-
-
-@lru_cache(maxsize=4)
-def _edges(edges: tuple[float, ...]) -> NDArray[np.float64]:
-    """The same edges for thousands of labels."""
-    return np.asarray(edges)
-
-
 def _place(domain: Domain, value: str, kind: Kind) -> tuple[float, float]:
     if domain.bottom is not None and value.startswith("below "):
         return -inf, float(np.nextafter(domain.bottom, -inf))
@@ -115,7 +157,7 @@ def _place(domain: Domain, value: str, kind: Kind) -> tuple[float, float]:
     return at, at
 
 
-def _between(domain: Domain, label: str) -> set[int] | None:
+def _between(domain: Domain, label: str) -> Runs | None:
     """From one value of an ordered domain to another: "[low, high]"."""
     inner = unnumbered(label)
     if inner[:1] != "[" or inner[-1:] != "]":
@@ -123,5 +165,6 @@ def _between(domain: Domain, label: str) -> set[int] | None:
     for cut in range(len(inner)):
         low, high = inner[1:cut], inner[cut + 2 : -1]
         if inner[cut : cut + 2] == ", " and low in domain.index and high in domain.index:
-            return set(range(domain.index[low], domain.index[high] + 1))
+            first, last = domain.index[low], domain.index[high]
+            return ((first, last + 1),) if first <= last else ()
     return None

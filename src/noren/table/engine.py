@@ -134,9 +134,13 @@ class Engine(Protocol):
         counting: Counting,
         *,
         on_keys: Callable[[Any], None] | None = None,
+        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
-        """Count the values of every column. `on_keys` sees the record keys; a part of a table may be empty."""
+        """Count the values of every column. `on_keys` sees the record keys; a part of a table may be empty.
+
+        `on_records` sees all records that are not dropped, in the table's order, or none where they lie elsewhere.
+        """
 
     def encoded(self, source: Source, reading: Reading, *, meter: Meter = silent) -> Iterator[CodeBatch]:
         """The records as codes, in the table's order. Terms without a place in their domain are left out."""

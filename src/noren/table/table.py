@@ -24,6 +24,7 @@ from noren.table.engine import Engine, Reading
 from noren.table.permute import permutation
 from noren.table.profile import Profile
 from noren.table.records import Records, TermRecords
+from noren.table.reservoir import Reservoir
 
 RECORD_BYTES = 64
 CODE_COPIES = 6
@@ -50,6 +51,8 @@ class Table:
     earlier: Mapping[str, ClassSets] = field(default_factory=dict)
     """The values that earlier releases leave possible for the person of every record, where a requirement asks."""
     stage: Stage = quiet
+    known: Reservoir | None = None
+    """Some records by chance, where they were taken while the table was counted."""
     whole: Table | None = None
     """All columns and requirements, where this is the part of one of several methods."""
 

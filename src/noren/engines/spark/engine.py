@@ -101,12 +101,13 @@ class SparkEngine:
         counting: Counting,
         *,
         on_keys: Callable[[Any], None] | None = None,
+        on_records: Callable[[Any], None] | None = None,
         meter: Meter = silent,
     ) -> Profile:
         here = LocalEngine()
         base = base_of(source)
         if not isinstance(base, SparkSource | FilesSource):
-            return here.profile(source, counting, on_keys=on_keys, meter=meter)
+            return here.profile(source, counting, on_keys=on_keys, on_records=on_records, meter=meter)
         key = [] if counting.key is None else [counting.key]
         columns = list(dict.fromkeys([*counting.columns, *key, *counting.drop]))
         chain = self._chain(source, columns)
