@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import noren as nr
 from noren.cli.main import main
 from noren.errors import DataError, ReleaseError
+from noren.release.database.counts import PairTally, kept_pairs
 from noren.release.database.ranges import range_type
 from tests.unit.release.test_faults import TABLE, holder
 
@@ -124,10 +125,10 @@ def test_sets_are_arrays_and_intervals_are_ranges(server, schema, sql):
     (held,) = sql(f"SELECT count(*) FROM {schema}.records WHERE 'flu' = ANY (ill)")[0]
     assert 0 < held < 300
     keys = sql(
-        f"SELECT count(*) FROM information_schema.table_constraints WHERE table_schema = '{schema}' "
-        "AND constraint_type = 'FOREIGN KEY'"
+        f"SELECT table_name, count(*) FROM information_schema.table_constraints WHERE table_schema = '{schema}' "
+        "AND constraint_type = 'FOREIGN KEY' GROUP BY table_name"
     )
-    assert keys[0][0] == 2
+    assert dict(keys) == {"cells": 2, "counts_1_6": 2}
     uncommented = sql(
         "SELECT a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE c.relname = 'records' "
         f"AND c.relnamespace = '{schema}'::regnamespace AND a.attnum > 0 AND col_description(c.oid, a.attnum) IS NULL"
@@ -252,6 +253,63 @@ def test_counting_happens_in_the_base(server, schema, sql):
     assert rows.sum() == 300
     asked_of = {"ill": ["flu"], "Stadt": ["Ulm"]}
     assert opened.count(asked_of).count == pytest.approx(release.count(asked_of).count)
+
+
+def test_two_hidden_columns_are_counted_when_they_are_published(server, schema, sql, tmp_path, monkeypatch):
+    """The counts are those of the rows, a question reads them, and its answer is the directory's to the last digit."""
+    monkeypatch.setattr("noren.release.set_tally.LEAST_ROWS", 1)
+    released("decoys").save(tmp_path / "release")
+    release = nr.open_release(tmp_path / "release")
+    release.publish(f"{server}&schema={schema}")
+    opened = nr.open_release(f"{server}&schema={schema}")
+    both = [opened.column("ill"), opened.column("age")]
+    assert "counts_1_6" in explained(server, opened.store.counting(both))
+    assert "counts_1_6" in explained(server, opened.store.counting(both[:1]))
+    assert "cells" in explained(server, opened.store.counting([*both, opened.column("Stadt")]))
+    grouped = sql(f"SELECT age, ill, count(*) FROM {schema}.cells GROUP BY age, ill")
+    assert sorted(grouped) == sorted(sql(f"SELECT first, second, rows FROM {schema}.counts_1_6"))
+    for asked in ({"ill": "flu", "age": ["[0, 40)"]}, {"age": ["[40, 60)"]}, {"ill": "burn", "Stadt": "Ulm"}):
+        assert opened.count(asked).to_dict() == release.count(asked).to_dict()
+    for by in (["ill", "age"], ["age", "ill"], ["ill"]):
+        assert opened.estimate(by).frame.equals(release.estimate(by).frame)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "UPDATE {0}.counts_1_6 SET rows = rows + 1 - 2 * second WHERE second < 2 AND first = 0",
+        "DELETE FROM {0}.counts_1_6 WHERE first = 0 AND second = 0",
+    ],
+)
+def test_counts_that_are_not_of_the_rows_are_refused(forged, server, schema, sql):
+    place = f"{server}&schema={schema}"
+    released("decoys").publish(place)
+    sql(forged.format(schema))
+    with pytest.raises(ReleaseError, match="counts_1_6 is not the count of its rows"):
+        nr.verify(nr.open_release(place))
+
+
+def test_a_release_without_counts_opens(server, schema, sql):
+    """As published before there were any."""
+    release, place = released("decoys"), f"{server}&schema={schema}"
+    release.publish(place)
+    sql(f"DROP TABLE {schema}.counts_1_6")
+    opened = nr.open_release(place)
+    assert all(verdict.holds for verdict in nr.verify(opened))
+    assert opened.estimate(["ill", "age"]).frame.equals(release.estimate(["ill", "age"]).frame)
+
+
+def test_counts_are_kept_where_they_are_short():
+    """By hand: 800 rows allow 100 combinations of a pair and 400 lines in all."""
+    assert kept_pairs({1: 10, 2: 10, 5: 11}, 800) == [(1, 2)]
+    assert kept_pairs({1: 10, 2: 10, 3: 10, 4: 10}, 800) == [(1, 2), (1, 3), (1, 4), (2, 3)]
+    assert kept_pairs({3: 2}, 800) == []
+    tally = PairTally({1: 2, 4: 3}, 100)
+    tally.add({1: np.array([0, 1, 1], np.int32), 4: np.array([2, 0, 0], np.int32)})
+    tally.add({1: np.array([1], np.int32), 4: np.array([0], np.int32)})
+    (((first, second), table),) = tally.tables()
+    assert (first, second) == (1, 4)
+    assert table.to_pydict() == {"first": [0, 1], "second": [2, 0], "rows": [1, 3]}
 
 
 def test_the_command(server, schema, tmp_path):

@@ -12,8 +12,10 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
+from noren.engines.spark import courier
+from noren.engines.spark.apart import ROWS
 from noren.engines.spark.guard import TaskFailed, guarded
-from noren.engines.spark.session import demand_room, demand_sealed
+from noren.engines.spark.session import DRIVER, demand_room, demand_sealed
 from noren.errors import OutOfReach, SecretError
 from noren.secret import RecordStream
 from noren.secret.carried import ORDER, CarriedKeys, carried, numbered_digests, order_keys
@@ -70,6 +72,71 @@ def test_the_secret_stays_and_single_keys_travel() -> None:
         there.lane("another")
     assert bytes(range(32)) not in pickle.dumps(there)
     assert "masked" in repr(there)
+
+
+def test_a_task_is_packed_without_its_keys() -> None:
+    """Whatever stands between: a stream within what makes cells, keys of the order beside it."""
+    pytest.importorskip("pyspark", reason="Spark needs the extra spark")
+    keys = CarriedKeys.of(nr.Secret(bytes(range(32))), [(ORDER, "")])
+    stream = carried(RecordStream(nr.Secret(bytes(range(1, 33)))), ["job"])
+    task = {"make": [stream, "a long list of values"], "order": keys, "again": keys}
+    body, kept = courier.without_keys(task)
+    secrets = [*keys._keys.values(), *stream._secret._keys.values()]
+    assert len(secrets) == 3
+    assert all(secret not in body for secret in secrets)
+    assert b"a long list of values" in body
+    there = courier.rejoined(body, kept)
+    assert there["order"] is there["again"] is keys
+    digests = stream.digests(pa.array(["a", "b"]))
+    assert there["make"][0].digests(pa.array(["a", "b"])).tolist() == digests.tolist()
+
+
+@pytest.mark.parametrize("method", ["decoys", "mondrian"])
+def test_a_heavy_task_draws_the_same_and_no_key_is_in_a_broadcast(
+    method: str, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark would make a broadcast of a task above a megabyte, with all that is in it."""
+    sealed: list[bytes] = []
+    shared: list[bytes] = []
+    real, broadcast = CarriedKeys.__init__, session.sparkContext.broadcast
+
+    def noted(self: CarriedKeys, keys: Any) -> None:
+        sealed.extend(keys.values())
+        real(self, keys)
+
+    def seen(value: Any) -> Any:
+        shared.append(pickle.dumps(value))
+        return broadcast(value)
+
+    monkeypatch.setattr(CarriedKeys, "__init__", noted)
+    monkeypatch.setattr(session.sparkContext, "broadcast", seen)
+    monkeypatch.setattr(courier, "HEAVY", 0)
+    numbers = np.random.default_rng(7).integers(0, 4, (900, 3))
+    who, beasts = [f"person-{i:05}" for i in range(900)], np.array(["moa", "auk", "dodo", "rail"])
+    data = pa.table({"who": who, "beast": beasts[numbers[:, 0]], "age": numbers[:, 1], "town": numbers[:, 2]})
+    nr.Secret.create(tmp_path / "key")
+    roles = {"who": "identifier", "beast": "sensitive", "age": "quasi-identifier", "town": "quasi-identifier"}
+    asked: list[Any] = [{"model": "frequency-l-diversity", "on": "beast", "l": 2}]
+    options: dict[str, Any] = {"secret": tmp_path / "key"}
+    limits: dict[str, str] = {}
+    rules = nr.Policy(attributes=roles, require=asked, randomness={"record_key": "who"}, dependence={"most": 1.0})
+    if method == "mondrian":
+        asked += [{"model": "k-anonymity", "k": 4}]
+        options = {}
+        rules = nr.Policy(attributes=roles, require=asked, method=method, dependence={"most": 1.0})
+        limits = {DRIVER: "50k", ROWS: "300"}
+    for name, value in limits.items():
+        session.conf.set(name, value)
+    made = nr.anonymize(session.createDataFrame(data), rules, to=tmp_path / "release", **options)
+    for name in limits:
+        session.conf.unset(name)
+    assert all(verdict.holds for verdict in made.verdicts)
+    assert len(shared) > 3
+    assert len(sealed) >= 2
+    assert not any(secret in content for secret in sealed for content in shared)
+    if method == "decoys":
+        here = nr.anonymize(data, rules, **options)
+        assert sorted(map(str, here.frame().rows())) == sorted(map(str, made.frame().rows()))
 
 
 def test_orders_and_draws_of_different_rows_differ() -> None:

@@ -93,9 +93,12 @@ class NumberedSets(SetCells):
         return self.counted()
 
     def distinct(self) -> tuple[SetCells, NDArray[np.int64]]:
-        present = self.times > 0
-        place = np.cumsum(present) - 1
-        return self.table.take(np.flatnonzero(present)), place[self.ids]
+        """In the order of the same sets without numbers: what is estimated depends on it in the last digits."""
+        present = np.flatnonzero(self.times)
+        sets, order = self.table.take(present).distinct()
+        place = np.zeros(len(self.table), np.int64)
+        place[present] = order
+        return sets, place[self.ids]
 
     def sizes(self) -> NDArray[np.uint16]:
         return self.table.sizes()[self.ids]

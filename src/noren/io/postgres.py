@@ -283,7 +283,7 @@ class PostgresSource:
         """The rows of a table in the order of its blocks, asked for by two readers, each some blocks ahead."""
         starts = iter(range(0, self._blocks, AT_ONCE))
         with ExitStack() as stack:
-            readers = [stack.enter_context(self._reader(ONE_READER)) for _ in range(READERS)]
+            readers = [stack.enter_context(self.reader(ONE_READER)) for _ in range(READERS)]
             pools = [stack.enter_context(ThreadPoolExecutor(1)) for _ in readers]
             waiting: deque[Any] = deque()
             for turn, start in enumerate(starts):
@@ -300,12 +300,12 @@ class PostgresSource:
 
     def read(self, query: str, settings: Sequence[str] = ()) -> Iterator[Any]:
         """The answer to a query about the same snapshot."""
-        with self._reader(settings) as reader:
+        with self.reader(settings) as reader:
             for part in reader.batches(query):
                 yield _bare(part)
 
     @contextmanager
-    def _reader(self, settings: Sequence[str]) -> Iterator[Connection]:
+    def reader(self, settings: Sequence[str]) -> Iterator[Connection]:
         """A connection that sees the same snapshot."""
         with Connection(self.address) as reader:
             reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

@@ -9,6 +9,9 @@ import numpy as np
 
 from noren.io.source import Place, Source
 from noren.secret import KeystreamLane, Secret
+from noren.secret.carried import CarriedKeys
+
+SAMPLE = "sample"
 
 
 class SampledSource:
@@ -18,11 +21,11 @@ class SampledSource:
     for this object only. How many are kept is random too, so that it does not tell how many records there were.
     """
 
-    def __init__(self, source: Source, share: float, key: bytes | None = None, part: int = 0) -> None:
+    def __init__(self, source: Source, share: float, key: CarriedKeys | None = None, part: int = 0) -> None:
         """`key` and `part` are those of a sample of which this source is a part."""
         self.inner = source
         self._share = share
-        self._key = Secret.fresh().derive("sample") if key is None else key
+        self._key = CarriedKeys.of(Secret.fresh(), [(SAMPLE, "")]) if key is None else key
         self._part = part
         self._below = np.uint64(min(int(share * 2**64), 2**64 - 1))
         self.name = source.name
@@ -43,7 +46,7 @@ class SampledSource:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
 
-        lane = KeystreamLane(self._key, 1 + self._part)
+        lane = KeystreamLane(self._key.derive(SAMPLE), 1 + self._part)
         for batch in self.inner.batches(columns):
             words = np.empty(batch.num_rows, np.dtype("<u8"))
             if len(words):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from noren import errors
+from noren.engines.spark.courier import parted
 from noren.errors import NorenError, OutOfReach
 
 MARK = "noren-task-said:"
@@ -21,11 +22,13 @@ class TaskFailed(Exception):
 
 
 def guarded(task: Callable[[Iterator[Any]], Iterator[Any]]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The task, with failures that hold no cell: errors of this package, and of others kind and place alone."""
+    """The task as it may travel, with failures that hold no cell: errors of this package, and of others kind and place
+    alone."""
+    carried = parted(task)
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         try:
-            yield from task(batches)
+            yield from carried(batches)
         except NorenError as error:
             said = {"kind": type(error).__name__, "message": error.message, "hint": error.hint}
             raise TaskFailed(f"{MARK}{json.dumps(said)}#") from None

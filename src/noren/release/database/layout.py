@@ -14,6 +14,7 @@ from typing import Any
 from noren.cells import Cells, Statement
 from noren.errors import ReleaseError
 from noren.io.postgres import quoted, text
+from noren.release.database.counts import Pair, table_name
 from noren.release.database.ranges import range_type
 from noren.release.sides import sides
 from noren.schema.nodes import Nodes
@@ -102,7 +103,9 @@ def demand_names(columns: Sequence[Statement]) -> None:
             )
 
 
-def comments(schema: str, columns: Sequence[Statement], lookups: Sequence[Lookup | None]) -> list[str]:
+def comments(
+    schema: str, columns: Sequence[Statement], lookups: Sequence[Lookup | None], pairs: Sequence[Pair]
+) -> list[str]:
     """A sentence on every column of `records` and on every table."""
     out = [
         f"COMMENT ON VIEW {schema}.{RECORDS} IS 'A release of noren: one row for each published row.'",
@@ -115,6 +118,10 @@ def comments(schema: str, columns: Sequence[Statement], lookups: Sequence[Lookup
         if lookup is not None:
             meant = text(f"What the numbers in column {column.name} of cells mean.")
             out.append(f"COMMENT ON TABLE {schema}.{quoted(lookup.name)} IS {meant}")
+    for pair in pairs:
+        first, second = (columns[place - 1].name for place in pair)
+        told = text(f"How many rows of cells have each pair of numbers in {first} and {second}.")
+        out.append(f"COMMENT ON TABLE {schema}.{table_name(pair)} IS {told}")
     for side, sharing in sides(columns).items():
         out.append(
             f"COMMENT ON TABLE {schema}.{quoted(side_name(side))} IS "

@@ -13,6 +13,8 @@ from noren.cells import CellBatch, Cells, Statement
 from noren.errors import ReleaseError
 from noren.io.postgres import Address, Connection, Refused, quoted, text
 from noren.progress import Meter, silent
+from noren.release.database import counts
+from noren.release.database.counts import PairTally
 from noren.release.database.layout import (
     CELLS,
     MANIFEST,
@@ -51,9 +53,10 @@ def publish(release: Release, place: str, *, grant: Sequence[str] = (), meter: M
     demand_names(release.statements)
     columns = tuple(column.written_out() for column in release.statements)
     lookups = [_lookup(release, column, number) for number, column in enumerate(columns, 1)]
+    sizes = {number: len(lookup.content) for number, lookup in enumerate(lookups, 1) if lookup is not None}
     with Connection(address) as base:
         base.run("BEGIN")
-        _write(base, release, address, list(zip(columns, lookups, strict=True)), meter)
+        _write(base, release, address, list(zip(columns, lookups, strict=True)), PairTally(sizes, release.rows), meter)
         _close(base, quoted(address.schema), grant)
         base.run("COMMIT")
     return address.name
@@ -83,6 +86,7 @@ def _write(
     release: Release,
     address: Address,
     columns: Sequence[tuple[Statement, Lookup | None]],
+    tally: PairTally,
     meter: Meter,
 ) -> None:
     schema = quoted(address.schema or "")
@@ -101,19 +105,20 @@ def _write(
         _fill_side(base, side, sharing[0], address)
     types = ", ".join(f"{quoted(column.name)} {_type(release, column, lookup)}" for column, lookup in columns)
     base.run(f"CREATE TABLE {schema}.{CELLS} ({types})")
-    rows = base.ingest(CELLS, _reader(release, columns, meter), address.schema or "")
+    rows = base.ingest(CELLS, _reader(release, columns, tally, meter), address.schema or "")
     if rows not in (-1, release.rows):
         raise ReleaseError(f"{rows} rows were written instead of {release.rows}.")
     keys = [key for column, lookup in columns if (key := _foreign_key(schema, column, lookup)) is not None]
     if keys:  # checked at once: row by row it takes as long as all the rest
         base.run(f"ALTER TABLE {schema}.{CELLS} {', '.join(f'ADD {key}' for key in keys)}")
+    _fill_counts(base, tally, columns, address)
     base.run(f"ANALYZE {schema}.{CELLS}")  # so that the server knows how few different cells it will count
     base.run(_view(schema, columns))
     manifest = release.manifest.model_copy(update={"columns": tuple(statements)})
     block = json.dumps(manifest_block(manifest), ensure_ascii=False)
     base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest jsonb NOT NULL)")
     base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {text(block)}::jsonb)")
-    for comment in comments(schema, statements, [lookup for _, lookup in columns]):
+    for comment in comments(schema, statements, [lookup for _, lookup in columns], list(tally.held)):
         base.run(comment)
 
 
@@ -152,6 +157,17 @@ def _fill_side(base: Connection, side: str, statement: Statement, address: Addre
     base.ingest(side_name(side), content, address.schema or "")
 
 
+def _fill_counts(
+    base: Connection, tally: PairTally, columns: Sequence[tuple[Statement, Lookup | None]], address: Address
+) -> None:
+    schema = quoted(address.schema or "")
+    names = {number: lookup.name for number, (_, lookup) in enumerate(columns, 1) if lookup is not None}
+    for pair, content in tally.tables():
+        base.run(counts.definition(schema, pair))
+        base.ingest(counts.table_name(pair), content, address.schema or "")
+        base.run(counts.constraints(schema, pair, [names[place] for place in pair]))
+
+
 def _type(release: Release, column: Statement, lookup: Lookup | None) -> str:
     if lookup is not None:
         return "int NOT NULL"
@@ -167,11 +183,13 @@ def _foreign_key(schema: str, column: Statement, lookup: Lookup | None) -> str |
     return None
 
 
-def _reader(release: Release, columns: Sequence[tuple[Statement, Lookup | None]], meter: Meter) -> Any:
+def _reader(
+    release: Release, columns: Sequence[tuple[Statement, Lookup | None]], tally: PairTally, meter: Meter
+) -> Any:
     """The rows as an Arrow stream."""
     import pyarrow as pa
 
-    made = (_rows(batch, columns) for batch in release.batches())
+    made = (_rows(batch, columns, tally) for batch in release.batches())
     first = next(made)
 
     def every() -> Iterator[Any]:
@@ -182,11 +200,11 @@ def _reader(release: Release, columns: Sequence[tuple[Statement, Lookup | None]]
     return pa.RecordBatchReader.from_batches(first.schema, every())
 
 
-def _rows(batch: CellBatch, columns: Sequence[tuple[Statement, Lookup | None]]) -> Any:
+def _rows(batch: CellBatch, columns: Sequence[tuple[Statement, Lookup | None]], tally: PairTally) -> Any:
     import pyarrow as pa
 
-    arrays = {}
-    for column, lookup in columns:
+    arrays, ids = {}, {}
+    for number, (column, lookup) in enumerate(columns, 1):
         cells = batch[column.name]
         if lookup is None:
             arrays[column.name] = plain(column.to_arrow(cells))
@@ -195,7 +213,9 @@ def _rows(batch: CellBatch, columns: Sequence[tuple[Statement, Lookup | None]]) 
         numbers = together.distinct()[1]  # what is in the lookup comes first, each once
         places = np.full(len(lookup.cells), -1, np.int32)
         places[numbers[: len(lookup.cells)]] = np.arange(len(lookup.cells), dtype=np.int32)
-        arrays[column.name] = pa.array(places[numbers[len(lookup.cells) :]])
+        ids[number] = places[numbers[len(lookup.cells) :]]
+        arrays[column.name] = pa.array(ids[number])
+    tally.add(ids)
     return pa.RecordBatch.from_pydict(arrays)
 
 

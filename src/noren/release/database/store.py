@@ -6,20 +6,26 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, Statement
+from noren.cells import CellBatch, Cells, SetCells, Statement
+from noren.cells.numbered_sets import numbered
 from noren.errors import ReleaseError
 from noren.io.postgres import Address, Connection, PostgresSource, Refused, quoted, text
+from noren.release.database import counts
+from noren.release.database.counts import FIELDS, Pair, table_name
 from noren.release.database.layout import CELLS, MANIFEST, RECORDS, key_table, lookup_name, side_name
 from noren.release.manifest import Manifest
 from noren.release.package import manifest_of
 from noren.release.sides import sides
 
 AGAIN = "Ask for the release again."
+ROWS = "rows\n"
+"""The title of counts in an answer of the base; no column of a release has it."""
 COUNTING = ("work_mem = '256MB'", "parallel_setup_cost = 0", "parallel_tuple_cost = 0")
 """So that combinations are counted in memory and by several processes of the server, however many there are."""
 
@@ -27,8 +33,10 @@ COUNTING = ("work_mem = '256MB'", "parallel_setup_cost = 0", "parallel_tuple_cos
 class DatabaseStore:
     """The cells of a release in a base. All reading is in one snapshot."""
 
-    def __init__(self, address: Address, columns: Sequence[Statement]) -> None:
+    def __init__(self, address: Address, columns: Sequence[Statement], pairs: Sequence[Pair] = ()) -> None:
         self.address = address
+        self.pairs = tuple(pairs)
+        """Which columns, by their places, the base has counted together."""
         self.schema = quoted(address.schema or "")
         self.columns = tuple(columns)
         self._source = PostgresSource(replace(address, schema=None, table=f"{self.schema}.{quoted(CELLS)}"))
@@ -37,7 +45,9 @@ class DatabaseStore:
             for number, column in enumerate(columns, 1)
             if (name := lookup_name(column, number)) is not None
         }
+        self._places = {column.name: number for number, column in enumerate(columns, 1)}
         self._meant: dict[str, Cells] = {}
+        self._counted: int | None = None
 
     def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
         for batch in self._source.batches([column.name for column in columns]):
@@ -47,16 +57,35 @@ class DatabaseStore:
         """The different combinations of cells and how many rows have each, counted by the server."""
         import pyarrow as pa
 
-        batches = list(self._source.read(self.counting(columns), COUNTING))
-        table = pa.Table.from_batches(batches).combine_chunks()
-        rows = table.column("rows\n").to_numpy()
+        with self._source.reader(COUNTING) as reader:  # one for all: to connect costs more than to read a few lines
+            for column in columns:
+                if column.name in self._lookups:
+                    self._lookup(column, reader)
+            table = pa.Table.from_batches(list(reader.batches(self.counting(columns)))).combine_chunks()
+            rows = table.column(ROWS).to_numpy().astype(np.int64)
+            if self._kept(columns) is not None and int(rows.sum()) != self._rows(reader):
+                raise _refused(self.address, "its tables of counts are not of its rows", "")
         parts = table.to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
-        return self._cells(parts[0], columns), rows.astype(np.int64)
+        return self._cells(parts[0], columns), rows
 
     def counting(self, columns: Sequence[Statement]) -> str:
-        """The query that counts combinations."""
+        """The query that counts combinations: of lines counted before, where the base has them."""
+        kept = self._kept(columns)
+        if kept is not None:
+            return counts.reading(self.schema, kept, {self._places[one.name]: one.name for one in columns}, ROWS)
         names = ", ".join(quoted(column.name) for column in columns)
-        return f'SELECT {names}, count(*) AS "rows\n" FROM {self.schema}.{CELLS} GROUP BY {names}'
+        return f"SELECT {names}, count(*) AS {quoted(ROWS)} FROM {self.schema}.{CELLS} GROUP BY {names}"
+
+    def _kept(self, columns: Sequence[Statement]) -> Pair | None:
+        """The first pair of columns counted before that has all of these."""
+        asked = {self._places[column.name] for column in columns}
+        return next((pair for pair in self.pairs if asked and asked <= set(pair)), None)
+
+    def _rows(self, reader: Connection) -> int:
+        """How many rows there are, counted once: a snapshot does not change."""
+        if self._counted is None:
+            self._counted = int(reader.rows(f"SELECT count(*) FROM {self.schema}.{CELLS}")[0][0])
+        return self._counted
 
     def _cells(self, batch: Any, columns: Sequence[Statement]) -> dict[str, Cells]:
         out: dict[str, Cells] = {}
@@ -68,16 +97,17 @@ class DatabaseStore:
             meant, ids = self._lookup(column), found.to_numpy(zero_copy_only=False)
             if len(ids) and not (found.null_count == 0 and ids.min() >= 0 and ids.max() < len(meant)):
                 raise ReleaseError(f"column {column.name!r} has a number without a meaning.", hint=AGAIN)
-            out[column.name] = meant.take(ids.astype(np.int64))
+            out[column.name] = numbered(meant, ids) if isinstance(meant, SetCells) else meant.take(ids)
         return out
 
-    def _lookup(self, column: Statement) -> Cells:
+    def _lookup(self, column: Statement, reader: Connection | None = None) -> Cells:
         """What the numbers of a column mean, read once."""
         import pyarrow as pa
 
         if column.name not in self._meant:
-            name = f"{self.schema}.{quoted(self._lookups[column.name])}"
-            table = pa.Table.from_batches(list(self._source.read(f"SELECT id, value FROM {name} ORDER BY id")))
+            asked = f"SELECT id, value FROM {self.schema}.{quoted(self._lookups[column.name])} ORDER BY id"
+            batches = self._source.read(asked) if reader is None else reader.batches(asked)
+            table = pa.Table.from_batches(list(batches))
             if not np.array_equal(table.column("id").to_numpy(), np.arange(table.num_rows)):
                 raise ReleaseError(f"the numbers of column {column.name!r} have gaps.", hint=AGAIN)
             self._meant[column.name] = column.from_arrow(table.column("value").combine_chunks())
@@ -91,6 +121,7 @@ class DatabaseStore:
         names = {column.name for column in self.columns}
         out = {CELLS: names, RECORDS: names, MANIFEST: {"format", "manifest"}}
         out |= {name: {"id", "value", "interval"} for name in self._lookups.values()}
+        out |= {table_name(pair): set(FIELDS) for pair in self.pairs}
         for side, sharing in sides(self.columns).items():
             out[side_name(side)] = {field["name"] for field in sharing[0].side_fields()}
             if sharing[0].side_key is not None:
@@ -98,7 +129,8 @@ class DatabaseStore:
         return out
 
     def demand_closed(self) -> None:
-        """Refuse a schema with a table or a column that the manifest does not describe."""
+        """Refuse a schema with a table or a column that the manifest does not describe, or with counts that are not
+        those of its rows."""
         with Connection(self.address) as base:
             found = base.rows(
                 "SELECT c.relname::text, a.attname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
@@ -111,13 +143,28 @@ class DatabaseStore:
         strange = sorted({column for table, column in found if column not in self.described[table]})
         if strange:
             raise _refused(self.address, f"it has the column {strange[0][:60]!r}")
+        for pair in self.pairs:
+            names = [self.columns[place - 1].name for place in pair]
+            asked = counts.comparison(self.schema, CELLS, pair, names)
+            if any(batch.num_rows for batch in self._source.read(asked, COUNTING)):
+                raise _refused(self.address, f"{table_name(pair)} is not the count of its rows", "")
 
 
-def _refused(address: Address, why: str) -> ReleaseError:
+def _refused(address: Address, why: str, which: str = ", which its manifest does not describe") -> ReleaseError:
     return ReleaseError(
-        f"{address.name}: not as published: {why}, which its manifest does not describe.",
-        hint="Do not use it; ask the holder for it again.",
+        f"{address.name}: not as published: {why}{which}.", hint="Do not use it; ask the holder for it again."
     )
+
+
+def _pairs(base: Connection, schema: str, columns: Sequence[Statement]) -> list[Pair]:
+    """Which columns the base has counted together, those with the fewest lines first. Older releases have none."""
+    there = base.rows(
+        "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relname LIKE 'counts%' "
+        f"AND relnamespace = {text(schema)}::regnamespace ORDER BY reltuples, relname"
+    )
+    numbers = [number for number, column in enumerate(columns, 1) if lookup_name(column, number) is not None]
+    possible = {table_name(pair): pair for pair in combinations(numbers, 2)}
+    return [possible[name] for (name,) in there if name in possible]
 
 
 def read_database(place: str) -> tuple[Manifest, DatabaseStore, str]:
@@ -138,7 +185,8 @@ def read_database(place: str) -> tuple[Manifest, DatabaseStore, str]:
             raise _refused(address, "its manifest is not one")
         manifest = manifest_of(address.name, json.loads(found[0][0]))
         columns = _with_sides(base, schema, manifest.columns, address)
-    store = DatabaseStore(address, columns)
+        pairs = _pairs(base, schema, columns)
+    store = DatabaseStore(address, columns, pairs)
     if set(store._source.columns) != {column.name for column in columns}:
         raise _refused(address, "its cells have other columns")
     return manifest.model_copy(update={"columns": tuple(columns)}), store, address.name
