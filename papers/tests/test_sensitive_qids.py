@@ -15,6 +15,7 @@ from noren_papers.base import Bench
 from noren_papers.sensitive_qids import (
     PAPER,
     algorithm1,
+    decomposition,
     errors,
     ground_distances,
     grounds,
@@ -295,3 +296,19 @@ def test_a_whole_domain_is_close_with_inference_only():
     row = grounds.whole_domains(table).row(0, named=True)
     assert row["with inference"] == 0
     assert np.isclose(row["without inference"], total_variation(table.counts("a") / 900, np.full(5, 0.2)))
+
+
+@pytest.mark.parametrize("protected", [(), ("a",), ("a", "b"), ("b", "d"), ("a", "b", "d"), ("a", "b", "c", "d")])
+def test_a_decomposition_parts_exactly_the_pairs_of_protected_attributes(protected):
+    levels = {name: 3 if name in protected else 1 for name in "abcd"}
+    assert decomposition.lost_pairs(levels) == {frozenset(pair) for pair in combinations(protected, 2)}
+
+
+def test_a_sub_table_guards_the_hidden_against_the_known_alone():
+    anatomised = decomposition.SubTable(frozenset("ac"), frozenset("b"))
+    assert anatomised.keeps("b")
+    assert not anatomised.keeps("a")
+    assert anatomised.keeps("d")
+    both = decomposition.SubTable(frozenset("c"), frozenset("ab"))
+    assert not both.keeps("a")
+    assert decomposition.SubTable(frozenset("a"), frozenset()).keeps("a")

@@ -250,3 +250,115 @@ def test_a_later_release_may_not_draw_differently(change, said, key):
         nr.anonymize(people(), policy("sets", memoised=True, **change), secret=key)
     assert said in str(caught.value)
     nr.anonymize(people(), policy("sets", memoised=True), secret=key)
+
+
+# ---------------------------------------------------------------- several secrets
+
+TOWNS = ["north", "east", "south", "west"]
+ILLS = {"lung": ["cough", "asthma"], "skin": ["rash", "burn"], "mind": ["panic", "grief"], "bone": ["arm", "leg"]}
+ALL_ILLS = [ill for group in ILLS.values() for ill in group]
+EVERY = SIZE * 2
+
+
+def patients(n: int = N) -> pl.DataFrame:
+    rng = np.random.default_rng(32)
+    ill = rng.choice(ALL_ILLS, n, p=[0.3, 0.2, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05])
+    return people(n).with_columns(ill=pl.Series(ill), town=pl.Series(rng.choice(TOWNS, n)))
+
+
+def two_secrets(form: str = "records", row: str = "plain", memoised: bool = False, **more: Any) -> nr.Policy:
+    ill = {"role": "sensitive", "hierarchy": {"tree": ILLS}, "distance": "tree"}
+    return nr.Policy(
+        attributes={"full name": "identifier", "row": row, "town": "plain", "pay": PAY, "ill": ill},
+        require=[REQUIRE, {"model": "semantic-diversity", "on": "ill", "l": 2, "d": 2}],
+        method={"name": "decoys", "form": form},
+        randomness={"record_key": "full name"} if memoised else {},
+        **more,
+    )
+
+
+@pytest.mark.parametrize("file_format", ["csv", "parquet"])
+def test_every_combination_of_two_secrets_has_a_row(file_format, tmp_path):
+    nr.anonymize(patients(), two_secrets(), to=tmp_path / "release", file_format=file_format)
+    release = nr.open_release(tmp_path / "release")
+    assert (release.rows_per_record, release.rows, release.records) == (EVERY, EVERY * N, N)
+    truth = {row: (pay, ill) for row, pay, ill in patients().select("row", "pay", "ill").iter_rows()}
+    for (row,), mine in release.frame().group_by("row"):
+        pays, ills = mine["pay"].unique().to_list(), mine["ill"].unique().to_list()
+        assert (len(pays), len(ills)) == (SIZE, 2)
+        assert sorted(mine.select("pay", "ill").iter_rows()) == sorted((pay, ill) for pay in pays for ill in ills)
+        assert min(np.diff(sorted(PAYS.index(pay) for pay in pays))) >= FAR
+        assert truth[row][0] in pays
+        assert truth[row][1] in ills
+        assert mine["town"].n_unique() == 1
+    rows = release.frame()["row"].to_numpy()
+    assert (rows[1:] == rows[:-1]).sum() < chance_of_neighbours(EVERY, len(rows))
+
+
+def test_verification_sees_two_secrets_that_are_not_whole(tmp_path):
+    """A row left out, one repeated, one whose member was exchanged for another person's, values that lie too near."""
+    rules = two_secrets()
+    release = nr.anonymize(patients(), rules)
+    verdicts = nr.verify(release, rules, original=patients())
+    assert [(v.model, v.column, v.records, v.breaches, v.holds) for v in verdicts] == [
+        (model, column, N, 0, True) for model in ("semantic-diversity", "truth-in-set") for column in ("pay", "ill")
+    ]
+    cells = release.cells(release.columns)
+    order = np.argsort(release.frame()["row"].to_numpy(), kind="stable")
+    mine = order[:EVERY]
+    ills, pays = cells["ill"].data[mine], cells["pay"].data[mine]
+    one, other = mine[0], mine[(ills != ills[0]) & (pays != pays[0])][0]
+    near = dict(cells)
+    near["pay"] = type(cells["pay"])(14, np.where(np.isin(np.arange(release.rows), mine), 0, cells["pay"].data))
+    swapped = dict(cells)
+    data = cells["ill"].data.copy()
+    data[one], data[other] = data[other], data[one]
+    swapped["ill"] = type(cells["ill"])(8, data)
+    forged = {
+        "left out": take(cells, np.delete(order, 5)),
+        "repeated": take(cells, np.append(order, order[0])),
+        "one pay": near,
+        "exchanged": swapped,
+    }
+    for name, table in forged.items():
+        found = nr.verify(nr.Release(release.manifest, MemoryStore(table)))
+        assert not all(v.holds for v in found), name
+        assert 1 <= max(v.breaches for v in found) <= 2, name
+
+
+def test_shared_rows_are_judged_beside_every_other_secret(tmp_path):
+    """Without row numbers hundreds share a town: whoever guesses one secret still finds l values of the other."""
+    rules = two_secrets(row="identifier")
+    release = nr.anonymize(patients(), rules, to=tmp_path / "release")
+    assert [(v.records, v.breaches, v.holds) for v in nr.verify(release)] == [(N, 0, True)] * 2
+    held = release.frame().group_by("town", "ill").agg(pl.len(), pl.col("pay").n_unique())
+    assert (held["len"] % SIZE == 0).all()
+    assert held["pay"].min() >= SIZE
+
+
+def test_two_secrets_are_counted_as_their_sets_are(tmp_path):
+    """One secret drawn once: rows and sets show the same, so inversion answers the same with the same errors."""
+    nr.Secret.create(tmp_path / "secret.key")
+    sets, rows = (
+        nr.anonymize(patients(), two_secrets(form, memoised=True), secret=tmp_path / "secret.key")
+        for form in ("sets", "records")
+    )
+    for asked in (["pay", "ill"], ["pay"], ["ill"], ["town", "ill"], ["ill@1"]):
+        one, other = (release.estimate(asked, estimator="bayes").frame for release in (sets, rows))
+        assert other["count"].sum() == pytest.approx(N)
+        assert np.allclose(one["count"], other["count"], atol=1e-6)
+        assert np.allclose(one["std_error"], other["std_error"], atol=1e-6)
+    where = {"town": ["north"], "ill": ["cough"]}
+    assert rows.count({"town": ["north"]}).count == (patients()["town"] == "north").sum()
+    by_sets, by_rows = sets.count(where, estimator="linear"), rows.count(where, estimator="linear")
+    assert by_rows.std_error == pytest.approx(by_sets.std_error)
+    assert by_rows.count == pytest.approx(max(by_sets.count, 0), abs=3)
+
+
+def test_one_secret_that_tells_another_is_refused_in_rows_as_in_sets():
+    """A person's rows can be tied together by the exact columns, and then they are the sets."""
+    told = patients().with_columns(ill=pl.Series([ALL_ILLS[PAYS.index(pay) // 2] for pay in patients()["pay"]]))
+    for form in ("sets", "records"):
+        with pytest.raises(nr.errors.NorenError, match="tell") as caught:
+            nr.anonymize(told, two_secrets(form))
+        assert "ill" in str(caught.value)

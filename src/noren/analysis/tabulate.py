@@ -118,6 +118,7 @@ def tabulate(
     progress: Progress | None = None,
     weights: Weights | None = None,
     among: int | None = None,
+    rows_each: int | None = None,
 ) -> Tabulation:
     """Estimate how many records fall into every combination of the axes' groups, with intervals at `level` or bounds.
 
@@ -127,7 +128,8 @@ def tabulate(
     raise `high`. `eps` is the bayes estimator's stopping change (before its division), `tolerance` the likelihood's.
     `progress(step, value)` is called after every iteration with the largest change or the held-out log likelihood.
     With survey weights, counts are of the people whom the records stand for. `among` is of how many records those here
-    are the ones that a condition left: a population's interval needs it.
+    are the ones that a condition left: a population's interval needs it. `rows_each` is how many rows a person has
+    where members are shuffled, which columns that are not asked for may add to.
     """
     common_length(axes)
     if suppressed < 0:
@@ -148,7 +150,7 @@ def tabulate(
     chosen = estimator or ("linear" if shuffled else "likelihood")
     known = SHUFFLED_ESTIMATORS if shuffled else {**ESTIMATORS, **SEMANTIC_ESTIMATORS}
     _check_drawn(axes, chosen, tuple(known), level)
-    frame = prepare_shuffled(axes) if shuffled else prepare(axes, weights, among)
+    frame = prepare_shuffled(axes, rows_each) if shuffled else prepare(axes, weights, among)
     used, why = advised(frame, chosen, "bayes" if shuffled else "likelihood")
     if used == "likelihood":
         found = fit(frame, progress, tolerance=tolerance, max_steps=max_steps)

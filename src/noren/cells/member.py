@@ -24,7 +24,7 @@ class MemberStatement(DrawnStatement):
 
     @property
     def description(self) -> str:
-        return f"{self.drawn.eta} shuffled rows, one per value of a set out of {self.d} values"
+        return f"shuffled rows, one per value of a set of {self.drawn.eta} out of {self.d} values"
 
     @property
     def rows_per_record(self) -> int:

@@ -12,7 +12,7 @@ then tell about the counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp, floor, inf, log
+from math import exp, floor, inf, log, prod
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -35,6 +35,8 @@ from noren.table import Draw, Plan, Table
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule
+MOST_ROWS_EACH = 1_000
+"""Combinations of several columns' members beyond which shuffled records are refused."""
 EPSILON_STEP = 0.1
 """The grid to which `prior = "data"` rounds down: p is published and a function of the exact counts."""
 
@@ -76,7 +78,8 @@ class Decoys(DrawingMethod):
         default=False, description="Publish sets from which the true counts cannot be recovered."
     )
     form: Literal["sets", "records"] = Field(
-        default="sets", description="One row per person with sets, or one shuffled row per possible value."
+        default="sets",
+        description="One row per person with sets, or one shuffled row per combination of possible values.",
     )
 
     @classmethod
@@ -115,8 +118,8 @@ class Decoys(DrawingMethod):
         for name in sorted(semantic & self.parameters.keys()):
             message = "eta and p are fixed by semantic diversity: sets of l values, the truth among them."
             found.append(Problem(f"method.parameters.{name}", message, "Remove the parameters."))
-        if self.form == "records" and (len(protected) != 1 or not all(model.separates for model in requirements)):
-            message = "shuffled records serve one protected column, with semantic-diversity or le-diversity alone."
+        if self.form == "records" and not (protected and all(model.separates for model in requirements)):
+            message = "shuffled records serve columns with semantic-diversity or le-diversity alone."
             found.append(Problem("method.form", message, 'Use form = "sets".'))
         for name, role in roles.items():
             if role is Role.QUASI_SENSITIVE:
@@ -133,6 +136,10 @@ class Decoys(DrawingMethod):
         """Designs from the requirements and the domains, with `prior = "data"` the counts; no record is looked at."""
         designs, notes = self.decide(table.columns, table.counts, table.requirements)
         members = self.form == "records"
+        rows = prod(design.eta for design in designs.values())
+        if members and len(designs) > 1 and rows > MOST_ROWS_EACH:
+            message = f"shuffled records would give every person {rows:,} rows, more than {MOST_ROWS_EACH:,}."
+            raise PolicyError([Problem("method.form", message, 'Use form = "sets", or protect fewer columns so.')])
         return Plan({name: Draw(design, members) for name, design in designs.items()}, notes=notes)
 
     def decide(

@@ -3,10 +3,15 @@
 People who agree in all other published columns share a class of n times l rows. For every one of them the class must
 hold l values far apart, so: each value of the class lies in a set of l mutually compatible values of the class; no
 value comes more often than there are people; and the rows divide into people.
+
+Where several secrets are published member by member, a person has a row for every combination. The members of the
+others are then among the columns in which rows agree: whoever knows another secret, or guesses it, must find l values
+as well, and rows that do not make whole combinations are seen.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,7 +38,10 @@ class MemberCheck(Check):
         super().__init__(statement.name)
         self.model = model
         self.statement = statement
-        self.others = [evidence.columns[name] for name in evidence.exact_columns()]
+        secrets = [one for one in evidence.columns.values() if one.rows_per_record > 1 and one.name != statement.name]
+        self.others = [*(evidence.columns[name] for name in evidence.exact_columns()), *secrets]
+        self.secrets = [f"k{number}" for number, other in enumerate(self.others) if other.rows_per_record > 1]
+        self.combinations = prod(one.rows_per_record for one in secrets)
         self.needs = (statement.name, *(other.name for other in self.others))
         self.compatible = compatible
         self.size = size
@@ -45,7 +53,7 @@ class MemberCheck(Check):
         import polars as pl
 
         values = self.statement.checked(batch[self.column])
-        keys = {f"k{number}": other.key(batch[other.name]) for number, other in enumerate(self.others)}
+        keys = {f"k{number}": _alike(other, batch) for number, other in enumerate(self.others)}
         self._parts.append(pl.DataFrame({**keys, "v": values}))
 
     def merge(self, other: MemberCheck) -> None:
@@ -55,9 +63,9 @@ class MemberCheck(Check):
         import polars as pl
 
         rows = pl.concat(self._parts) if self._parts else pl.DataFrame({"v": []})
-        keys = [name for name in rows.columns if name != "v"]
-        frame = rows if keys else rows.with_columns(k0=pl.lit(0))
-        keys = keys or ["k0"]
+        frame = rows.with_columns(all=pl.lit(0))
+        keys = [name for name in frame.columns if name != "v"]
+        apart = [key for key in keys if key not in self.secrets]
         counts = frame.group_by([*keys, "v"]).len("times").sort("v")
         classes = counts.group_by(keys).agg(pl.col("v"), pl.col("times").sum().alias("rows"), pl.col("times").max())
         people = classes["rows"].to_numpy() / self.rows_each
@@ -70,11 +78,16 @@ class MemberCheck(Check):
         worst = min(self.rows_each, *judged.values()) if judged else 0
         enough = np.array([min(judged[key], self.rows_each) for key in distinct["key"].to_list()], int) >= self.size
         fine = fits & enough
-        breaches = int(np.ceil(people[~fine]).sum())
-        records = int(np.ceil(people).sum())
+        found = classes.select(apart).with_columns(
+            people=pl.Series(people), short=pl.Series(np.where(fine, 0.0, people))
+        )
+        persons = found.group_by(apart).agg(pl.col("people").sum() / self.combinations, pl.col("short").sum())
+        # a person stands in one class for every combination of the other secrets' members, and is counted once
+        breaches = int(np.ceil(np.minimum(persons["people"].to_numpy(), persons["short"].to_numpy())).sum())
+        records = int(np.ceil(persons["people"].to_numpy()).sum())
         achieved = worst if fits.all() else 0
         design = self.statement.design
-        found = Verdict(
+        verdict = Verdict(
             model=self.model.model,
             column=self.column,
             required=self.size,
@@ -85,7 +98,13 @@ class MemberCheck(Check):
             breaches=breaches,
             statement=self.means.format(achieved=achieved),
         )
-        return self.model.believed(found, 0.0, None if design is None else design.worst_belief())
+        return self.model.believed(verdict, 0.0, None if design is None else design.worst_belief())
+
+
+def _alike(other: Statement, batch: CellBatch) -> Any:
+    """Equal for rows that agree in another column: its value, or which member of a set it shows."""
+    cells = batch[other.name]
+    return other.checked(cells) if other.rows_per_record > 1 else other.key(cells)
 
 
 def partnered(values: list[int], compatible: NDArray[np.bool_], enough: int) -> int:

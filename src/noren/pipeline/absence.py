@@ -35,7 +35,7 @@ def published_counts(published: Published, statement: Statement) -> NDArray[np.i
     counts = np.zeros(statement.d, np.int64)
     for batch in published.batches([statement.name]):
         counts += statement.tally(batch[statement.name])
-    return counts
+    return counts // published.repeats(statement.name)
 
 
 def missing_verdict(

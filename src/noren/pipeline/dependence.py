@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, Statement, concat
+from noren.cells import CellBatch, Cells, MemberStatement, SetStatement, Statement, concat
 from noren.cells.batch import PERSON
 from noren.pipeline import screen
 from noren.pipeline.draft import Draft
@@ -48,14 +48,15 @@ def told(draft: Draft, most_asked: int | None = None, above: float | None = None
 
     With `above`, only pairs that may tell of a larger share than that.
     """
-    hidden = [s for s in draft.statements if s.role.needs_requirement and s.hides and s.rows_per_record == 1]
-    if not hidden or len(draft.statements) < 2:
+    statements = [_whole(s) for s in draft.statements]
+    hidden = [s for s in statements if s.role.needs_requirement and s.hides]
+    if not hidden or len(statements) < 2:
         return []
     truth, cells = _sampled(draft)
     n = len(next(iter(truth.values()))) if truth else 0
     if n < 2 * SUPPORT:
         return []
-    shown = [s for s in draft.statements if s.name in truth and s.d]
+    shown = [s for s in statements if s.name in truth and s.d]
     rows = {s.name: _Possible.of(s, cells[s.name].take(slice(0, most_asked or ASKED))) for s in shown}
     loud = None if above is None else _screened(truth, rows, shown, hidden, above)
     out = []
@@ -73,6 +74,13 @@ def told(draft: Draft, most_asked: int | None = None, above: float | None = None
             share = _told(listed.first(asked), rows[other.name].first(asked), a, truth[other.name], own.d, other.d)
             out.append(Told(own.name, other.name, share, alone, asked))
     return sorted(out, key=lambda one: -one.more)
+
+
+def _whole(statement: Statement) -> Statement:
+    """What is drawn, before its members go into rows of their own: other columns may tie a person's rows together."""
+    if isinstance(statement, MemberStatement):
+        return SetStatement(statement.column, statement.drawn)
+    return statement
 
 
 def demand_independence(draft: Draft, policy: Policy) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ class Draft:
 
     @property
     def rows(self) -> int:
-        return self.records * max(statement.rows_per_record for statement in self.statements)
+        return self.records * prod(statement.rows_per_record for statement in self.statements)
 
     def published(self, store: Store, statements: tuple[Statement, ...] | None = None) -> Published:
         """The draft as a reader will see it, once its cells are somewhere."""
@@ -139,7 +140,7 @@ class Draft:
         if name in self.designs:
             if isinstance(self.plan.of(name), Change):
                 return ChangedStatement(column, self.designs[name])
-            drawn = MemberStatement if self.plan.exploded == name else SetStatement
+            drawn = MemberStatement if name in self.plan.exploded else SetStatement
             return drawn(column, self.designs[name])
         if column.role is Role.QUASI_SENSITIVE:
             return self._terms(column, numbers[name])

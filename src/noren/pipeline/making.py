@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -58,7 +59,8 @@ class Making:
     """None where it comes another way."""
     keyed: bool
     """Whether the record key decides what is drawn."""
-    exploded: str | None = None
+    exploded: tuple[str, ...] = ()
+    """Columns whose sets are published member by member."""
     start: int = 0
     persons: int = 0
     """How many numbers of people there may be."""
@@ -90,7 +92,7 @@ class Making:
 
     def __call__(self, batch: CodeBatch) -> CellBatch:
         out = self.of_columns(batch, self.columns)
-        return exploded(out, self.exploded, self.designs) if self.exploded is not None else out
+        return exploded(out, self.exploded, self.designs) if self.exploded else out
 
     def of_columns(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
         """What is published of some columns, one row a record."""
@@ -154,10 +156,14 @@ class Making:
         vars(self).update(state, _lock=Lock())
 
 
-def exploded(batch: CellBatch, name: str, designs: Mapping[str, Design]) -> dict[str, Cells]:
-    """One row per member of each record's set, without any number that would tie the rows together."""
-    eta, sets = designs[name].eta, batch[name]
-    members = CodeCells(designs[name].d, sets.codes(eta).ravel())  # type: ignore[attr-defined]
-    rows = np.repeat(np.arange(len(sets)), eta)
-    out = take({other: cells for other, cells in batch.items() if other != name}, rows)
-    return {column: members if column == name else out[column] for column in batch}
+def exploded(batch: CellBatch, names: Sequence[str], designs: Mapping[str, Design]) -> dict[str, Cells]:
+    """One row per combination of members of each record's sets, without any number that would tie the rows together."""
+    n, each = len(batch[names[0]]), prod(designs[name].eta for name in names)
+    out = take({other: cells for other, cells in batch.items() if other not in names}, np.repeat(np.arange(n), each))
+    inner = 1
+    for name in reversed(names):
+        eta = designs[name].eta
+        codes = np.repeat(batch[name].codes(eta), inner, axis=1)  # type: ignore[attr-defined]
+        inner *= eta
+        out[name] = CodeCells(designs[name].d, np.tile(codes, each // inner).ravel())
+    return {column: out[column] for column in batch}

@@ -34,12 +34,12 @@ def overall_distributions(
 
 
 def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-    """What all cells of some columns add up to, as their statements count."""
+    """What all cells of some columns add up to, as their statements count; what a person's rows repeat counts once."""
     out: dict[str, Any] = {}
     for batch in published.batches(names):
         for name in names:
             out[name] = out.get(name, 0) + published.column(name).tally(batch[name])
-    return out
+    return {name: found // published.repeats(name) for name, found in out.items()}
 
 
 def _estimated(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], records: int) -> Overall:

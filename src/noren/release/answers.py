@@ -95,7 +95,7 @@ def answer(
 
         left = 0 if population else release.suppressed
         options: dict[str, Any] = {"level": level, "population": population, "progress": progress}
-        options |= {"weights": question.weights, "among": release.rows}
+        options |= {"weights": question.weights, "among": release.rows, "rows_each": release.rows_per_record}
         margins = Margins.of(release, question)
         if margins.whole:  # sampling is added when their noise was
             options["population"] = False

@@ -329,10 +329,8 @@ class Manifest(BaseModel):
     def _fits(self) -> Manifest:
         if len({column.name for column in self.columns}) != len(self.columns):
             raise ValueError("two columns have one name")
-        if any(column.rows_per_record > 1 for column in self.columns):
-            others = [column for column in self.columns if column.rows_per_record == 1]
-            if len(others) != len(self.columns) - 1 or not all(column.is_exact for column in others):
-                raise ValueError("shuffled members stand beside exact columns alone")
+        if self.rows_per_record > 1 and not all(c.is_exact for c in self.columns if c.rows_per_record == 1):
+            raise ValueError("shuffled members stand beside exact columns alone")
         self._fits_margins()
         if self.weight is not None:
             named = [column for column in self.columns if column.name == self.weight]
@@ -379,7 +377,7 @@ class Manifest(BaseModel):
     @property
     def rows_per_record(self) -> int:
         """Rows that one person has in the published table."""
-        return max((column.rows_per_record for column in self.columns), default=1)
+        return prod(column.rows_per_record for column in self.columns)
 
     @property
     def counterfeits(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -62,11 +63,15 @@ class Published:
 
     @property
     def rows_per_record(self) -> int:
-        return max((column.rows_per_record for column in self.statements), default=1)
+        return prod(column.rows_per_record for column in self.statements)
+
+    def repeats(self, name: str) -> int:
+        """In how many rows of a person the same cell of a column stands."""
+        return self.rows_per_record // self.by_name[name].rows_per_record
 
     @property
     def rows(self) -> int:
-        """Rows of the published table: one per person, or one per member of each person's set."""
+        """Rows of the published table: one per person, or one per combination of members of each person's sets."""
         return self.records * self.rows_per_record
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[CellBatch]:

@@ -126,9 +126,9 @@ class Plan:
         return {name: one.cells for name, one in self.treatments.items() if isinstance(one, Omit)}
 
     @property
-    def exploded(self) -> str | None:
-        """The column whose sets are published member by member."""
-        return next((name for name, one in self.treatments.items() if isinstance(one, Draw) and one.members), None)
+    def exploded(self) -> tuple[str, ...]:
+        """The columns whose sets are published member by member."""
+        return tuple(name for name, one in self.treatments.items() if isinstance(one, Draw) and one.members)
 
     def placed(self, rows: NDArray[np.int64], n: int) -> Plan:
         """The plan of some of n records as one of all of them: what it says of record i is said of record rows[i].
@@ -185,7 +185,7 @@ class TermSearch:
     records: NDArray[np.int64]
     """Records of every group."""
     cost: NDArray[np.float64]
-    """Inverse weighted cost of every group (equation 2), 0 to 1."""
+    """Cost of every group, 0 to 1: the inverse weighted one (equation 2) or that of the terms' weights, as searched."""
     lower_bound: NDArray[np.float64]
     """What that cost is proven to be at least."""
     optimal: NDArray[np.bool_]

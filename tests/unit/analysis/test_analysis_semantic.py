@@ -380,7 +380,7 @@ def test_record_form_refusals(rng):
         tabulate([values], "likelihood")
     with pytest.raises(QueryError, match=r"no estimator 'magic'"):
         tabulate([values], "magic")
-    with pytest.raises(QueryError, match=r"serve one sensitive column"):
+    with pytest.raises(QueryError, match=r"beside columns that are published exactly"):
         tabulate([decoys(rng, members % 4, 4, 2), values])
     with pytest.raises(QueryError, match=r"does not hold what the release says \(9 members\)"):
         tabulate([replace(values, cells=CodeCells(5, members % 5))])

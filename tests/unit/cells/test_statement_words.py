@@ -47,7 +47,7 @@ def test_every_form_says_how_it_is_published() -> None:
     assert told == {
         "as it is",
         "a set of 2 of 6 values",
-        "2 shuffled rows, one per value of a set out of 6 values",
+        "shuffled rows, one per value of a set of 2 out of 6 values",
         "as general values",
         "as the numbers of 1,200 groups; a second table lists each group's values",
     }

@@ -101,18 +101,26 @@ def test_options_for_a_column_whose_requirement_is_broken_are_not_blamed() -> No
     assert [problem.where for problem in problems] == ["require[1].l"]
 
 
-TWO = [APART, {"model": "semantic-diversity", "on": "ill", "l": 2, "d": 2}]
+TWO = [APART, {"model": "semantic-diversity", "on": "ill", "l": 3, "d": 2}]
 BESIDE = [APART, {"model": "frequency-l-diversity", "on": "job", "l": 2}]
 SAME = [APART, {"model": "frequency-l-diversity", "on": "grade", "l": 2}]
 PLAIN = [{"model": "frequency-l-diversity", "on": "grade", "l": 2}]
 
 
-@pytest.mark.parametrize("require", [TWO, BESIDE, SAME, PLAIN], ids=["two", "beside", "same column", "plain"])
-def test_shuffled_records_serve_one_column_with_semantic_diversity_alone(require: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("require", [BESIDE, SAME, PLAIN], ids=["beside", "same column", "plain"])
+def test_shuffled_records_serve_semantic_diversity_alone(require: list[dict[str, Any]]) -> None:
     columns = {"grade": GRADE, "ill": ILL, "job": {"role": "sensitive"}}
     named = {name: columns[name] for name in {r["on"] for r in require}}
     (problem,) = refused(named, require, method={"name": "decoys", "form": "records"})
     assert (problem.where, problem.hint) == ("method.form", 'Use form = "sets".')
+
+
+def test_shuffled_records_of_several_columns_end_where_combinations_are_too_many(monkeypatch: Any) -> None:
+    columns = {"grade": GRADE, "ill": ILL}
+    assert run(table(), policy(columns, TWO, method={"name": "decoys", "form": "records"})).release.rows == 9 * N
+    monkeypatch.setattr("noren.methods.decoys.MOST_ROWS_EACH", 8)
+    (problem,) = refused(columns, TWO, method={"name": "decoys", "form": "records"})
+    assert (problem.where, "every person 9 rows" in problem.message) == ("method.form", True)
 
 
 def test_more_values_than_are_declared() -> None:

@@ -149,15 +149,22 @@ def paper_estimates(
 
 def likelihood(material: Material, design: Any) -> Counts:
     """Ours: the likelihood of whole sets, as `release.estimate` answers it."""
+    return stopped(material, design)[0]
+
+
+def stopped(material: Material, design: Any) -> tuple[Counts, Counts]:
+    """The same, and where it would end if no held-out record stopped it: on one draw."""
     from noren.analysis.axes import Axis
     from noren.analysis.fit import fit
     from noren.analysis.frame import prepare
+    from noren.analysis.intervals import likelihood_maximum
     from noren.cells import SetCells
 
     exact = Axis.exact("slot", material.slots.astype(np.uint8), len(material.slot_labels))
     cells = SetCells.from_codes(material.size, drawn(material, design))
     frame = prepare([exact, Axis.drawn("secret", cells, design)])
-    return np.asarray(fit(frame).table, np.float64)
+    found = fit(frame)
+    return np.asarray(found.table, np.float64), np.asarray(likelihood_maximum(frame, found), np.float64)
 
 
 def le_estimate(material: Material, l: int, d: float, rng: np.random.Generator) -> tuple[Counts | None, str]:

@@ -13,6 +13,7 @@ import polars as pl
 from noren_papers import draw
 from noren_papers.base import Gain, Result
 from noren_papers.claims import Answer, Below, answer, judged
+from noren_papers.semantic import combinations as ways
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, Point, measure
 from noren_papers.semantic.grid import ratios, side_by_side
@@ -28,6 +29,8 @@ QUASI = (
 """The 14 attributes of Adult; 13 are left beside a secret."""
 WIDTHS = {"age": 10, "fnlwgt": 100_000, "capital-gain": 5_000, "capital-loss": 500, "hours-per-week": 10}
 """Numbers are asked for in classes so wide."""
+SAME = "education-num"
+"""Names the secret itself."""
 SECRETS = ("education", "fnlwgt")
 L, D = 2, 3
 PROPOSAL, EXISTING, PLAIN = SIMPLE
@@ -45,9 +48,12 @@ def table_11(bench: Bench) -> Result:
     times = bench.pick((10, 3), (2, 1))
     bench.plan(len(asked))
     points: Points = {}
+    stops: list[dict[str, Any]] = []
     for name in asked:
         rng = bench.rng(name)
-        found = measure(_by(frame, name), L, D, repetitions=times[0], ours=times[1], rng=rng)
+        material = _by(frame, name)
+        found = measure(material, L, D, repetitions=times[0], ours=times[1], rng=rng)
+        stops.append({"attribute": name, **_stop(material, times[1])})
         points[name] = {point.series: point for point in found if point.series in SHOWN}
         bench.step(name)
     rows = [
@@ -57,7 +63,7 @@ def table_11(bench: Bench) -> Result:
     sheet = pl.DataFrame(rows, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
     told = pl.DataFrame(_told(frame))
     return Result(
-        sheets={"": sheet, "told": told},
+        sheets={"": sheet, "told": told, "stop": pl.DataFrame(stops)},
         pictures={
             "": draw.bars(
                 sheet, x="attribute", y="mse", series="series", ours=OUR_SERIES, order=SHOWN, log_y=True,
@@ -67,7 +73,7 @@ def table_11(bench: Bench) -> Result:
             )
         },
         answers=_answers(told, points),
-        ours=_ours(frame, points),
+        ours=_ours(frame, points, stops),
         ours_series=OUR_SERIES,
         parameters={
             "records": frame.height, "l": L, "d": D, "quasi-identifiers": asked, "classes": WIDTHS,
@@ -77,6 +83,8 @@ def table_11(bench: Bench) -> Result:
             "The paper uses 13 quasi-identifiers and shows histograms of two, age and gender.",
             "A secret counts as told by an attribute where all records with the same value of it have the same secret; "
             "fnlwgt is in the classes of figure 13.",
+            "The sheet 'stop' has our error as it is and as it would be if held-out records did not stop the "
+            "iteration, on the same draws.",
         ),
         gains=_gains(points),
     )  # fmt: skip
@@ -91,6 +99,18 @@ def _by(frame: pl.DataFrame, name: str) -> Material:
     codes = np.array([place[value] for value in frame["education"]], np.int64)
     named = tuple((str(label), "") for label in labels)
     return Material(name, codes, slots.astype(np.int64), named, tree.leaves, tree.lca_heights().astype(float), tree)
+
+
+def _stop(material: Material, times: int) -> dict[str, Any]:
+    """What stopping by held-out records does to the error, beside how uneven the attribute's classes are."""
+    design = ways.made(material, "flat", L, D)
+    pairs = [[ways.mse(material, one) for one in ways.stopped(material, design)] for _ in range(times)]
+    stop, end = np.mean(pairs, axis=0)
+    sizes = np.bincount(material.slots)
+    return {
+        "classes": len(sizes), "share of the largest": sizes.max() / sizes.sum(), "mse": float(stop),
+        "mse without stopping": float(end),
+    }  # fmt: skip
 
 
 def _told(frame: pl.DataFrame) -> list[dict[str, Any]]:
@@ -130,17 +150,20 @@ def _answers(found: pl.DataFrame, points: Points) -> dict[str, Answer]:
     }
 
 
-def _ours(frame: pl.DataFrame, points: Points) -> str:
+def _ours(frame: pl.DataFrame, points: Points, stops: list[dict[str, Any]]) -> str:
     alone = frame.select(name for name in QUASI if name != "education").is_unique().to_numpy().mean()
     parts = []
     for series in OUR_SERIES:
         found = np.array(list(ratios(points, series, PROPOSAL).values()))
         parts.append(f"{series} {np.exp(np.log(found).mean()):.2f} (from {found.min():.2f} to {found.max():.2f})")
+    gains = {one["attribute"]: one["mse without stopping"] / one["mse"] for one in stops if one["attribute"] != SAME}
+    most = min(gains, key=gains.__getitem__)
     return (
         f"Times the error of {PROPOSAL}, geometric mean over {len(points)} attributes: {'; '.join(parts)}. The library "
         "refuses a release that shows education-num beside hidden schooling, unless it is told to allow it. Of the "
         f"people {alone:.1%} share the 13 attributes with nobody: shuffling a person's records apart hides nothing "
-        "there."
+        f"there. Without stopping, ours would have {gains[most]:.2f} times its error by {most} and "
+        f"{np.exp(np.mean(np.log(list(gains.values())))):.2f} times over all attributes but {SAME}."
     )
 
 
@@ -151,7 +174,8 @@ def _gains(points: Points) -> tuple[Gain, ...]:
         for one in Gain.of(
             f"mean squared error, {series.removesuffix(' (ours)')}, 13 attributes",
             ratios(points, series, PROPOSAL),
-            "not explained; many classes of the attribute are nearly empty, and what the likelihood takes from all "
-            "records there has its own error",
+            "held-out records choose one stop for all classes: forty nearly empty countries stop the iteration after "
+            "two steps, far from the end for the United States with 91% of the people. Not stopped, it has 0.4 to 0.6 "
+            "times the error (8, 3 and 3 draws; sheet 'stop'); a stop of its own for every class was not built",
         )
     )

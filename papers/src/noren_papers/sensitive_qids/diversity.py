@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import About, Alike, Answer, Below, Mean, Trend, answer, cannot, judged
-from noren_papers.sensitive_qids import errors, methods, tables
+from noren_papers.sensitive_qids import decomposition, errors, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PROPOSAL, RANDOM, RATING, UAD, VALUE_ADDING, Means, place, span
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
@@ -27,7 +28,8 @@ ADULT_CLAIMS = {
     **CLAIMS,
     "apart": "UAD loses the relationships between attributes: tables of several are further off than the proposal's.",
     "entropy": "Results for entropy diversity are like those for frequency diversity.",
-    "gd": "GD loses them too, and may be caught in an endless loop where two attributes or more are protected.",
+    "gd": "GD can lose them as well: where every attribute is protected, no relationship is left.",
+    "gd-loop": "GD may be caught in an endless loop where two attributes or more are protected.",
     "equation-9": "Equation 9 gives the expected L2 distance of the reconstruction of one attribute, growing with l.",
 }
 SMALL_DOMAINS = (
@@ -41,10 +43,11 @@ RATING_NOTE = (
     "keep the counts of a single attribute exactly, so Rating is not ValueAdding under another name."
 )
 
-GD = cannot(
-    "The paper names GD with its reference 11 and does not say how it works; whether a loop ends cannot be judged "
-    "without its steps"
+GD_LOOP = cannot(
+    "The summary of reference 11 says what GD publishes and not by which steps; whether a loop ends cannot be judged "
+    "without them"
 )
+TABLE_I = ("Age", "Address", "Job", "Disease")
 
 
 def figure_1(bench: Bench) -> Result:
@@ -56,8 +59,8 @@ def figure_1(bench: Bench) -> Result:
     means = Means(rows)
     check = equation_9(bench, table, levels, bench.pick(4, 2))
     answers = {
-        **answered(means), "apart": lost(means, "l"), "entropy": entropy(table, levels), "gd": GD,
-        "equation-9": equation_answer(check),
+        **answered(means), "apart": lost(means, "l"), "entropy": entropy(table, levels), "gd": decomposed(),
+        "gd-loop": GD_LOOP, "equation-9": equation_answer(check),
     }  # fmt: skip
     notes = (
         SMALL_DOMAINS,
@@ -163,10 +166,30 @@ def lost(means: Means, letter: str) -> Answer:
     worst = max(ratios, key=ratios.__getitem__)
     ours = [means.ratio(*point, OURS, UAD) for point in ratios]
     return answer(
-        f"With two attributes or more the proposal's distance is {span(list(ratios.values()))} times UAD's, most for "
-        f"{place(worst, letter)}; ours is {span(ours)} times, and lower in {sum(value < 1 for value in ours)} of "
-        f"{len(ours)}. UAD's is what independence misses, whatever {letter} is; one attribute alone it gives exactly",
+        f"With two attributes or more the proposal's distance is {span(list(ratios.values()))} times that of {UAD}, "
+        f"most for {place(worst, letter)}; ours is {span(ours)} times, and lower in {sum(value < 1 for value in ours)} "
+        f"of {len(ours)}. Theirs is what independence misses, whatever {letter} is; one attribute alone they give "
+        "exactly",
         Below([means.pair(*point, PROPOSAL, UAD) for point in ratios]),
+    )
+
+
+def decomposed() -> Answer:
+    """The paper's own example, (2,2,2,2)-diversity of Table I, and every other choice of protected attributes."""
+    lost = decomposition.lost_pairs(dict.fromkeys(TABLE_I, 2))
+    pairs = [frozenset(pair) for pair in combinations(TABLE_I, 2)]
+    fewer = [
+        decomposition.lost_pairs({name: 2 if name in chosen else 1 for name in TABLE_I})
+        for size in range(len(TABLE_I))
+        for chosen in combinations(TABLE_I, size)
+    ]
+    spared = sum(len(pairs) - len(one) for one in fewer)
+    return judged(
+        [pair in lost for pair in pairs],
+        f"Table I at (2,2,2,2): of {len(pairs)} pairs of attributes no sub-table of any decomposition may hold "
+        f"{len(lost)}, since the algorithm that hides one of a pair takes the other as known. {UAD} are then one line "
+        f"in the figure. Of the choices with fewer attributes protected a sub-table may hold {spared} of "
+        f"{len(fewer) * len(pairs)} pairs, those in which at most one is protected",
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROPOSAL = "Proposal"
 VALUE_ADDING, RATING, RANDOM = "ValueAdding", "Rating", "Random"
 PRINTED = "Proposal, p as printed"
-UAD = "UAD"
+UAD = "UAD and GD"
 OURS = "likelihood (ours)"
 METRICS = {"L1": "l1", "L2": "l2", "Hellinger": "hellinger"}
 EPS = 1.0
@@ -39,10 +39,12 @@ STOPPING = (
     "steps."
 )
 DECOMPOSED = (
-    f"{UAD} (Utility-Aware Decomposition, the paper's reference 11) protects every attribute against all others by "
-    "publishing each in a table of its own, in random order, as the paper says in section III. Its cross tabulations "
-    "are products of exact margins: one attribute is exact, several are independent whatever the data. How GD, its "
-    "sister, goes about it is not in the paper, and its own text was not to be had: it is not drawn."
+    f"{UAD} (Utility-Aware and Guardian Decomposition, the paper's reference 11) publish sub-tables, each by an "
+    "algorithm that hides secrets from quasi-identifiers, so that all rules hold together. Here every attribute is to "
+    "be hidden from all others, and no sub-table can hold two of them (claim on GD): each is published in a table of "
+    "its own, in random order, as the paper says in section III. Cross tabulations are products of exact margins: one "
+    "attribute is exact, several are independent whatever the data. Of reference 11 the summary was to be had, not the "
+    "steps of GD; if GD ends at all, it ends here."
 )
 UNITS = "Distances are of relative frequencies: counts divided by the number of records, as the paper's axes show."
 
@@ -90,7 +92,7 @@ def distances(
 ) -> pl.DataFrame:  # fmt: skip
     """One row a setting, choice, method and metric. `only` restricts the settings of large tables.
 
-    decomposed: with UAD, which does not depend on the setting.
+    decomposed: with UAD and GD, which do not depend on the setting.
     """
     rows: list[dict[str, object]] = []
     for setting in settings:
