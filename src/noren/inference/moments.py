@@ -1,7 +1,9 @@
 """Means, variances, quantiles, correlations, differences and ratios, in closed form on scores.
 
 Each is a smooth function of a few totals, so that its standard error follows from their covariance (the delta method);
-a quantile is where the distribution function passes a level, and its interval is where that cannot be ruled out.
+a quantile is where the distribution function passes a level, and its interval is where that cannot be ruled out. One of
+single values is ruled out on one side or on the other, hardly ever on both: as far as it is, each side may take more
+than half of what the level leaves (Imbens and Manski 2004).
 """
 
 from __future__ import annotations
@@ -106,6 +108,10 @@ EMPTY = Found(np.nan, np.nan, np.nan, np.nan, 0.0)
 """Of a group that holds nobody, or too few to tell."""
 FEW = 3.0
 """A group whose estimated size is not above so many of its standard errors may be empty."""
+
+SLACK = 1e-9
+"""Of shares: what adding in another order may change."""
+HALVINGS = 40
 
 
 def _counted(count: float, variance: float) -> bool:
@@ -268,13 +274,42 @@ def _quantile(sample: Sample, of: Variable, inside: Product, level: float) -> Fo
         low = _crossing(of.edges, np.maximum.accumulate(np.minimum(ends + wide, 1)), level)
         high = _crossing(of.edges, np.maximum.accumulate(ends - wide), level)
     else:
-        slack = 1e-9
-        value = at[int(np.argmax(share >= level - slack))]
-        low = at[int(np.argmax(np.maximum.accumulate(share + reach) >= level - slack))]
-        high = at[int(np.argmax(np.maximum.accumulate(share - reach) >= level - slack))]
+        value = at[int(np.argmax(share >= level - SLACK))]
+        own = _shares(sample, there, [times(there, (of.axis, (of.amounts == each).astype(np.float64))) for each in at])
+        kept = at[_not_ruled_out(share, error, own[1], level, sample.level)]
+        low, high = min(kept.min(initial=value), value), max(kept.max(initial=value), value)
     half = (high - low) / 2 / sample.z
     found, limits = Found(value, half, low, high, count), sample.limits(inside, of)
     return _bounded(found, None if limits is None else limits.quantile(level))
+
+
+def _not_ruled_out(
+    share: NDArray[np.float64], error: NDArray[np.float64], own: NDArray[np.float64], level: float, wanted: float
+) -> NDArray[np.bool_]:
+    """Of values with these shares up to them: whether the quantile may be there.
+
+    It is at a value where the share before it is below the level and the share up to it is not. Whether that may be is
+    two tests, of which one can fail alone where the two shares are far apart: how far is known but for the error of a
+    value's `own` share, which is taken off.
+    """
+    before, off = np.concatenate([[0.0], share[:-1]]), np.concatenate([[0.0], error[:-1]])
+    apart = np.maximum(share - before - own, 0.0) / np.maximum(np.maximum(error, off), 1e-12)
+    reach = _one_or_two_sided(apart, wanted)
+    return np.asarray((share + reach * error >= level - SLACK) & (before - reach * off < level - SLACK))
+
+
+def _one_or_two_sided(apart: NDArray[np.float64], wanted: float) -> NDArray[np.float64]:
+    """How many standard errors to allow on either side of an interval of this width, so that each of its points is
+    covered as often as wanted: those of a two-sided test for a width of 0, of a one-sided one for a large width."""
+    from scipy.special import ndtr
+
+    low = np.full(apart.shape, NormalDist().inv_cdf(wanted))
+    high = np.full(apart.shape, NormalDist().inv_cdf((1 + wanted) / 2))
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        short = ndtr(middle + apart) - ndtr(-middle) < wanted
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return high
 
 
 def _shares(sample: Sample, there: Product, parts: Sequence[Product]) -> tuple[NDArray, NDArray, float]:

@@ -11,7 +11,8 @@ import pytest
 from noren.analysis import tabulate as room
 from noren.analysis.axes import Axis
 from noren.analysis.frame import prepare
-from noren.analysis.narrow import _quantile
+from noren.analysis.intervals import LINEAR, POSTERIOR, Interval
+from noren.analysis.narrow import _quantile, narrowed
 from noren.analysis.shrinkage import expected_loss, shrunk
 from noren.analysis.tabulate import tabulate
 from noren.cells import SetCells
@@ -78,6 +79,32 @@ def test_quantiles_of_confined_normals_by_sampling():
         assert found[0] == pytest.approx(np.quantile(drawn, 0.9), abs=0.03)
     far = _quantile(np.array([-1e6]), np.array([10.0]), np.array([50.0]), np.array([0.95]))
     assert 0 <= far[0] < 1e-2, "far out in the tail, and still a number"
+
+
+def believed_of_a_cell(mean, centre, error, share):
+    """A quantile of an exponential prior times a normal likelihood, summed on a fine grid."""
+    at = np.linspace(0, 40 * mean, 400_001)
+    log = -at / mean - (at - centre) ** 2 / (2 * error**2)
+    mass = np.cumsum(np.exp(log - log.max()))
+    return float(np.interp(share, mass / mass[-1], at))
+
+
+@pytest.mark.parametrize(("error", "mean"), [(20.0, 5.0), (250.0, 5.0), (1_000.0, 20.0), (4_000.0, 80.0)])
+def test_what_is_believed_of_small_cells_grows_with_the_noise(error, mean):
+    """Of a cell estimated at zero: a prior of five records, or of a fiftieth of its standard error if that is more.
+
+    In millions of records a linear estimate is wrong by thousands, and small estimates by more than five records; an
+    interval that five records alone decide is then too short. The errors are given here, so that few records will do.
+    """
+    rng = np.random.default_rng(3)
+    frame = prepare([published(rng, f"c{j}", rng.integers(0, 3, 6_000), 3, 2) for j in range(3)])
+    x = np.full((1, 3, 3, 3), 200.0)
+    x[0, 0, 0, 0] = 0.0
+    centre = np.where(x > 0, 200.0, -0.3 * error)
+    wide = Interval(np.full(x.shape, error), np.zeros(x.shape), np.full(x.shape, 6_000.0), np.full(x.shape, LINEAR))
+    found = narrowed(frame, wide, centre, x, 0.95)
+    assert found.source[0, 0, 0, 0] == POSTERIOR
+    assert found.high[0, 0, 0, 0] == pytest.approx(believed_of_a_cell(mean, -0.3 * error, error, 0.975), rel=2e-3)
 
 
 def test_a_flattened_table_is_said_to_be_shrunk(answers):

@@ -8,6 +8,7 @@ import pytest
 
 import noren as nr
 from noren.errors import QueryError
+from noren.inference.moments import _not_ruled_out, _one_or_two_sided
 from tests.unit.inference.worlds import drawn, exact, general, grouped, people
 
 FAR = 6.5
@@ -86,6 +87,29 @@ def test_quantiles_are_values_that_occur_and_lie_between_their_ends() -> None:
         assert row["low"] <= row["quantile"] <= row["high"]
     with pytest.raises(QueryError, match="share between"):
         drawn().quantile("pay", 1.5)
+
+
+def test_a_width_of_nothing_is_tested_on_two_sides_and_a_large_one_on_one() -> None:
+    found = _one_or_two_sided(np.array([0.0, 0.5, 50.0]), 0.9)
+    assert found[0] == pytest.approx(1.6449, abs=1e-4)
+    assert found[2] == pytest.approx(1.2816, abs=1e-4)
+    rng = np.random.default_rng(2)
+    drawn_at_an_end = rng.normal(0, 1, 4_000_000)
+    inside = (drawn_at_an_end > -found[1]) & (drawn_at_an_end < 0.5 + found[1])
+    assert inside.mean() == pytest.approx(0.9, abs=6.5 * np.sqrt(0.09 / 4e6))
+
+
+def test_a_quantile_that_is_nearly_another_value_is_covered_as_often_as_said() -> None:
+    """The worst that can be for five even values: the level is what the first two have together, 0.4, so that chance
+    decides between the second and the third. Two-sided intervals would cover 97.5%."""
+    rng, times, noise = np.random.default_rng(8), 20_000, 0.04
+    own = np.sqrt(2) * np.full(5, noise)
+    error = np.array([noise] * 4 + [0.0])
+    covered = 0
+    for _ in range(times):
+        share = np.maximum.accumulate(np.arange(1, 6) / 5 + rng.normal(size=5) * error)
+        covered += _not_ruled_out(share, error, own, 0.4, 0.95)[1]
+    assert covered / times == pytest.approx(0.95, abs=6.5 * np.sqrt(0.05 * 0.95 / times))
 
 
 def test_bins_stand_for_their_middle_unless_numbers_are_given() -> None:
