@@ -5,19 +5,18 @@
 - `values`: sensitive values climb until a class holds.
 """
 
-from noren.kernels.sweep.passes import Combinations, Vectors, classes_of_rows, list_entries, number_items, sweep
-from noren.kernels.sweep.select import OpenEntries, Sensitive
-from noren.kernels.sweep.values import counting_order, raise_values
+from noren.kernels.sweep.passes import Closings, Combinations, Vectors, sweep
+from noren.kernels.sweep.select import OpenEntries, Queue, Room, Sensitive
+from noren.kernels.sweep.values import raise_values
 
 __all__ = [
+    "Closings",
     "Combinations",
     "OpenEntries",
+    "Queue",
+    "Room",
     "Sensitive",
     "Vectors",
-    "classes_of_rows",
-    "counting_order",
-    "list_entries",
-    "number_items",
     "raise_values",
     "sweep",
 ]

@@ -12,16 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
-from noren.kernels.sweep.select import (
-    Queue,
-    Room,
-    Tally,
-    link_entries,
-    select_base,
-    select_general,
-    select_joint,
-)
+from noren.kernels.sweep.select import Tally, link_entries, select_base, select_general, select_joint
 
+FEWEST_SLOTS = 64
+"""Of the table that numbers keys; else it is at least half empty."""
 ZERO = np.int64(0)
 """A zero with a type: Numba would compile a function that is called with a literal 0 once more for it."""
 
@@ -64,21 +58,24 @@ class Closings(NamedTuple):
 
 
 @kernel()
-def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
+def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, room, queue):
     """Close groups vector by vector; entries.left is changed in place.
 
     codes[p, i]: value of item i in column p. A class has at least least_size records. limit < 0: records are swept
     until the group meets the requirement. limit >= 0: at most so many, and whatever is left closes, whether it meets
-    the requirement or not.
+    the requirement or not. room: None if there is one sensitive column, none of its values is generalised and
+    limit < 0; queue: None if there is one sensitive column. What is None is not compiled for.
     """
     table, offset, stride, word, space = vectors
     start, code, left = entries
     nodes, bits, segment = combinations
-    first, psi, least = sensitive.first, sensitive.psi[0], sensitive.least
+    psi, least = sensitive.psi[0], sensitive.least
     columns, items = codes.shape
     words = bits.shape[1]
     counted = len(segment) == 0
-    total = left.sum()
+    total = ZERO
+    for e in range(len(left)):
+        total += left[e]
     out_entry = np.empty(total, np.int32)
     out_class = np.empty(total, np.int32)
     out_count = np.empty(total, np.int32)
@@ -102,17 +99,12 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
     group_mask = np.empty((items, words), np.uint64)
     bound = np.empty(items + 1, np.int32)
     member = np.empty(items, np.int32)
-    slots = np.empty(_slots(items), np.int32)
+    slots = np.empty(4 * items + FEWEST_SLOTS, np.int32)
     count = np.zeros(len(nodes), np.int64)
     swept = np.zeros(len(nodes), np.int64)
     touched = np.empty(len(nodes), np.int64)
+    ranked = np.empty(len(nodes), np.int64)
     tally = Tally(count, swept, touched)
-    room = Room(
-        np.zeros(first[-1], np.float64), np.empty(max(len(nodes), first[-1]), np.int64),
-        np.empty(first[-1], np.float64), np.zeros(len(sensitive.member_start) - 1, np.int64),
-    )  # fmt: skip
-    joint = nodes.shape[1] > 1
-    queue = Queue(np.empty((3, len(nodes) if joint else 0), np.int64), np.empty(len(code) if joint else 0, np.int64))
 
     for v in range(len(offset)):
         if live == 0:
@@ -134,7 +126,7 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
         bound[: groups + 1] = 0
         some = False
         for g in range(groups):
-            bound[g] = 1 if limit >= 0 or _enough(group_mask[g], segment, least) else 0
+            bound[g] = 1 if limit >= 0 or _enough(group_mask, g, segment, least) else 0
             some |= bound[g] == 1
         if not some:
             continue
@@ -152,17 +144,19 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
                             found += 1
                         count[code[e]] += left[e]
                         size += left[e]
-            gone = 0
-            if size < least_size:
-                gone = size
-            elif joint:
-                link_entries(active[member[lo:hi]], entries, queue)
-                gone = select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
-            elif limit < 0 and touched[:found].max() < first[-1]:
-                enough = found >= least[0]
-                gone = select_base(tally, found, size, psi, room.leaves) if enough else size
-            else:
-                gone = select_general(tally, found, size, sensitive, limit, room)
+            gone = size
+            if size >= least_size:
+                if room is None:
+                    if found >= least[0]:
+                        gone = select_base(tally, found, size, psi, ranked)
+                elif queue is None:
+                    if limit >= 0 or not _all_base(tally, found, sensitive.first):
+                        gone = select_general(tally, found, size, sensitive, limit, room)
+                    elif found >= least[0]:
+                        gone = select_base(tally, found, size, psi, ranked)
+                else:
+                    link_entries(active, member, lo, hi, entries, queue)
+                    gone = select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
             closes = size - gone >= max(1, least_size)
             if closes:
                 class_vector[classes] = v
@@ -200,27 +194,29 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit):
                     kept += 1
             live = kept
     return Closings(
-        out_entry[:closings].copy(), out_class[:closings].copy(), out_count[:closings].copy(),
-        class_vector[:classes].copy(), class_size[:classes].copy(),
-    )  # fmt: skip
+        out_entry[:closings], out_class[:closings], out_count[:closings], class_vector[:classes], class_size[:classes]
+    )
 
 
 # ---------------------------------------------------------------- groups
 
 
 @kernel()
-def _slots(items):
-    size = 64
-    while size < 2 * items:
-        size *= 2
-    return size
+def _all_base(tally, found, first):
+    """Whether a group of one sensitive column has base values alone."""
+    base = True
+    for x in range(found):
+        base &= tally.touched[x] < first[1]
+    return base
 
 
 @kernel()
 def _group(keys, n, space, group, group_key, slots):
     """Number the distinct keys in order of appearance: by a table if the keys are small, by hashing otherwise."""
     groups = 0
-    size = _slots(n)
+    size = FEWEST_SLOTS
+    while size < 2 * n:
+        size *= 2
     if space <= size:
         slots[:space] = -1
         for i in range(n):
@@ -263,16 +259,16 @@ def _join(masks, i, others, k, counted):
 
 
 @kernel()
-def _enough(mask, segment, least):
-    """Whether the base values that are possible in a group may be enough in every sensitive column."""
+def _enough(masks, g, segment, least):
+    """Whether the base values that are possible in group g may be enough in every sensitive column."""
     for j in range(len(least)):
         if len(segment) == 0:
-            if mask[j] < least[j]:
+            if masks[g, j] < least[j]:
                 return False
             continue
         seen = 0
         for w in range(segment[j], segment[j + 1]):
-            x = mask[w]
+            x = masks[g, w]
             while x and seen < least[j]:
                 x &= x - np.uint64(1)
                 seen += 1
@@ -305,59 +301,3 @@ def _gather(group, n, groups, bound, place, member):
         bound[g] = bound[g - 1]
     bound[0] = 0
     return picked
-
-
-# ---------------------------------------------------------------- records to items and back
-
-
-@kernel()
-def number_items(codes, stride, word, space):
-    """The number of every record's combination codes[:, i], in order of appearance, and how many there are."""
-    columns, n = codes.shape
-    keys = np.empty(n, np.int64)
-    group = np.zeros(n, np.int32)
-    group_key = np.empty(n, np.int64)
-    slots = np.empty(_slots(n), np.int32)
-    groups = ZERO + 1
-    for w in range(len(space)):
-        for i in range(n):
-            keys[i] = np.int64(group[i]) * space[w]
-        for p in range(columns):
-            if word[p] == w:
-                for i in range(n):
-                    keys[i] += np.int64(codes[p, i]) * stride[p]
-        groups = _group(keys, n, groups * space[w], group, group_key, slots)
-    return group, groups
-
-
-@kernel()
-def list_entries(rows, item, code, items):
-    """Runs of equal item and code among the rows: where the entries of an item start, their codes and lengths."""
-    start = np.zeros(items + 1, np.int64)
-    begin = np.empty(len(rows) + 1, np.int64)
-    kind = np.empty(len(rows), np.int32)
-    entries = 0
-    for x in range(len(rows)):
-        r = rows[x]
-        if x == 0 or item[r] != item[rows[x - 1]] or code[r] != code[rows[x - 1]]:
-            begin[entries] = x
-            kind[entries] = code[r]
-            start[item[r] + 1] += 1
-            entries += 1
-    begin[entries] = len(rows)
-    for i in range(items):
-        start[i + 1] += start[i]
-    return start, kind[:entries].copy(), begin[: entries + 1].copy()
-
-
-@kernel()
-def classes_of_rows(rows, begin, closed, n):
-    """The class of every record, -1 for those that are still open: the first rows of every entry."""
-    end = begin[1:].copy()
-    out = np.full(n, -1, np.int32)
-    for x in range(len(closed.entry)):
-        e = closed.entry[x]
-        for y in range(end[e] - closed.count[x], end[e]):
-            out[rows[y]] = closed.number[x]
-        end[e] -= closed.count[x]
-    return out

@@ -284,14 +284,16 @@ def dominant_value(f, leaves, lo, hi, total, psi, least):
 
 
 @kernel()
-def link_entries(items, entries, queue):
-    """Chain the entries of every combination of some items."""
+def link_entries(active, member, lo, hi, entries, queue):
+    """Chain the entries of every combination of the items active[member[lo:hi]]."""
     start, code, left = entries
     heads, follower = queue
-    for i in items:
+    for x in range(lo, hi):
+        i = active[member[x]]
         for e in range(start[i], start[i + 1]):
             heads[0, code[e]] = -1
-    for i in items:
+    for x in range(lo, hi):
+        i = active[member[x]]
         for e in range(start[i], start[i + 1]):
             if left[e] > 0:
                 c = code[e]

@@ -18,7 +18,9 @@ def raise_values(node, bounds, sensitive, parent):
     first, chain, share, members, member_start, psi, least = sensitive
     nodes = len(parent)
     values = first[1]
-    leaves = np.arange(values)
+    leaves = np.empty(values, np.int64)
+    for a in range(values):
+        leaves[a] = a
     f = np.zeros(values, np.float64)
     count = np.zeros(nodes, np.int64)
     room = np.empty(nodes + 1, np.int64)
@@ -103,18 +105,3 @@ def _push(heap, base, size, value):
         heap[base + place] = heap[base + (place - 1) // 2]
         place = (place - 1) // 2
     heap[base + place] = value
-
-
-@kernel()
-def counting_order(rows, keys, size):
-    """The rows sorted by keys[row] (below size), equal ones in the order in which they came."""
-    place = np.zeros(size + 1, np.int64)
-    for r in rows:
-        place[keys[r] + 1] += 1
-    for key in range(size):
-        place[key + 1] += place[key]
-    out = np.empty(len(rows), rows.dtype)
-    for r in rows:
-        out[place[keys[r]]] = r
-        place[keys[r]] += 1
-    return out

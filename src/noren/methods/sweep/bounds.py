@@ -41,6 +41,19 @@ class Bound:
         """The column by itself."""
         return arrays([self])
 
+    def met_by(self, nodes: NDArray[np.int64]) -> bool:
+        """Whether a class of records with these nodes meets the bound, as `raise_values` judges it."""
+        from noren.kernels.sweep.select import TOLERANCE
+
+        mine = self.alone
+        count = np.bincount(nodes, minlength=len(self.tree.nodes))
+        induced = np.zeros(len(self.weights))
+        for above, share in zip(mine.chain.T, mine.share.T, strict=True):
+            induced += np.where(above >= 0, count[above] * share, 0.0)
+        summed = np.cumsum(np.sort(induced)[::-1][: len(self.psi)])
+        within = summed <= (self.psi[: len(summed)] + TOLERANCE) * len(nodes)
+        return bool(not len(nodes) or (within.all() and (induced > 0).sum() >= self.least))
+
 
 def bounds_of(table: Records, requirements: Sequence[Model]) -> list[Bound]:
     """One bound per sensitive column that a requirement names. Raises RequirementNotMet where it is out of reach."""

@@ -74,10 +74,9 @@ class LevelGroups:
         return Vectors(self.table, self.offset[which], self.stride[which], self.word, self.space[which])
 
     @property
-    def finest(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Strides and spaces that tell all combinations of codes apart."""
-        radix = np.array([prod(self.sizes[i] for i in pack) for pack in self.packs])
-        return _strides(radix[None], self.word)[0][0], _strides(radix[None], self.word)[1][0]
+    def radix(self) -> list[int]:
+        """How many values every combined column may have."""
+        return [prod(self.sizes[i] for i in pack) for pack in self.packs]
 
 
 def level_groups(hierarchies: Sequence[Hierarchy], vectors: NDArray[np.int64]) -> LevelGroups:

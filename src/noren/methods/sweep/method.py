@@ -16,9 +16,11 @@ from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import automatic_hierarchy, common_nodes
 from noren.methods.sweep.bounds import DIVERSITY, SERVED, Bound, arrays, bounds_of, combinations
+from noren.methods.sweep.items import classes_of_rows, list_entries, number_items, room_for
 from noren.methods.sweep.levels import MOST_VECTORS, LevelGroups, level_groups, level_vectors
 from noren.models.base import Model
 from noren.progress import Meter, silent
+from noren.ragged import in_order
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
 from noren.schema.roles import Role
@@ -148,17 +150,14 @@ class Run:
         order: RandomOrder,
     ) -> Run:
         """Number the items at random and generalise secrets until the whole table meets the bounds."""
-        from noren.kernels.sweep import counting_order, number_items
-
         information, vectors = level_vectors(hierarchies)
         groups = level_groups(hierarchies, vectors)
         packed = groups.packed([table.codes[name] for name in quasi])
-        stride, space = groups.finest
-        item, items = number_items(packed, stride, groups.word, space)
+        item, items = number_items(packed, groups.radix)
         item = order(items).astype(np.int32)[item]
         of_items = np.empty((len(packed), items), np.int32)
         of_items[:, item] = packed
-        rows = counting_order(np.arange(table.n), item, items)
+        rows = in_order(item)
         run = cls(
             table, quasi, [tree_of(tree) for tree in hierarchies], bounds, information, vectors, groups, of_items, item,
             rows, [table.codes[bound.name].astype(np.int64) for bound in bounds], np.full(table.n, -1, np.int32),
@@ -173,6 +172,8 @@ class Run:
 
         for bound, nodes in zip(self.bounds, self.nodes, strict=True):
             mine = nodes[rows]
+            if len(limits) == 2 and bound.met_by(mine):
+                continue
             if raise_values(mine, limits, bound.alone, bound.tree.parent):
                 message = f"even with all values of {bound.name!r} generalised the bound on its shares does not hold."
                 raise RequirementNotMet(message, hint="Make the weights more even, or raise tau.")
@@ -185,17 +186,15 @@ class Run:
     def close(self, which: slice, size: int, limit: int) -> None:
         """Close classes of at least `size` records at some vectors; for the limit see `noren.kernels.sweep`."""
         from noren.kernels import sweep as kernel
-        from noren.kernels.sweep import counting_order
 
         items = self.packed.shape[1]
         code, combined = combinations(self.bounds, self.nodes)
         open_rows = self.rows[self.classes[self.rows] < 0]
-        rows = counting_order(counting_order(open_rows, code, len(combined.nodes)), self.item, items)
-        start, kind, begin = kernel.list_entries(rows, self.item, code, items)
-        entries = kernel.OpenEntries(start, kind, np.diff(begin))
+        rows, begin, entries = list_entries(open_rows, self.item, code, items, len(combined.nodes))
         vectors, sensitive = self.grouping.vectors(which), arrays(self.bounds)
-        closed = kernel.sweep(self.packed, vectors, entries, combined, sensitive, size, limit)
-        found = kernel.classes_of_rows(rows, begin, closed, self.table.n)
+        room, queue = room_for(entries, combined, sensitive, limit)
+        closed = kernel.sweep(self.packed, vectors, entries, combined, sensitive, size, limit, room, queue)
+        found = classes_of_rows(rows, begin, closed, self.table.n)
         self.classes = np.where(found >= 0, found + np.int32(len(self.class_vector)), self.classes)
         self.class_vector = np.concatenate([self.class_vector, closed.vector])
         self.class_size = np.concatenate([self.class_size, closed.size])
