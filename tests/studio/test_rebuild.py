@@ -80,3 +80,17 @@ def test_what_is_gone_is_not_taken_for_something_else(visit: Visit) -> None:
     )
     page.get_by_label("Undo: without", exact=False).wait_for()
     assert cards.count() == before - 1
+
+
+def test_what_was_picked_and_not_added_yet_stays(visit: Visit) -> None:
+    """A page is built anew whenever a job ends, also while somebody is on the way from a menu to its button."""
+    page = visit.page
+    visit.go("/requirements")
+    page.get_by_label("Model", exact=True).click()
+    page.get_by_role("option", name="t-closeness").first.click()
+    page.locator(".q-menu").wait_for(state="hidden")
+    for look in ("dark", "light"):
+        page.get_by_label("Light or dark").click()
+        page.locator(f"body.body--{look}").wait_for()
+    visit.click("Add")
+    visit.undoes("with t-closeness")

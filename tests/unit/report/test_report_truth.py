@@ -102,5 +102,5 @@ def test_a_wide_table_has_a_short_report(kind: str, tmp_path: Path) -> None:
     page.save(source)
     options = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", f"--print-to-pdf={printed}")
     profile = f"--user-data-dir={tmp_path / 'profile'}"
-    subprocess.run([CHROMIUM, *options, profile, source.as_uri()], check=True, capture_output=True, timeout=120)
+    subprocess.run([CHROMIUM, *options, profile, source.as_uri()], check=True, capture_output=True, timeout=600)
     assert 1 < len(re.findall(rb"/Type\s*/Page[^s]", printed.read_bytes())) <= 12
