@@ -63,7 +63,7 @@ def test_closeness_at_the_ends() -> None:
 @pytest.mark.parametrize("absent", [0, 1, 3])
 @pytest.mark.parametrize("t", [0.05, 0.3, 0.9])
 def test_no_set_moves_the_distribution_further_and_some_set_that_far(absent: int, t: float) -> None:
-    counts = np.array([5, 3, 2] + [0] * absent)
+    counts = np.array([9, 7, 5, 3, 2] + [0] * absent)
     shares = counts / counts.sum()
     for eta in range(1, len(counts)):
         found = closest_p(counts, t, eta, "equal")

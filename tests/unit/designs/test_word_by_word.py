@@ -60,6 +60,23 @@ def test_a_member_of_another_kind_is_drawn_again_where_its_word_is_unfair() -> N
     assert out[1:].tolist() == [[0, 3], [0, 4], [2, 4]]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 7])
+def test_exactly_the_words_that_would_favour_a_member_are_drawn_again(size: int) -> None:
+    """Around every boundary between two members: as many words for each of them, and no other is refused."""
+    kind = np.array([0] * size + [1, 1])
+    compatibility = Compatibility.from_distances((kind[:, None] != kind[None, :]).astype(float), 1.0)
+    law = Balanced(compatibility, 2, Types(kind, np.array([[0, 1]]), np.ones((1, 2))))
+    starts = [-(-index * TWO_32 // size) for index in range(size + 1)]
+    near = sorted({word for start in starts for word in range(start - 4, start + 5) if 0 <= word < TWO_32})
+    words = np.array([[0, 0, word, 0] for word in near], np.uint32)
+    out = np.zeros((len(near), 2), np.int64)
+    again = law.kernel()(words, np.full(len(near), size), out)
+    assert again is not None
+    unfair = [row for row, word in enumerate(near) if word * size % TWO_32 < TWO_32 % size]
+    assert again.tolist() == unfair
+    assert out[:, 0].tolist() == [word * size // TWO_32 for word in near]
+
+
 def test_means_over_samples_are_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every set of a flat design says the same, so that the mean over any sample is that, without an error."""
     ranks = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))

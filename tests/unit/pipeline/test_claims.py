@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import noren as nr
@@ -15,6 +16,7 @@ from noren.designs.pram import PramDesign
 from noren.errors import DataError, PolicyError, ReleaseError
 from noren.models.verdict import Verdict
 from noren.pipeline.described import ALL, NEAR, _demand_methods, demand_claims
+from noren.pipeline.foreign import _joined as _joined_parts
 from noren.pipeline.foreign import read_foreign
 from noren.pipeline.margin_check import reach
 from noren.pipeline.overall import _estimated
@@ -251,6 +253,29 @@ def test_a_missing_secret_is_no_value_wherever_it_stands() -> None:
 def _tally(published: Any, name: str) -> list[int]:
     statement = published.column(name)
     return sum(statement.tally(batch[name]) for batch in published.batches([name])).tolist()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [pa.array(["a", "b"]).dictionary_encode(), pa.array(["b", "c"]).dictionary_encode()],
+        [pa.array(["a", "b"]).dictionary_encode(), pa.array(["b", "c"])],
+        [pa.array(["a", "b"]), pa.array(["b", "c"])],
+        [
+            pa.array(["a", "b"]).dictionary_encode(),
+            pa.DictionaryArray.from_arrays(pa.array([1, 2], pa.int8()), pa.array([None, "b", "c"])),
+        ],
+        [pa.array([1, 2]).dictionary_encode(), pa.array([2, 3]).dictionary_encode()],
+    ],
+)
+def test_parts_of_a_column_are_one_however_each_is_held(parts: list[Any]) -> None:
+    found = _joined_parts(parts)
+    assert found.to_pylist() == [one for part in parts for one in part.to_pylist()]
+    fit = all(isinstance(part, pa.DictionaryArray) and pa.types.is_string(part.type.value_type) for part in parts)
+    same = len({part.type for part in parts}) == 1 and not any(
+        part.dictionary.null_count for part in parts if isinstance(part, pa.DictionaryArray)
+    )
+    assert pa.types.is_dictionary(found.type) == (fit and same), "few texts stay few texts"
 
 
 def test_rows_that_are_all_suppressed_are_nobody() -> None:

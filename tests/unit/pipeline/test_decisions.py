@@ -87,6 +87,19 @@ def test_terms_that_are_left_out_beside_general_values_are_both(spread: list[int
     assert compare_terms.DIMENSIONS == (1, 3, 5)
 
 
+@pytest.mark.parametrize(
+    ("k", "way", "own", "label"),
+    [
+        (5, "both", False, "k=5"),
+        (5, "removal", False, f"k=5, {compare_terms.ENDS['removal']}"),
+        (None, "generalisation", False, compare_terms.ENDS["generalisation"]),
+        (5, "removal", True, ""),
+    ],
+)
+def test_what_stands_beside_a_point_of_the_curve(k: int | None, way: str, own: bool, label: str) -> None:
+    assert compare_terms._label(SimpleNamespace(k=k, way=way, own=own)) == label  # type: ignore[arg-type]
+
+
 # ---------------------------------------------------------------- the map
 
 

@@ -24,6 +24,7 @@ from noren.release.manifest import (
     read_column,
 )
 from noren.release.measured import _title
+from noren.release.parts import are_known, listed
 from noren.release.readme import _meaning
 from noren.release.release import _free
 from noren.release.sides import sides
@@ -294,3 +295,29 @@ def test_the_page_says_what_must_be_known_before_counting(
 def test_groups_are_needed_for_differences(drawn: nr.Release) -> None:
     with pytest.raises(QueryError, match="difference needs groups"):
         drawn.difference("w", by=[])
+
+
+def test_what_came_after_the_format_is_left_out_where_it_says_nothing(drawn: nr.Release) -> None:
+    manifest = drawn.manifest.model_copy(update={"weight": None, "margins": ()})
+    said = manifest.model_dump(mode="json")
+    assert {"weight", "margins"} & said.keys() == set()
+    assert (said["suppressed"], said["title"], said["rows_are_people"]) == (0, manifest.title, True)
+    assert drawn.manifest.model_copy(update={"weight": "w"}).model_dump(mode="json")["weight"] == "w"
+
+
+def test_a_resource_lists_its_files_once() -> None:
+    def entry(name: str) -> dict[str, Any]:
+        return {"path": name, "bytes": 3, "hash": "sha256:0"}
+
+    one, two = "data-00000.parquet", "data-00001.parquet"
+    several = {"path": [one, two], "parts": [entry(one), entry(two)]}
+    assert [name for name, _, _ in listed(several)] == [one, two]
+    assert listed(entry("data.csv")) == [("data.csv", 3, "sha256:0")]
+    for wrong in ({"parts": []}, {"path": [two, one]}, {"path": [one]}):
+        with pytest.raises(ValueError, match="two lists of files"):
+            listed(several | wrong)
+    assert are_known(several)
+    assert are_known(entry("data.parquet"))
+    assert not are_known(entry("other.parquet"))
+    assert not are_known({"path": [one, one], "parts": [entry(one), entry(one)]})
+    assert not are_known({"path": [one, "x.parquet"], "parts": [entry(one), entry("x.parquet")]})
