@@ -146,12 +146,16 @@ def test_as_many_values_as_records_are_one_each() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(tables())
-def test_alone_general_values_say_what_their_classes_say(table) -> None:
-    """Bounds added up over the classes of a general value are those of one class after the other."""
-    classes, columns, _ = table
-    for axis in published(classes, columns):
-        reading = Reading.of(axis)
+@given(tables(), st.booleans())
+def test_alone_general_values_say_what_their_classes_say(table, conditioned: bool) -> None:
+    """Bounds added up over the classes of a general value are those of one class after the other, also where a
+    condition leaves some records of a class."""
+    classes, columns, exact = table
+    rows = np.flatnonzero(exact == exact[0]) if conditioned else np.arange(len(classes))
+    for whole in published(classes, columns):
+        assert whole.classes is not None
+        some, cells = Classes(whole.classes.of[rows], whole.classes.sizes), whole.cells.take(rows)
+        reading = Reading.of(Axis(whole.name, whole.statement, cells, whole.groups, whole.n_groups, classes=some))
         each, together = (ReportedRows.of([ReportedAxis.of(reading, alone=alone)]) for alone in (False, True))
         for one, other in zip(each.bounds(), together.bounds(), strict=True):
             assert one.tolist() == other.tolist()

@@ -88,8 +88,11 @@ class ReportedAxis:
     def _of_classes(
         cls, reading: Reading, code: NDArray[np.int64], rows: Likelihood, groups: int, alone: bool
     ) -> ReportedAxis:
-        """The axis with a code for every class whose general value leaves open which group it is; alone, for every such
-        general value, of which all records are asked for in each of its classes."""
+        """The axis with a code for every class whose general value leaves open which group it is.
+
+        Where it is alone and no condition took records out of their classes, all of every class are asked for: what is
+        said of the classes of one general value then adds up, and a code for that value is enough.
+        """
         from noren.kernels.coarse import condense
 
         classes = reading.axis.classes
@@ -101,7 +104,7 @@ class ReportedAxis:
         everywhere = np.bincount(np.repeat(np.arange(len(bare)), bare.lengths), count, minlength=len(bare))
         node = code[reading.codes]
         is_open = node >= groups
-        if alone:
+        if alone and np.array_equal(np.bincount(classes.of, minlength=len(classes.sizes)), classes.sizes):
             first = np.arange(groups, len(rows))
             of_class = np.zeros(len(classes.sizes), np.int64)
             of_class[classes.of] = node

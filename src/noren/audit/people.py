@@ -19,6 +19,7 @@ from noren.cells.encode import as_dictionary
 from noren.cells.encode_terms import present
 from noren.errors import DataError, QueryError
 from noren.pipeline.prepare import prepare
+from noren.ragged import row_numbers
 from noren.release.published import Published
 from noren.table import Table
 from noren.table.records import QUASI, Records
@@ -226,18 +227,28 @@ def texts(statements: Sequence[Statement], cells: Mapping[str, Any]) -> pl.DataF
 
 def unique_pairs(left: pl.DataFrame, right: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows of both tables that agree in all columns and are alone with that in either: who can be recognised."""
+    if not left.columns:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    n = left.height
+    columns = [_numbered(left[name], right[name]) for name in left.columns]
+    number = row_numbers(columns, [int(column.max(initial=0)) + 1 for column in columns], n + right.height)
+    mine, theirs = number[:n], number[n:]
+    size = int(number.max(initial=-1)) + 1
+    alone = (np.bincount(mine, minlength=size) == 1) & (np.bincount(theirs, minlength=size) == 1)
+    place = np.zeros(size, np.int64)
+    place[theirs] = np.arange(len(theirs))
+    found = np.flatnonzero(alone[mine])
+    return found, place[mine[found]]
+
+
+def _numbered(left: pl.Series, right: pl.Series) -> NDArray:
+    """The cells of two columns, one after the other, as numbers that are the same where the cells are."""
     import polars as pl
 
-    names = left.columns
-    nobody = np.empty(0, np.int64)
-    if not names:
-        return nobody, nobody
-    sides = []
-    for frame, row in ((left, "\0left"), (right.select(names), "\0right")):
-        once = frame.with_row_index(row).group_by(names).agg(pl.col(row).first(), pl.len().alias("\0rows"))
-        sides.append(once.filter(pl.col("\0rows") == 1).drop("\0rows"))
-    both = sides[0].join(sides[1], on=names, how="inner", nulls_equal=True).sort("\0left")
-    return both["\0left"].to_numpy().astype(np.int64), both["\0right"].to_numpy().astype(np.int64)
+    both = pl.concat([left, right])
+    if not (both.dtype.is_unsigned_integer() and both.null_count() == 0):
+        both = (both.cast(pl.UInt8) if both.dtype == pl.Boolean else both).rank("dense").fill_null(0)
+    return both.to_numpy()
 
 
 def same_rows(first: Published, others: Sequence[Published]) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:

@@ -229,6 +229,24 @@ def test_rows_are_matched_where_they_are_unique_on_both_sides() -> None:
     assert not len(unique_pairs(pl.DataFrame(), pl.DataFrame())[0])
 
 
+@pytest.mark.parametrize("kind", [pl.UInt32, pl.Int64, pl.String, pl.Boolean, pl.Float64])
+def test_whatever_the_cells_are_rows_are_matched_as_by_comparing_each_with_each(kind: type[pl.DataType]) -> None:
+    rng = np.random.default_rng(3)
+    sides = [rng.integers(0, 9, (n, 2)) for n in (40, 30)]
+    frames = []
+    for cells in sides:
+        whole = pl.DataFrame({"x": cells[:, 0] % 2 if kind is pl.Boolean else cells[:, 0], "y": cells[:, 1]})
+        hidden = pl.when(pl.col("y") == 4).then(None).otherwise(pl.col("x"))
+        frames.append(whole.with_columns(x=hidden.cast(kind), y=pl.col("y").cast(pl.UInt32)))
+    rows = [frame.rows() for frame in frames]
+    expected = [
+        (i, rows[1].index(row)) for i, row in enumerate(rows[0]) if rows[0].count(row) == 1 and rows[1].count(row) == 1
+    ]
+    mine, theirs = unique_pairs(*frames)
+    assert expected
+    assert list(zip(mine.tolist(), theirs.tolist(), strict=True)) == expected
+
+
 def test_values_changed_at_random_are_evidence_as_sets_are() -> None:
     """PRAM publishes one value, which moves no prior further than its epsilon allows; with the job more is known."""
     table = people()
