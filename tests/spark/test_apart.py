@@ -53,8 +53,9 @@ def policy(method: Any, *require: Any, **more: Any) -> nr.Policy:
 
 
 @pytest.fixture
-def small(session: Any) -> Iterator[None]:
-    """A driver that may take a hundred thousand bytes, and parts of 4,000 records."""
+def small(session: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A driver that may take a hundred thousand bytes and hears one answer, and parts of 4,000 records."""
+    monkeypatch.setattr("noren.engines.spark.gather.AT_ONCE", 1)
     session.conf.set(DRIVER, "100k")
     session.conf.set(ROWS, "4000")
     yield

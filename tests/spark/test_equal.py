@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
+from noren.engines.spark.courier import sent
+from noren.engines.spark.session import settings
+from noren.engines.spark.source import payload
 from noren.pipeline.anonymize import run
 from noren.release.manifest import write_column
 from tests.contracts.test_engines import CASES, N, policy, said, table
@@ -101,6 +104,42 @@ def test_histograms_are_the_same_and_ascending(engine: Any, parquet: Path) -> No
     starts = [(batch.start, batch.records) for batch in there.engine.encoded(there.source, there.reading(["age"]))]
     assert [start for start, _ in starts] == np.concatenate([[0], np.cumsum([n for _, n in starts])])[:-1].tolist()
     assert sum(n for _, n in starts) == here.n
+
+
+def test_answers_of_many_tasks_are_put_together_in_their_order(session: Any) -> None:
+    """More than the driver takes in at once: 70 tasks, in nine lots, of which one says nothing."""
+    from noren.engines.spark.gather import gathered
+
+    def say(batches: Any) -> Any:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                if number != 33:
+                    yield payload(sent([number]))
+
+    with settings(session):
+        frame = session.range(0, 70, 1, 70).mapInArrow(say, "payload binary")
+        assert gathered(frame, 70, lambda one, other: one + other) == [n for n in range(70) if n != 33]
+        assert gathered(frame.where("1 = 0"), 3, lambda one, other: one + other) is None
+
+
+def test_profiles_are_the_same_wherever_they_are_put_together(
+    engine: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from noren.io.source import Writing
+    from noren.table.engine import Counting
+
+    source = engine.opened(parquet, Writing())
+    assert source.partitions == 3
+    counting = Counting(["town", "shade", "age"])
+    here = engine.profile(source, counting)
+    starts = engine._placed(source, ())
+    monkeypatch.setattr("noren.engines.spark.gather.AT_ONCE", 1)
+    there = engine.profile(source, counting)
+    assert [list(one.counts.items()) for one in there.columns.values()] == [
+        list(one.counts.items()) for one in here.columns.values()
+    ]
+    assert (there.records, there.dropped) == (here.records, here.dropped) == (N, 0)
+    assert engine._placed(source, ()) == starts
 
 
 def test_people_with_several_rows_are_counted_as_people(engine: Any, parquet: Path, tmp_path: Path) -> None:

@@ -161,6 +161,7 @@ def test_tables_come_from_wherever_spark_reads(session: Any, engine: Any, tmp_pa
     base = f"jdbc:derby:memory:{tmp_path.name};create=true"
     frame.write.format("jdbc").option("url", base).option("dbtable", "PEOPLE").save()
     places = [tmp_path / "folder", f"{tmp_path}/texts/*.csv", "table:people_view", f"{base}?dbtable=PEOPLE"]
+    places += [tmp_path / "texts"]
     rules = nr.Policy(attributes={**RULES.attributes, "note": "identifier"}, require=RULES.require, people=RULES.people)
     for place in places:
         made = nr.anonymize(place, rules, engine=engine)

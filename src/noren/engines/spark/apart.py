@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from noren.cells import CellBatch, Cells, CodeCells, OpenCells
 from noren.cells.batch import batch_length, concat
 from noren.engines.spark.chain import base_of
-from noren.engines.spark.courier import by_part, received, sent
+from noren.engines.spark.courier import by_part, sent
 from noren.engines.spark.draw import Encode, part_number
+from noren.engines.spark.gather import gathered
 from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.session import demand_sealed, room, setting, settings
 from noren.engines.spark.source import payload
@@ -60,6 +61,11 @@ class CountParts:
                 shape = held[name].shape
                 held[name] += np.bincount(part * shape[1] + batch.codes[name], minlength=held[name].size).reshape(shape)
         yield payload(sent((sizes, held)))
+
+
+def summed(one: tuple[Any, dict[str, Any]], other: tuple[Any, dict[str, Any]]) -> Any:
+    """What `CountParts` says of two lots of partitions."""
+    return one[0] + other[0], {name: counts + other[1][name] for name, counts in one[1].items()}
 
 
 @dataclass(frozen=True)
@@ -250,10 +256,9 @@ class SparkParts:
         chain = self.engine._chain(source, [*reading.columns, *reading.drop])
         task = CountParts(Encode(chain, reading), cuts, tuple(names))
         with settings(self.session), told():
-            rows = base.tasks(chain.read).mapInArrow(guarded(task), "payload binary").collect()
-        found = [received(row.payload) for row in rows]
-        held = {name: sum(counts[name] for _, counts in found) for name in names}
-        return np.sum([sizes for sizes, _ in found], axis=0), held
+            answers = base.tasks(chain.read).mapInArrow(guarded(task), "payload binary")
+            found: tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]] = gathered(answers, base.partitions, summed)
+        return found
 
     def decided(self, source: Source, reading: Reading, cuts: Cuts, decide: PartDecision) -> DecidedParts:
         from pyspark import StorageLevel

@@ -79,7 +79,7 @@ def without_keys(task: Any) -> tuple[bytes, tuple[Any, ...]]:
 
     kept: list[Any] = []
 
-    class Packer(CloudPickler):  # type: ignore[misc]  # PySpark has no types for it
+    class Packer(CloudPickler):
         def persistent_id(self, obj: Any) -> int | None:
             if not isinstance(obj, CarriedKeys | Accumulator | Broadcast):
                 return None

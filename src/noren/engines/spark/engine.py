@@ -20,11 +20,12 @@ from noren.engines.spark import draw
 from noren.engines.spark.apart import SparkParts, publishing
 from noren.engines.spark.chain import Chain, base_of, carries_keys
 from noren.engines.spark.courier import by_part, received
+from noren.engines.spark.gather import gathered
 from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.judge import CountedStore, judged
 from noren.engines.spark.session import TUPLE_COPIES, demand_room, demand_sealed, room, settings, started
 from noren.engines.spark.source import FilesSource, SparkSource, opened
-from noren.engines.spark.tasks import Codes, Count, Digest, Hash, Rewrite, Tuples
+from noren.engines.spark.tasks import Codes, Count, Digest, Hash, Rewrite, Tuples, together
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError, ReleaseError
 from noren.io.place import Place, Spot
@@ -112,12 +113,15 @@ class SparkEngine:
         columns = list(dict.fromkeys([*counting.columns, *key, *counting.drop]))
         chain = self._chain(source, columns)
         counted = replace(counting, identifiers=())
-        found: dict[int, Profile] = dict(self._results(base, chain, Count(chain, counted)))
+        with settings(self.session), told():
+            answers = base.tasks(chain.read).mapInArrow(guarded(Count(chain, counted)), "payload binary")
+            found = gathered(answers, base.partitions, together)
+        records, profile = ({}, None) if found is None else found
         whole = here.profile(Chain(chain.top, chain.read).source(0, ()), counted)
         whole.told = {name: self._distinct(source, name, counting.drop) for name in counting.identifiers}
-        for part in found.values():
-            whole.merge(part)
-        counts = [found[number].records if number in found else 0 for number in range(base.partitions)]
+        if profile is not None:
+            whole.merge(profile)
+        counts = [records.get(number, 0) for number in range(base.partitions)]
         self._remember(source, counting.drop, counts)
         meter(whole.records + whole.dropped)
         if counting.key is not None and on_keys is not None:
@@ -292,12 +296,6 @@ class SparkEngine:
         if carries_keys(source):
             demand_sealed(self.session)
         return Chain.of(source, list(dict.fromkeys(columns)), starts)
-
-    def _results(self, base: SparkSource | FilesSource, chain: Chain, task: Any) -> list[Any]:
-        """What the task says of every partition, unpickled."""
-        with settings(self.session), told():
-            rows = base.tasks(chain.read).mapInArrow(guarded(task), "payload binary").collect()
-        return [received(row.payload) for row in rows]
 
     def _streamed(self, base: SparkSource | FilesSource, chain: Chain, task: Any) -> Iterator[Any]:
         """What the task says, in the order of partitions, one partition after the other."""

@@ -157,7 +157,7 @@ def opened(session: Any, place: str | Path, writing: Writing) -> SparkSource | F
             return _base(session, text, writing)
         if text.startswith("table:"):
             return SparkSource(session.table(text.removeprefix("table:")), text, writing.missing_values)
-        kinds = Path(text.rstrip("/")).suffixes
+        kinds = _endings(text)
         if ".csv" in kinds or ".tsv" in kinds or ".txt" in kinds:
             options = {"header": "true", "sep": writing.separator or ("\t" if ".tsv" in kinds else ","), "escape": '"'}
             options |= {} if writing.encoding is None else {"encoding": writing.encoding}
@@ -166,6 +166,15 @@ def opened(session: Any, place: str | Path, writing: Writing) -> SparkSource | F
         if files is not None:
             return FilesSource(session, files, text, writing.missing_values)
         return SparkSource(session.read.parquet(text), text, writing.missing_values)
+
+
+def _endings(text: str) -> list[str]:
+    """How a path ends; of a folder that this machine sees, how all its files end."""
+    folder = Path(text.removeprefix("file://"))
+    own = [end.lower() for end in Path(text.rstrip("/")).suffixes]
+    inside = [one for one in folder.iterdir() if one.name[0] not in "._"] if folder.is_dir() else []
+    shared = set.intersection(*({end.lower() for end in one.suffixes} for one in inside)) if inside else set()
+    return [*own, *shared]
 
 
 def _base(session: Any, text: str, writing: Writing) -> SparkSource:

@@ -19,11 +19,12 @@ from noren.release.set_tally import SetTally
 from noren.release.store import ParquetStore
 from noren.secret import RecordStream
 from noren.table.engine import Counting
+from noren.table.profile import Profile
 
 
 @dataclass(frozen=True)
 class Count:
-    """The profile of a partition."""
+    """The profile of a partition, and how many records it has."""
 
     chain: Chain
     counting: Counting
@@ -31,7 +32,14 @@ class Count:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         number = part_number()
         found = LocalEngine().profile(self.chain.source(number, batches), self.counting)
-        yield payload(sent((number, found)))
+        yield payload(sent(({number: found.records}, found)))
+
+
+def together(one: tuple[dict[int, int], Profile], other: tuple[dict[int, int], Profile]) -> Any:
+    """What `Count` says of two lots of partitions."""
+    one[0].update(other[0])
+    one[1].merge(other[1])
+    return one
 
 
 @dataclass(frozen=True)
