@@ -11,7 +11,7 @@ import pytest
 from noren.methods.suppress.beliefs import TermRequirement
 from noren_papers.base import Bench
 from noren_papers.claims import FAILS, HOLDS, IN_PART
-from noren_papers.quasi_sensitive import PAPER, progress, search, tradeoff, tradeoff_answers, transactions
+from noren_papers.quasi_sensitive import PAPER, metrics, progress, search, tradeoff, tradeoff_answers, transactions
 from noren_papers.quasi_sensitive import world as worlds
 from noren_papers.quasi_sensitive.adult import Lab, diverse
 from noren_papers.quasi_sensitive.world import APART, World, draw_terms, falls, make_knowledge
@@ -230,7 +230,8 @@ def test_groups_that_hold_as_they_are_are_not_compared() -> None:
 
 
 def test_every_figure_of_the_evaluation_is_there() -> None:
-    assert [figure.key for figure in PAPER.figures] == ["6", "7", "8", "9", "10", "11", "12", "section-1.1"]
+    keys = [figure.key for figure in PAPER.figures]
+    assert keys == ["6", "7", "8", "9", "10", "11", "12", "section-6", "section-1.1"]
     assert tradeoff.SHAPES["t"].asked(0.16).rule.t == pytest.approx(0.4)
     assert (tradeoff.SHAPES["c"].asked(0.5).rule.l, tradeoff.SHAPES["l"].asked(30).rule.c) == (60, 1.0)
 
@@ -274,3 +275,24 @@ def test_records_without_terms_are_as_alike_as_can_be() -> None:
     empty = [frozenset[int]()] * 4
     assert transactions.anonymity(empty, 2) == 4
     assert transactions.coherence(empty, {1}, 2) == transactions.Coherence(4, 0.0)
+
+
+def test_the_cost_of_a_removal_is_counted_by_each_metric_as_it_says(world: World) -> None:
+    """The group of one search again: what went, what it was worth, over what everything is worth."""
+    wanted, people = TermRequirement("cl", c=1.0, l=30), world.people()
+    bounds, codes = world._group(people, 0, worlds.TUPLES)
+    held = np.bincount(world.knowledge.codes, minlength=len(world.knowledge.terms))
+    for metric, worth in metrics.prices(world).items():
+        found = world.one(wanted, "best", 0, 4000, prices=worth)
+        if worth is None:
+            lost = sum(
+                1 / j for a, b in pairwise(bounds) for j in range(int((~found.removed[a:b]).sum()) + 1, int(b - a) + 1)
+            )
+            most = sum(1 / j for a, b in pairwise(bounds) for j in range(1, int(b - a) + 1))
+        else:
+            assert (worth > 0).all()
+            lost, most = worth[codes[found.removed]].sum(), worth[codes].sum()
+        assert found.cost == pytest.approx(lost / most), metric
+    told = metrics.prices(world)[metrics.TOLD]
+    assert told is not None
+    assert told[held.argmin()] == told.max()

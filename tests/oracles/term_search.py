@@ -110,15 +110,21 @@ def brute_force(
     rule: Rule,
     weights: Sequence[float] | None = None,
     prior: Sequence[float] | None = None,
+    prices: Sequence[float] | None = None,
 ) -> float | None:
-    """The cheapest removal by trying all; None if nothing holds."""
+    """The cheapest removal by trying all; None if nothing holds. prices: what every term is worth, by code."""
     n = len(knowledge)
     subsets = [[kept for m in range(len(own) + 1) for kept in combinations(own, m)] for own in group]
     beliefs = [[belief_of(labels_of(kept, knowledge), n, weights, prior) for kept in sets] for sets in subsets]
     sizes = [len(own) for own in group]
     best = inf
     for pick in product(*(range(len(sets)) for sets in subsets)):
-        price = cost(sizes, [w - len(subsets[i][o]) for i, (o, w) in enumerate(zip(pick, sizes, strict=True))])
+        chosen = [subsets[i][o] for i, o in enumerate(pick)]
+        if prices is None:
+            price = cost(sizes, [w - len(kept) for kept, w in zip(chosen, sizes, strict=True)])
+        else:
+            lost = [prices[t] for own, kept in zip(group, chosen, strict=True) for t in own if t not in kept]
+            price = sum(lost) / (sum(prices[t] for own in group for t in own) or 1.0)
         if price >= best - EPS:
             continue
         beta = [0.0] * n

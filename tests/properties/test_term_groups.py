@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from noren.methods.suppress import search as term_search
 from noren.methods.suppress.beliefs import TermRequirement, measure_groups
 from noren.methods.suppress.search import search_groups
+from noren.methods.suppress.setting import Setting
 from noren.ragged import chosen, offsets_of
 from noren.schema.knowledge import Knowledge
 
@@ -58,7 +59,7 @@ def test_a_floor_is_never_above_the_table_it_stands_for(wanted: TermRequirement)
 
     knowledge, bounds, codes = world(5, 30)
     alpha = np.full(120, 1 / 120)
-    setting = term_search._Setting.of(knowledge, wanted, alpha, "ignore")
+    setting = Setting.of(knowledge, wanted, alpha, "ignore")
     for members in np.arange(30).reshape(6, 5):
         own, entries = chosen(bounds, members)
         group, rule = setting.options(own, codes[entries]), setting.rule(5)

@@ -24,8 +24,10 @@ SEARCHES: tuple[Search, ...] = ("best", "adaptive", "depth-first")
 class Case:
     """A small knowledge table, a group (with an unknown term now and then), a prior and a requirement."""
 
-    def __init__(self, draw: Any, most_terms: int = 4) -> None:
+    def __init__(self, draw: Any, most_terms: int = 4, priced: bool = False) -> None:
         terms = draw(st.integers(1, 6))
+        worth = st.lists(st.sampled_from([0.1, 1.0, 1.5, 7.0]), min_size=terms + 1, max_size=terms + 1)
+        self.prices: list[float] | None = draw(worth) if priced else None
         self.sets = draw(st.lists(st.sets(st.integers(0, terms - 1)), min_size=1, max_size=10))
         weights = draw(st.none() | st.lists(st.sampled_from([1.0, 2.0, 5.5]), min_size=10, max_size=10))
         self.weights = None if weights is None else weights[: len(self.sets)]
@@ -62,8 +64,12 @@ class Case:
     def search(self, how: Search, **limits: Any) -> term_search.GroupResult:
         options = {"seconds": None, "nodes": 10**7, **limits}
         return search_group(
-            *csr(self.group), self.knowledge, self.wanted, self.alpha, search=how, unlinked=self.unlinked, **options
-        )
+            *csr(self.group), self.knowledge, self.wanted, self.alpha, search=how, unlinked=self.unlinked,
+            prices=None if self.prices is None else np.array(self.prices), **options,
+        )  # fmt: skip
+
+    def least(self) -> float | None:
+        return oracle.brute_force(self.group, self.sets, self.rule, self.weights, self.believed, self.prices)
 
 
 def csr(group: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -76,11 +82,12 @@ def kept(group: list[list[int]], removed: NDArray[np.bool_]) -> list[list[int]]:
     return [codes[a:b][~removed[a:b]].tolist() for a, b in pairwise(bounds)]
 
 
+@pytest.mark.parametrize("priced", [False, True], ids=["equation 2", "prices"])
 @given(st.data())
 @settings(max_examples=150, deadline=None)
-def test_every_search_finds_the_optimum_and_knows_it(data: st.DataObject) -> None:
-    case = Case(data.draw)
-    least = oracle.brute_force(case.group, case.sets, case.rule, case.weights, case.believed)
+def test_every_search_finds_the_optimum_and_knows_it(priced: bool, data: st.DataObject) -> None:
+    case = Case(data.draw, priced=priced)
+    least = case.least()
     for how in SEARCHES:
         found = case.search(how)
         assert found.optimal
@@ -95,12 +102,13 @@ def test_every_search_finds_the_optimum_and_knows_it(data: st.DataObject) -> Non
             assert not found.removed.any()
 
 
+@pytest.mark.parametrize("priced", [False, True], ids=["equation 2", "prices"])
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_what_stops_early_is_still_right(data: st.DataObject) -> None:
+def test_what_stops_early_is_still_right(priced: bool, data: st.DataObject) -> None:
     """A result cut short holds the requirement, and its lower bound lies below the optimum."""
-    case = Case(data.draw)
-    least = oracle.brute_force(case.group, case.sets, case.rule, case.weights, case.believed)
+    case = Case(data.draw, priced=priced)
+    least = case.least()
     for how in SEARCHES:
         for nodes in (1, 7, 40):
             found = case.search(how, nodes=nodes)
@@ -199,7 +207,7 @@ def test_records_with_many_terms_are_searched_but_not_by_the_tree(monkeypatch: p
     knowledge = Knowledge.from_sets(sets, terms=[f"term {i}" for i in range(80)])
     group = [sorted(sets[0])[:70], sorted(sets[1])[:3]]
     wanted = TermRequirement("cl", c=1.0, l=6)
-    monkeypatch.setattr(term_search, "MOST_OPTIONS", 64)
+    monkeypatch.setattr("noren.methods.suppress.setting.MOST_OPTIONS", 64)
     found = search_group(*csr(group), knowledge, wanted, seconds=None, nodes=20_000)
     assert found.feasible
     beta = oracle.group_belief(kept(group, found.removed), [set(held) for held in sets])
@@ -207,6 +215,25 @@ def test_records_with_many_terms_are_searched_but_not_by_the_tree(monkeypatch: p
     assert found.lower_bound <= found.cost
     with pytest.raises(NorenError, match="more than 64 different label sets"):
         search_group(*csr(group), knowledge, wanted, search="adaptive")
+
+
+def test_a_price_is_a_positive_number() -> None:
+    knowledge = Knowledge.from_sets([[0], [1]], terms=["a", "b"])
+    for bad in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(NorenError, match="not a positive number"):
+            search_group(*csr([[0]]), knowledge, TermRequirement("cl"), prices=np.array([1.0, bad]))
+
+
+def test_dear_terms_stay_and_cheap_ones_go() -> None:
+    """Two labels share no record's both terms: one term must go, and prices say which."""
+    knowledge = Knowledge.from_sets([[0, 1], [0], [1]], terms=["a", "b"])
+    wanted = TermRequirement("cl", c=1.0, l=2)
+    for dear in (0, 1):
+        prices = np.array([3.0 if code == dear else 1.0 for code in (0, 1)])
+        for how in SEARCHES:
+            found = search_group(*csr([[0, 1]]), knowledge, wanted, search=how, nodes=1000, seconds=None, prices=prices)
+            assert kept([[0, 1]], found.removed) == [[dear]]
+            assert found.cost == pytest.approx(0.25)
 
 
 def test_closeness_needs_a_prior() -> None:

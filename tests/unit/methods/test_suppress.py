@@ -58,6 +58,62 @@ def test_with_k_1_quasi_identifiers_stay_as_they_are() -> None:
         assert frame[name].to_list() == original[name].to_pylist()
 
 
+# ---------------------------------------------------------------- what a removal costs
+
+
+def lost_terms(rows: list[dict[str, Any]]) -> list[str]:
+    return [term for row in rows for term in set(row["signs_true"]) - set(row["signs"])]
+
+
+def test_a_group_s_cost_is_that_of_what_its_terms_are_worth() -> None:
+    """Of quasi-identifiers left as they are the groups are the same, so each cost can be counted again."""
+    original, worth = table(), {"cough": 8.0, "rash": 0.5}
+    outcome = run(original, policy(cost="terms", term_weights=worth))
+    rows = check(outcome.release, original, ENOUGH)
+    (figures,) = outcome.facts.terms
+    found = []
+    for group in groups(rows, ["age", "town"]):
+        most = sum(worth.get(term, 1.0) for row in group for term in set(row["signs_true"]))
+        found.append(sum(worth.get(term, 1.0) for term in lost_terms(group)) / (most or 1.0))
+    assert sorted(figures.cost.tolist()) == pytest.approx(sorted(found))
+    assert figures.optimal.all()
+    assert (figures.lower_bound <= figures.cost + 1e-12).all()
+
+
+def test_fewer_terms_go_where_every_one_costs_the_same() -> None:
+    """Both searches prove their optimum, each by its own metric: neither can be beaten by the other in it."""
+    original = table()
+    counted, inverse = (run(original, policy(cost=cost)) for cost in ("terms", "inverse"))
+    removed = [outcome.facts.terms[0].removed for outcome in (counted, inverse)]
+    assert all(outcome.facts.terms[0].optimal.all() for outcome in (counted, inverse))
+    assert removed[0] <= removed[1]
+
+
+def test_a_term_that_is_worth_much_stays_where_another_can_go() -> None:
+    original = table()
+    lost = {}
+    for worth in (100.0, 0.01):
+        outcome = run(original, policy(cost="terms", term_weights={"cough": worth}))
+        assert outcome.facts.terms[0].optimal.all()
+        lost[worth] = lost_terms(check(outcome.release, original, ENOUGH)).count("cough")
+    assert lost[100.0] < lost[0.01]
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ({"term_weights": {"cough": 2.0}}, "cost = "),
+        ({"cost": "terms", "term_weights": {"cough": 0.0}}, "greater than 0"),
+        ({"cost": "terms", "balance": {"terms": 0.1}}, "balance weighs"),
+        ({"cost": "terms", "term_weights": {"hiccup": 2.0}}, "in no knowledge table"),
+    ],
+    ids=["without the metric", "nothing", "balance", "unknown term"],
+)
+def test_weights_that_do_not_fit_are_refused(method: dict[str, Any], said: str) -> None:
+    with pytest.raises(nr.errors.PolicyError, match=said):
+        run(table(), policy(**method))
+
+
 @pytest.mark.parametrize("phase", ["mondrian", "incognito", "hilbert", "three-phase", "sweep"])
 @pytest.mark.parametrize("k", [1, 4])
 def test_every_first_phase_keeps_its_own_promises(phase: str, k: int) -> None:

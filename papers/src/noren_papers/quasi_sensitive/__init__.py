@@ -3,7 +3,7 @@
 from functools import partial
 
 from noren_papers.base import Figure, Paper
-from noren_papers.quasi_sensitive import motivation, progress, queries, search, tradeoff
+from noren_papers.quasi_sensitive import metrics, motivation, progress, queries, search, tradeoff
 
 PAPER = Paper(
     key="quasi-sensitive",
@@ -25,6 +25,7 @@ PAPER = Paper(
             for axis in tradeoff.SHAPES
         ),
         Figure("12", queries.TITLE, queries.CLAIMS, queries.compute, data=("adult",)),
+        Figure("section-6", metrics.TITLE, metrics.CLAIMS, metrics.compute, data=("columbia",)),
         Figure("section-1.1", motivation.TITLE, motivation.CLAIMS, motivation.compute, data=("adult", "columbia")),
     ),
 )

@@ -119,6 +119,7 @@ class World:
         n: int = TERMS,
         d: int = TUPLES,
         nodes: int | None = None,
+        prices: NDArray[np.float64] | None = None,
     ) -> Found:
         """One group of d records with about n terms, searched within a number of nodes.
 
@@ -126,7 +127,7 @@ class World:
         """
         people = self.people(n)
         bounds, codes = self._group(people, dataset, d)
-        found = self.one(wanted, search, dataset, NODES[search] if nodes is None else nodes, n=n, d=d)
+        found = self.one(wanted, search, dataset, NODES[search] if nodes is None else nodes, n=n, d=d, prices=prices)
         removed = found.removed if found.feasible else np.ones(len(codes), bool)
         left = np.concatenate(([0], np.cumsum(~removed)))[bounds]
         order, whole = np.arange(d), np.array([0, d])
@@ -145,14 +146,18 @@ class World:
         return bounds - bounds[0], people.codes[bounds[0] : bounds[-1]]
 
     def one(
-        self, wanted: TermRequirement, search: Search, dataset: int, nodes: int, *, n: int = TERMS, d: int = TUPLES
-    ) -> GroupResult:
-        """A search of one group within a number of nodes, which is repeatable; its seconds are the processor's."""
+        self, wanted: TermRequirement, search: Search, dataset: int, nodes: int, *, n: int = TERMS, d: int = TUPLES,
+        prices: NDArray[np.float64] | None = None,
+    ) -> GroupResult:  # fmt: skip
+        """A search of one group within a number of nodes, which is repeatable; its seconds are the processor's.
+
+        prices: what every term is worth; the paper's cost unless given.
+        """
         people = self.people(n)
         bounds, codes = self._group(people, dataset, d)
         started = time.thread_time()
         found = search_group(
-            bounds, codes, self.knowledge, wanted, people.alpha, search=search, seconds=None, nodes=nodes
+            bounds, codes, self.knowledge, wanted, people.alpha, search=search, seconds=None, nodes=nodes, prices=prices
         )
         return replace(found, seconds=time.thread_time() - started)
 

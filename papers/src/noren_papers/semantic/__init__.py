@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from noren_papers.base import Figure, Paper
-from noren_papers.semantic import errors, histograms, icd, obesity, thirteen, violation
+from noren_papers.semantic import errors, histograms, icd, obesity, several, thirteen, violation
 
 PAPER = Paper(
     key="semantic",
@@ -29,5 +29,6 @@ PAPER = Paper(
             ("adult",),
         ),
         Figure("15", "Violation rate against d at l = 3", violation.CLAIMS_14, violation.figure_15, ("adult",)),
+        Figure("section-7.4", several.TITLE, several.CLAIMS, several.section_74, ("adult",)),
     ),
 )  # fmt: skip

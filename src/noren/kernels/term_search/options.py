@@ -1,9 +1,12 @@
 """A group prepared for the search: label classes, the options of every record, and the slack of a choice.
 
 **Classes.** Labels that have the same terms among the group's terms (and the same weight, and the same prior where it
-matters) get the same belief whatever is removed; they are one class with a size. **Options.** The cost depends only on
-how many terms a record loses, so of all term sets that link to the same labels only the largest matters. These are the
+matters) get the same belief whatever is removed; they are one class with a size. **Options.** Whatever the metric, who
+keeps more terms loses less, so of all term sets that link to the same labels only the largest matters. These are the
 closed sets: intersections of the record's terms with the term sets of labels. A term set is a row of 64-bit words.
+
+**Prices.** Without them a removal costs one over the terms that are left (equation 2). Else `prices` holds a positive
+number for every entry, and a removal costs the sum over what it removes.
 
 Beliefs are sums over the records, not means, and everything is scaled by the group's size d accordingly.
 """
@@ -217,7 +220,46 @@ def distinct_masks(masks, untouched):
 
 
 @kernel(no_cpython_wrapper=True)
-def record_options(terms, classes, masks, labels, prior, most):
+def option_cost(kept, terms, prices):
+    """What a record loses that keeps these of its terms."""
+    total = 0.0
+    if prices.size:
+        for j in range(terms):
+            if not (kept[j >> 6] >> np.uint64(j & 63)) & ONE:
+                total += prices[j]
+    else:
+        for j in range(count_terms(kept) + 1, terms + 1):
+            total += 1.0 / j
+    return total
+
+
+@kernel(no_cpython_wrapper=True)
+def _cheapest_first(sets, terms, prices):
+    """The same term sets, cheapest first, of equal ones the larger first: a smaller set never comes before a larger."""
+    n = 0
+    found = sets.copy()
+    for left in range(terms, -1, -1):
+        for o in range(found.shape[0]):
+            if count_terms(found[o]) == left:
+                sets[n] = found[o]
+                n += 1
+    if not prices.size:
+        return
+    cost = np.empty(n)
+    for o in range(n):
+        own = option_cost(sets[o], terms, prices)
+        found[0] = sets[o]
+        k = o
+        while k > 0 and cost[k - 1] > own:
+            cost[k] = cost[k - 1]
+            sets[k] = sets[k - 1]
+            k -= 1
+        cost[k] = own
+        sets[k] = found[0]
+
+
+@kernel(no_cpython_wrapper=True)
+def record_options(terms, prices, classes, masks, labels, prior, most):
     """The options of one record, cheapest first: cost, term set, and beliefs as CSR (class, belief per label)."""
     size, weight, mean_alpha = labels
     n_classes = size.size
@@ -226,13 +268,7 @@ def record_options(terms, classes, masks, labels, prior, most):
     for j in range(terms):
         full[j >> 6] |= ONE << np.uint64(j & 63)
     sets, complete = closed_sets(full, distinct_masks(masks, classes.size < n_classes), most)
-    found = sets.copy()
-    n = 0
-    for left in range(terms, -1, -1):
-        for o in range(found.shape[0]):
-            if count_terms(found[o]) == left:
-                sets[n] = found[o]
-                n += 1
+    _cheapest_first(sets, terms, prices)
     cost = np.empty(sets.shape[0])
     at = np.zeros(sets.shape[0] + 1, np.int64)
     cls = np.empty(0, np.int64)
@@ -241,9 +277,7 @@ def record_options(terms, classes, masks, labels, prior, most):
         total = 0
         for o in range(sets.shape[0]):
             left = count_terms(sets[o])
-            cost[o] = 0.0
-            for j in range(left + 1, terms + 1):
-                cost[o] += 1.0 / j
+            cost[o] = option_cost(sets[o], terms, prices)
             first = total
             if left == 0:
                 for c in range(n_classes):
@@ -285,8 +319,8 @@ def _doubled(array):
 
 
 @kernel()
-def group_options(bounds, codes, postings, key, keys, alpha, prior, most):
-    """Everything the search needs to know about a group; at most `most` options a record."""
+def group_options(bounds, codes, prices, postings, key, keys, alpha, prior, most):
+    """Everything the search needs to know about a group; at most `most` options a record. No prices: equation 2."""
     start, of, weights = postings.start, postings.of, postings.weights
     d = bounds.size - 1
     label_class, n, size = label_classes(bounds, codes, start, of, key, keys)
@@ -312,7 +346,8 @@ def group_options(bounds, codes, postings, key, keys, alpha, prior, most):
     for i in range(d):
         own = codes[bounds[i] : bounds[i + 1]]
         classes, masks = masks_of_record(own, words, start, of, label_class, room, place)
-        c, s, a, k, v, complete[i] = record_options(own.size, classes, masks, labels, prior, most)
+        paid = prices[bounds[i] : bounds[i + 1]] if prices.size else prices
+        c, s, a, k, v, complete[i] = record_options(own.size, paid, classes, masks, labels, prior, most)
         while m + c.size > cost.size:
             cost, sets, at = _doubled(cost), _doubled(sets), _doubled(at)
         used = at[m]

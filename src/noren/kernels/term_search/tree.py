@@ -28,10 +28,12 @@ COST, BEST, SCORE, SLACK = 0, 1, 2, 3
 
 
 class RemovalTree(NamedTuple):
-    """Where the search stands. record, bit: of every entry; table: option by kept terms for records of few terms."""
+    """Where the search stands. record, bit, price: of every entry (no prices: equation 2); table: option by kept terms
+    for records of few terms."""
 
     record: np.ndarray
     bit: np.ndarray
+    price: np.ndarray
     table: np.ndarray
     table_at: np.ndarray
     tail: np.ndarray
@@ -57,7 +59,7 @@ def _closure(group, i, kept):
 
 
 @kernel()
-def new_tree(group, bounds):
+def new_tree(group, bounds, prices):
     d = bounds.size - 1
     entries = bounds[d]
     words = group.sets.shape[1]
@@ -86,6 +88,7 @@ def new_tree(group, bounds):
     return RemovalTree(
         record,
         bit,
+        prices,
         table,
         table_at,
         tail,
@@ -110,6 +113,26 @@ def _option(group, tree, i):
 
 
 @kernel(no_cpython_wrapper=True)
+def _step(tree, e):
+    """What the removal of an entry that stands costs."""
+    return tree.price[e] if tree.price.size else 1.0 / tree.left[tree.record[e]]
+
+
+@kernel(no_cpython_wrapper=True)
+def _least_step(tree):
+    """What any removal costs at least."""
+    least = np.inf
+    if tree.price.size:
+        for e in range(tree.price.size):
+            least = min(least, tree.price[e])
+        return least
+    most = 1
+    for i in range(tree.left.size):
+        most = max(most, tree.left[i])
+    return 1.0 / most
+
+
+@kernel(no_cpython_wrapper=True)
 def _flip(group, tree, e):
     """Remove an entry that stands, or put a removed one back."""
     i = tree.record[e]
@@ -117,9 +140,9 @@ def _flip(group, tree, e):
     tree.kept[i, w] ^= b
     if tree.removed[e]:
         tree.left[i] += 1
-        tree.numbers[COST] -= 1.0 / tree.left[i]
+        tree.numbers[COST] -= _step(tree, e)
     else:
-        tree.numbers[COST] += 1.0 / tree.left[i]
+        tree.numbers[COST] += _step(tree, e)
         tree.left[i] -= 1
     tree.removed[e] = not tree.removed[e]
     tree.choice[i] = _option(group, tree, i)
@@ -169,7 +192,7 @@ def _lay_out_but(group, rule, tree, desk, i, state):
 def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
     """Try every entry of the tail, keep those worth a visit, and rank them."""
     k = tree.counters[DEPTH]
-    tail, record, bit, left, choice, numbers = tree.tail, tree.record, tree.bit, tree.left, tree.choice, tree.numbers
+    tail, record, bit, choice, numbers = tree.tail, tree.record, tree.bit, tree.choice, tree.numbers
     n = tree.length[k]
     cost, score = numbers[COST], numbers[SCORE]
     for q in range(1, n):
@@ -186,7 +209,7 @@ def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
     for q in range(n):
         e = tail[k, q]
         i = record[e]
-        step = 1.0 / left[i]
+        step = _step(tree, e)
         if cost + step >= numbers[BEST] - CLOSE:
             continue
         w, b = bit[e] >> 6, ONE << np.uint64(bit[e] & 63)
@@ -245,11 +268,8 @@ def adaptive(group, rule, tree, desk, scores, budget):
             continue
         e = tree.tail[k, q]
         tree.next[k] += 1
-        most = 1
-        for i in range(tree.left.size):
-            most = max(most, tree.left[i])
         # neither this child nor, even with the cheapest next step, anything below it can be better
-        if tree.numbers[COST] + 1.0 / tree.left[tree.record[e]] + 1.0 / most >= tree.numbers[BEST] - CLOSE:
+        if tree.numbers[COST] + _step(tree, e) + _least_step(tree) >= tree.numbers[BEST] - CLOSE:
             continue
         tree.path[k] = e
         rest = tree.length[k] - q - 1
@@ -275,7 +295,7 @@ def depth_first(group, rule, tree, desk, budget):
             _retreat(group, tree)
             continue
         tree.next[k] = e + 1
-        cost = tree.numbers[COST] + 1.0 / tree.left[tree.record[e]]
+        cost = tree.numbers[COST] + _step(tree, e)
         if cost >= tree.numbers[BEST] - CLOSE:
             continue
         tree.path[k] = e

@@ -53,6 +53,12 @@ def removal_cost(sizes: Array, removed: Array) -> float:
     return float((harmonic[sizes] - harmonic[np.asarray(sizes) - removed]).sum() / most) if most else 0.0
 
 
+def priced_cost(prices: Array, removed: Array) -> float:
+    """What the removed entries of one group cost by their prices, of what all cost; 0 if there were no terms."""
+    most = float(prices.sum())
+    return float(prices[removed].sum() / most) if most else 0.0
+
+
 def postings_of(knowledge: Knowledge) -> Postings:
     """A knowledge table as the kernels read it."""
     from noren.kernels.linkage import Postings

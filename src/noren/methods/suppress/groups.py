@@ -48,6 +48,10 @@ def suppressed(method: Suppress, table: Records, first: Plan, requirements: Sequ
             names = " and ".join(map(repr, one.linkage.names))
             message = f"{names} are linked by one knowledge table and must meet one and the same requirement."
             raise PolicyError([Problem("require", message, 'Ask the same of all of them, or use "mondrian".')])
+    known = {term for one in found for term in one.linkage.knowledge.terms}
+    if strange := [name for name in method.term_weights if name not in known]:
+        message = f"{len(strange)} of {len(method.term_weights)} terms with a weight are in no knowledge table."
+        raise PolicyError([Problem("method.term_weights", message, "Name terms as the knowledge table writes them.")])
     recoding = first
     group, count = groups_of(table, recoding)
     stale = np.ones(count, bool)
@@ -132,6 +136,7 @@ def _search(
         total_seconds=share and max(0.0, share - one.seconds),
         unlinked=unlinked,
         progress=told(meter),
+        prices=method.prices(one.linkage.knowledge, cells.d),
     )
     result = _bare(result, members, bounds, one.linkage)
     entries = np.isin(cells.owner, members) if len(todo) < count else np.ones(len(cells.data), bool)

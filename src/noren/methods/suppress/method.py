@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from noren.errors import Problem
@@ -22,6 +24,7 @@ from noren.methods.requirements import class_problems
 from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.progress import Meter, silent
+from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
 
@@ -81,6 +84,13 @@ class Suppress(ClassMethod):
         ge=1,
         description="Search nodes for one group, instead of seconds: then the machine's speed changes nothing.",
     )
+    cost: Literal["inverse", "terms"] = Field(
+        default="inverse",
+        description="What leaving out a term costs: one over the terms that its record has left, or its own weight.",
+    )
+    term_weights: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        default_factory=dict, description='What terms are worth with cost = "terms"; 1 where not named.'
+    )
     infeasible: Literal["merge", "drop", "refuse"] = Field(
         default="merge",
         description="Groups that no removal can mend: merge with the nearest, drop (within suppression), or refuse.",
@@ -109,6 +119,10 @@ class Suppress(ClassMethod):
             object.__setattr__(self, "seconds", None)
         if self.seconds is None and self.total_seconds is None and self.nodes is None:
             raise ValueError("a search needs a bound: seconds, total_seconds or nodes")
+        if self.term_weights and self.cost != "terms":
+            raise ValueError('term_weights count with cost = "terms" alone')
+        if self.balance is not None and self.cost != "inverse":
+            raise ValueError("a balance weighs the cost of the paper; leave out cost, or balance")
         return self
 
     @property
@@ -120,6 +134,15 @@ class Suppress(ClassMethod):
         made = METHODS[options["name"]].model_validate(options | {"suppression": self.suppression})
         assert isinstance(made, ClassMethod)
         return made
+
+    def prices(self, knowledge: Knowledge, codes: int) -> NDArray[np.float64] | None:
+        """What the terms of a knowledge table are worth, by code, unknown terms after them; None for equation 2."""
+        if self.cost == "inverse":
+            return None
+        known = len(knowledge.terms)
+        out = np.ones(max(codes, known))
+        out[:known] = [self.term_weights.get(term, 1.0) for term in knowledge.terms]
+        return out
 
     @property
     def wants_hierarchies(self) -> bool:

@@ -1,7 +1,8 @@
 """Which terms to suppress in a group so that its labels stay diverse, or close to what was known before, at least cost.
 
 The cost is the inverse weighted cost (equation 2, inner index corrected): removing a term from a record that has w
-terms left costs 1/w, and a group's cost is normalised by that of removing everything. Three searches:
+terms left costs 1/w; or, with `prices`, what every removed term is worth. A group's cost is normalised by that of
+removing everything. Three searches:
 
 - "best": one option per record, from a good start by exchange to a proof; reports a proven lower bound;
 - "adaptive": the paper's anytime search, ranked by gain per cost with ties by slack;
@@ -25,22 +26,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
+from noren.methods.suppress import setting as settings
 from noren.methods.suppress.alike import alike, of_groups
 from noren.methods.suppress.beliefs import (
-    TOLERANCE,
     Array,
     TermRequirement,
     Unlinked,
     measure_groups,
-    postings_of,
+    priced_cost,
     removal_cost,
 )
+from noren.methods.suppress.clock import Clock
+from noren.methods.suppress.setting import Setting
 from noren.schema.knowledge import Knowledge
 
 Search = Literal["best", "adaptive", "depth-first"]
 Progress = Callable[[int, int, float], None]
 
-MOST_OPTIONS = 4096
 MOST_OPEN = 1 << 22
 MOST_ENTRIES = 1 << 14
 """Terms of a group that the searches of the paper take: their memory grows with the square."""
@@ -87,87 +89,6 @@ class GroupsResult:
     seconds: float
 
 
-class _Clock:
-    """When to stop: a deadline, a node budget, or both; and how many nodes to look at before asking again."""
-
-    def __init__(self, seconds: float | None, nodes: int | None) -> None:
-        self.begin = time.perf_counter()
-        self.end = np.inf if seconds is None else self.begin + seconds
-        self.nodes = (1 << 62) if nodes is None else nodes
-        self.timed = seconds is not None
-        self.rate = 2e5
-
-    def share(self, part: float, used: int) -> tuple[float, int]:
-        """A part of what is left: a deadline and a number of nodes."""
-        now = time.perf_counter()
-        end = now + part * max(0.0, self.end - now) if self.timed else np.inf
-        return end, used + int(part * max(0, self.nodes - used)) if self.nodes < 1 << 62 else self.nodes
-
-    def run(self, step: Callable[[int], None], counters: Array, at: int, end: float, limit: int) -> None:
-        """Call step(nodes in all) in slices of some milliseconds until it makes no progress or a bound is reached."""
-        while counters[at] < limit:
-            now = time.perf_counter()
-            if now >= end:
-                return
-            before = int(counters[at])
-            slice_ = limit if not self.timed else before + int(max(200, self.rate * min(0.02, (end - now) / 2 + 1e-4)))
-            step(min(limit, slice_))
-            spent = time.perf_counter() - now
-            done = int(counters[at]) - before
-            if done == 0 or counters[at] < min(limit, slice_):
-                return
-            self.rate = max(1e4, 0.5 * self.rate + 0.5 * done / max(spent, 1e-6))
-
-
-@dataclass(frozen=True)
-class _Setting:
-    """What all groups of a table share."""
-
-    knowledge: Knowledge
-    requirement: TermRequirement
-    alpha: NDArray[np.float64]
-    prior: bool
-    key: NDArray[np.int64]
-    keys: int
-
-    @classmethod
-    def of(
-        cls, knowledge: Knowledge, requirement: TermRequirement, alpha: Array | None, unlinked: Unlinked
-    ) -> _Setting:
-        labels = len(knowledge.labels)
-        given = np.zeros(labels) if alpha is None else np.asarray(alpha, np.float64)
-        closeness = requirement.kind == "t"
-        if alpha is None and (closeness or unlinked == "prior"):
-            raise NorenError("closeness and unlinked = 'prior' need a prior.", hint="Give alpha, or estimate it.")
-        told = [knowledge.label_weights]
-        if unlinked == "prior" or (closeness and requirement.metric == "emd"):
-            told.append(given)
-        distinct, key = np.unique(np.stack(told), axis=1, return_inverse=True)
-        return cls(knowledge, requirement, given, unlinked == "prior", key.ravel().astype(np.int64), distinct.shape[1])
-
-    def rule(self, d: int) -> Any:
-        from noren.kernels.term_search import judge as judges
-
-        wanted, alpha = self.requirement, self.alpha
-        rest = max(0.0, 1 - float(alpha.sum()))
-        square = float((alpha * alpha).sum())
-        labels = alpha.size
-        if wanted.kind == "cl":
-            return judges.Rule(
-                judges.CL, float(wanted.c), float(wanted.l), float(d), labels, square, rest, TOLERANCE * d
-            )
-        if wanted.metric == "l2":
-            bound, slight = float(d * wanted.t) ** 2, TOLERANCE * d * d
-            return judges.Rule(judges.L2, 1.0, bound, float(d), labels, square, rest, slight)
-        return judges.Rule(judges.EMD, 1.0, float(d * (1 - wanted.t)), float(d), labels, square, rest, TOLERANCE * d)
-
-    def options(self, bounds: Array, codes: Array) -> Any:
-        from noren.kernels.term_search.options import group_options
-
-        postings = postings_of(self.knowledge)
-        return group_options(bounds, codes, postings, self.key, self.keys, self.alpha, self.prior, MOST_OPTIONS)
-
-
 def search_group(
     bounds: Array,
     codes: Array,
@@ -179,9 +100,13 @@ def search_group(
     seconds: float | None = 2.0,
     nodes: int | None = None,
     unlinked: Unlinked = "ignore",
+    prices: Array | None = None,
 ) -> GroupResult:
-    """The cheapest removal for one group of records with distinct term codes codes[bounds[i]:bounds[i + 1]]."""
-    setting = _Setting.of(knowledge, requirement, alpha, unlinked)
+    """The cheapest removal for one group of records with distinct term codes codes[bounds[i]:bounds[i + 1]].
+
+    prices: what every term is worth, by code; equation 2 unless given.
+    """
+    setting = Setting.of(knowledge, requirement, alpha, unlinked, prices)
     _compile(search)
     return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
 
@@ -199,15 +124,16 @@ def _compile(search: Search) -> None:
     from noren.kernels.term_search.bound import cost_bounds, scenarios
     from noren.kernels.term_search.judge import new_desk
 
-    setting = _Setting.of(Knowledge.from_sets([[0], [1]], terms=["a", "b"]), TermRequirement("cl"), None, "ignore")
+    setting = Setting.of(Knowledge.from_sets([[0], [1]], terms=["a", "b"]), TermRequirement("cl"), None, "ignore")
     bounds = np.array([0, 1, 2])
     group, rule = setting.options(bounds, np.array([0, 1])), setting.rule(2)
     desk, counters, numbers = new_desk(group.size.size), np.zeros(5, np.int64), np.zeros(2)
+    none = np.zeros(0)
     if search == "adaptive":
-        trees.adaptive(group, rule, trees.new_tree(group, bounds), desk, np.empty((3, 2, 2)), 0)
+        trees.adaptive(group, rule, trees.new_tree(group, bounds, none), desk, np.empty((3, 2, 2)), 0)
         return
     if search == "depth-first":
-        trees.depth_first(group, rule, trees.new_tree(group, bounds), desk, 0)
+        trees.depth_first(group, rule, trees.new_tree(group, bounds, none), desk, 0)
         return
     group = starts.reordered(group, starts.overlap_order(group, rule, desk))
     choice = group.first[:-1].copy()
@@ -223,29 +149,37 @@ def _compile(search: Search) -> None:
 
 
 def _search(
-    setting: _Setting, bounds: Array, codes: Array, search: Search, seconds: float | None, nodes: int | None
+    setting: Setting, bounds: Array, codes: Array, search: Search, seconds: float | None, nodes: int | None
 ) -> GroupResult:
-    clock = _Clock(seconds, nodes)
+    clock = Clock(seconds, nodes)
     if bounds.size < 2:
         return GroupResult(np.zeros(0, bool), 0.0, 0.0, True, True, 0, 0.0)
-    work = _best if search == "best" else _tree
-    rule = setting.rule(bounds.size - 1)
-    removed, lower, optimal, found, looked = work(bounds, setting.options(bounds, codes), rule, clock, search)
+    rule, group, paid = setting.rule(bounds.size - 1), setting.options(bounds, codes), setting.paid(codes)
+    if search == "best":
+        removed, lower, optimal, found, looked = _best(bounds, group, rule, clock)
+    else:
+        removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, paid)
     sizes = np.diff(bounds)
-    spent = np.add.reduceat(np.append(removed, False), bounds[:-1]) * (sizes > 0)
-    most = float(sum(1 / np.arange(1, w + 1) @ np.ones(w) for w in sizes)) or 1.0
-    cost = removal_cost(sizes, spent) if found else np.inf
+    if paid.size:
+        most, cost = float(paid.sum()), priced_cost(paid, removed)
+    else:
+        spent = np.add.reduceat(np.append(removed, False), bounds[:-1]) * (sizes > 0)
+        most = float(sum(1 / np.arange(1, w + 1) @ np.ones(w) for w in sizes)) or 1.0
+        cost = removal_cost(sizes, spent)
+    cost = cost if found else np.inf
     bound = cost if optimal else min(lower / most, cost)
     return GroupResult(removed, cost, bound, optimal, found, looked, time.perf_counter() - clock.begin)
 
 
-def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -> tuple[Array, float, bool, bool, int]:
+def _tree(
+    bounds: Array, group: Any, rule: Any, clock: Clock, search: Search, paid: Array
+) -> tuple[Array, float, bool, bool, int]:
     from noren.kernels.term_search import tree as tree_search
     from noren.kernels.term_search.judge import new_desk
 
     if not group.complete.all():
         raise NorenError(
-            f"a record links to more than {MOST_OPTIONS} different label sets.", hint='Use search = "best".'
+            f"a record links to more than {settings.MOST_OPTIONS} different label sets.", hint='Use search = "best".'
         )
     entries = int(bounds[-1])
     if entries > MOST_ENTRIES:
@@ -253,7 +187,7 @@ def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
             f"a group has {entries:,} terms, and search {search!r} takes at most {MOST_ENTRIES:,}.",
             hint='Use search = "best", or form smaller groups.',
         )
-    tree, desk = tree_search.new_tree(group, bounds), new_desk(group.size.size)
+    tree, desk = tree_search.new_tree(group, bounds, paid), new_desk(group.size.size)
     if search == "adaptive":
         scores = np.empty((entries + 1, 2, entries))
         step = lambda budget: tree_search.adaptive(group, rule, tree, desk, scores, budget)  # noqa: E731
@@ -265,7 +199,7 @@ def _tree(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
     return tree.removed_best, 0.0, done, found, int(tree.counters[tree_search.NODES])
 
 
-def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -> tuple[Array, float, bool, bool, int]:
+def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, float, bool, bool, int]:
     from noren.kernels.term_search import best
     from noren.kernels.term_search import start as starts
     from noren.kernels.term_search.bound import cost_bounds, scenarios
@@ -316,9 +250,7 @@ def _best(bounds: Array, group: Any, rule: Any, clock: _Clock, search: Search) -
     return best.removed_entries(bounds, kept), float(numbers[best.LOWEST]), optimal, found, looked
 
 
-def _prove(
-    best: Any, group: Any, rule: Any, tables: Any, added: Array, desk: Any, standing: Any, clock: _Clock
-) -> None:
+def _prove(best: Any, group: Any, rule: Any, tables: Any, added: Array, desk: Any, standing: Any, clock: Clock) -> None:
     """Best-first with a front that grows as needed; where options are missing only the root's bound is proven."""
     numbers, counters = standing.numbers, standing.counters
     if numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE or not group.complete.all():
@@ -352,13 +284,15 @@ def search_groups(
     unlinked: Unlinked = "ignore",
     threads: int | None = None,
     progress: Progress | None = None,
+    prices: Array | None = None,
 ) -> GroupsResult:
     """Search every group that does not hold already; group g is the records order[group_bounds[g]:group_bounds[g+1]].
 
     With only a node budget the result does not depend on time or threads. `total_seconds` is shared out evenly among
     the groups still to come. `progress(done, groups, mean cost so far)` is called after every searched group.
+    `prices` are those of the terms, by code.
     """
-    setting = _Setting.of(knowledge, requirement, alpha, unlinked)
+    setting = Setting.of(knowledge, requirement, alpha, unlinked, prices)
     order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
     _compile(search)
     begin = time.perf_counter()
