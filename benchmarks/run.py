@@ -38,6 +38,7 @@ GENERATED = (
     ("audit_large.py",),
     ("first_use.py",),
     ("inference_generated.py",),
+    ("inference_scores.py",),
     ("imputation_generated.py",),
     ("postgres_table.py",),
     ("spark_table.py",),
