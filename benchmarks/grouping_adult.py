@@ -101,7 +101,7 @@ def generalisation(table: Records) -> None:
 
 
 def residues(table: Records) -> None:
-    from noren.kernels.three_phase import three_phase
+    from noren.methods.three_phase import three_phase
 
     print("\nTP: records in the residue after phases 1, 2 and 3, and rounds of phase 3")
     for l in range(2, 8):

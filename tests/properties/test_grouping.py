@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
 from noren.kernels.anatomy import anatomy_groups
-from noren.kernels.bucket_groups import best_cuts, diverse_groups, eligible_cap
-from noren.kernels.three_phase import three_phase
+from noren.kernels.bucket_groups import best_cuts
+from noren.methods.along import diverse_groups, eligible_cap
 from noren.methods.anatomy import Anatomy
 from noren.methods.hilbert import Hilbert, _losses
-from noren.methods.three_phase import ThreePhase
+from noren.methods.three_phase import ThreePhase, three_phase
 from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.tau_l_diversity import TauLDiversity

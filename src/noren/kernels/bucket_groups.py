@@ -8,47 +8,19 @@ value makes up more than 1/l of it.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from noren.kernels.compiled import kernel
 from noren.kernels.requirements import class_holds
 
-NONE = np.iinfo(np.int64).max
+NONE = np.int64(np.iinfo(np.int64).max)
 TREE = 0
 INTERVAL = 1
 VALUES = 2
 FINE = 32
 """Below twice this k every cut is tried; beyond, cuts about k / FINE records apart."""
-
-
-@kernel()
-def eligible_cap(counts, l):
-    """The largest c for which the counts, none above c any more, are l-eligible: l * c <= sum of min(count, c)."""
-    low = 0
-    high = 0
-    for count in counts:
-        high = max(high, count)
-    while low < high:
-        middle = (low + high + 1) // 2
-        kept = 0
-        for count in counts:
-            kept += min(count, middle)
-        if l * middle <= kept:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-@kernel()
-def first_of_value(values, m, cap):
-    """Marks the first `cap` records of every value."""
-    seen = np.zeros(m, np.int64)
-    out = np.empty(len(values), np.bool_)
-    for i in range(len(values)):
-        out[i] = seen[values[i]] < cap
-        seen[values[i]] += 1
-    return out
 
 
 @kernel()
@@ -62,43 +34,33 @@ def _set(tree, leaf, value):
         i //= 2
 
 
-@kernel()
-def diverse_groups(values, m, l):
-    """1-D l-diversity (Ghinita et al. 2007): the group of every record, and how many there are.
+class Buckets(NamedTuple):
+    """The records of every value, in curve order, and which values are commonest."""
 
-    Every value has a bucket of its records in curve order. With N records left a bucket of n gives its head if
-    n * l > N - l; the heads that come first on the curve fill the group up to l. Fewer than 2l records are the last
-    group. The records must be l-eligible, and every group is.
+    rows: Any
+    head: Any
+    left: Any
+    """The records of value v that are in no group yet are rows[head[v] : head[v] + left[v]]."""
+    ranked: Any
+    place: Any
+    """Values by how many records they have left, most first, and the place of every value among them."""
+    at_least: Any
+    """How many values have so many records left."""
+    heads: Any
+    """The tournament of the first records of all values."""
+
+
+@kernel()
+def fill_groups(values, buckets, members, groups, l):
+    """1-D l-diversity (Ghinita et al. 2007) from the buckets: fills `groups`; how many there are.
+
+    members: room for a group.
     """
-    n = len(values)
-    left = np.zeros(m, np.int64)
-    for v in values:
-        left[v] += 1
-    head = np.zeros(m, np.int64)
-    head[1:] = np.cumsum(left)[:-1]
-    rows = np.empty(n, np.int64)
-    place = head.copy()
-    for i in range(n):
-        rows[place[values[i]]] = i
-        place[values[i]] += 1
-    ranked = np.argsort(-left, kind="mergesort")
-    for i in range(m):
-        place[ranked[i]] = i
-    at_least = np.zeros(left.max() + 2 if m else 1, np.int64)  # how many buckets hold that many records
-    for count in left:
-        at_least[count] += 1
-    for count in range(len(at_least) - 2, -1, -1):
-        at_least[count] += at_least[count + 1]
-    leaves = 1
-    while leaves < m:
-        leaves *= 2
-    heads = np.full(2 * leaves, NONE, np.int64)
+    rows, head, left, ranked, place, at_least, heads = buckets
+    m, rest = len(left), len(values)
     for v in range(m):
         if left[v]:
             _set(heads, v, rows[head[v]])
-    groups = np.empty(n, np.int64)
-    members = np.empty(max(m, l), np.int64)
-    rest = n
     group = 0
     while rest >= 2 * l:
         taken = 0
@@ -111,7 +73,8 @@ def diverse_groups(values, m, l):
             members[taken] = v
             _set(heads, v, NONE)
             taken += 1
-        for v in members[:taken]:
+        for i in range(taken):
+            v = members[i]
             groups[rows[head[v]]] = group
             head[v] += 1
             last = at_least[left[v]] - 1
@@ -130,73 +93,45 @@ def diverse_groups(values, m, l):
                 groups[rows[head[v]]] = group
                 head[v] += 1
         group += 1
-    return groups, group
+    return group
 
 
 @kernel()
-def sorted_by_class(classes, count):
-    """Records class by class, and where each class begins; classes below 0 are left out."""
-    bounds = np.zeros(count + 1, np.int64)
-    for c in classes:
-        if c >= 0:
-            bounds[c + 1] += 1
-    bounds = np.cumsum(bounds)
-    rows = np.empty(bounds[-1], np.int64)
-    place = bounds.copy()
-    for i in range(len(classes)):
-        if classes[i] >= 0:
-            rows[place[classes[i]]] = i
-            place[classes[i]] += 1
-    return rows, bounds
+def judged(rows, bounds, values, column, rules, alone):
+    """Whether each class fails (`alone`), or consecutive ones put together until they meet the requirements.
 
-
-@kernel()
-def failing_classes(classes, count, values, column, rules):
-    """Which classes do not meet the requirements on one sensitive column."""
-    rows, bounds = sorted_by_class(classes, count)
-    hists = np.zeros(rules.reference.shape, np.float64)
-    out = np.zeros(count, np.bool_)
-    for c in range(count):
-        mine = rows[bounds[c] : bounds[c + 1]]
-        if not len(mine):
-            continue
-        for row in mine:
-            hists[column, values[row]] += 1
-        out[c] = not class_holds(rules, hists, len(mine))
-        for row in mine:
-            hists[column, values[row]] = 0
-    return out
-
-
-@kernel()
-def joined_groups(groups, count, values, column, rules):
-    """Consecutive groups put together until they meet the requirements: the class of every group, and how many.
-
-    What is left over at the end joins as many of the last classes as it takes. No class at all: not even all records
-    together are enough.
+    Class g is the records rows[bounds[g]:bounds[g + 1]]. One kernel for both, since requirements are most of it: with
+    `alone` 1 for a class that fails; else the class that each becomes part of, and how many there are then.
     """
-    rows, bounds = sorted_by_class(groups, count)
+    count = len(bounds) - 1
     hists = np.zeros(rules.reference.shape, np.float64)
     out = np.zeros(count, np.int64)
     begins = np.zeros(count + 1, np.int64)
     found = 0
     for g in range(count):
-        for row in rows[bounds[g] : bounds[g + 1]]:
-            hists[column, values[row]] += 1
+        first = bounds[g] if alone else bounds[begins[found]]
+        size = bounds[g + 1] - first
+        for i in range(bounds[g], bounds[g + 1]):
+            hists[column, values[rows[i]]] += 1
+        holds = class_holds(rules, hists, size)
+        if alone or holds:
+            for i in range(first, bounds[g + 1]):
+                hists[column, values[rows[i]]] = 0
+        if alone:
+            out[g] = size > 0 and not holds
+            continue
         out[g] = found
-        size = bounds[g + 1] - bounds[begins[found]]
-        if class_holds(rules, hists, size):
+        if holds:
             found += 1
             begins[found] = g + 1
-            hists[column] = 0
     last = begins[found]
     while found and last < count:
         found -= 1
-        for row in rows[bounds[begins[found]] : bounds[begins[found + 1]]]:
-            hists[column, values[row]] += 1
-        out[begins[found] :] = found
-        size = bounds[count] - bounds[begins[found]]
-        if class_holds(rules, hists, size):
+        for i in range(bounds[begins[found]], bounds[begins[found + 1]]):
+            hists[column, values[rows[i]]] += 1
+        for g in range(begins[found], count):
+            out[g] = found
+        if class_holds(rules, hists, bounds[count] - bounds[begins[found]]):
             found += 1
             break
     return out, found

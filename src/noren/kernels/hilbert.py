@@ -18,13 +18,9 @@ def hilbert_bits(sizes):
     return max(1, min(wanted, WORD // len(sizes)))
 
 
-@kernel()
 def stretched(ranks, size, bits):
     """Ranks 0..size-1 spread evenly over 0..2^bits - 1. Needs size * 2^bits below 2^63."""
-    out = np.empty(len(ranks), np.uint64)
-    for i in range(len(ranks)):
-        out[i] = np.uint64((np.int64(ranks[i]) << np.int64(bits)) // np.int64(size))
-    return out
+    return ((ranks.astype(np.int64) << bits) // size).astype(np.uint64)
 
 
 @kernel()

@@ -1,9 +1,10 @@
 """Numba's compiler, without work that it repeats: the same types and the same code, sooner.
 
-While kernels are compiled, four things are done otherwise. Which implementation a call has is asked once for every
-combination of types, instead of at every place and in every round of type inference (a `+` tries dozens of
-templates). Sets of flags are compared by what was set. Messages of attempts that failed are not coloured. The
-collector of cycles waits until the kernel is there. All of it happens under the compiler's lock and is undone after.
+While kernels are compiled, five things are done otherwise. New arrays are written down in place. Which implementation
+a call has is asked once for every combination of types, instead of at every place and in every round of type inference
+(a `+` tries dozens of templates). Sets of flags are compared by what was set. Messages of attempts that failed are not
+coloured. The collector of cycles waits until the kernel is there. All of it happens under the compiler's lock and is
+undone after.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
-from numba.core import errors, ir
+from numba.core import errors, ir, types
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.typed_passes import NativeLowering
 from numba.core.types.functions import BaseFunction
 
+from noren.kernels.arrays import direct, kernel_for
 from noren.kernels.calls import CHANGES
 from noren.kernels.lowered import ShortLower
 
@@ -39,8 +41,11 @@ def _remembered(self: Any, context: Any, args: Any, kws: Any) -> Any:
         signature, implementation = known
         self._impl_keys[signature.args] = implementation
         return signature
-    signature = _ask(self, context, args, kws)
-    answers[key] = signature, self._impl_keys[signature.args]
+    instead = None if kws else direct(self.typing_key, args)
+    asked = self if instead is None else context.resolve_value_type(instead)
+    signature = _ask(asked, context, args, kws)
+    answers[key] = signature, asked._impl_keys[signature.args]
+    self._impl_keys[signature.args] = asked._impl_keys[signature.args]
     return signature
 
 
@@ -93,6 +98,7 @@ def lean() -> Iterator[None]:
     collected = gc.isenabled()
     changes: tuple[Any, ...] = (
         patch.object(BaseFunction, "get_call_type", _remembered),
+        patch.object(types.Dispatcher, "get_call_type", kernel_for),
         patch.object(TargetConfig, "__eq__", _equal),
         patch.object(TargetConfig, "__hash__", _hashed),
         patch.object(TargetConfig, "values", _values),

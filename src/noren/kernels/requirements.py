@@ -16,18 +16,21 @@ from noren.kernels.sorting import stable_order
 K_ANONYMITY = 0
 DISTINCT = 1
 FREQUENCY = 2
-ENTROPY = 3
-RECURSIVE = 4
-ALPHA_K = 5
-CLOSE_EQUAL = 6
-CLOSE_ORDERED = 7
-CLOSE_TREE = 8
-TAU_L = 9
-BETA_BASIC = 10
-BETA_ENHANCED = 11
-DELTA = 12
-P_SENSITIVE = 13
+ALPHA_K = 3
+P_SENSITIVE = 4
+ENTROPY = 5
+RECURSIVE = 6
+CLOSE_EQUAL = 7
+CLOSE_ORDERED = 8
+CLOSE_TREE = 9
+TAU_L = 10
+BETA_BASIC = 11
+BETA_ENHANCED = 12
+DELTA = 13
 SUBTREES = 14
+
+RARE = ENTROPY
+"""From here on, kinds that fewer policies ask for."""
 
 TOLERANCE = 1e-9
 
@@ -48,6 +51,8 @@ class Rules(NamedTuple):
     """(columns, heights, values): the group of every value at every height."""
     heights: Any
     """Per sensitive column: the height of its tree."""
+    rare: Any
+    """True if any kind is RARE, else None, so that nothing about these is compiled where there are none."""
 
 
 @kernel()
@@ -55,36 +60,46 @@ def class_holds(rules, hists, n):
     """All requirements on one class of n records, hists[j, v] of which have value v in sensitive column j."""
     if n <= 0:
         return False
-    kinds, columns, first, second, values, reference, levels, heights = rules
+    kinds, columns, first, second, values, reference, levels, heights, rare = rules
     for r in range(len(kinds)):
-        j = columns[r]
+        kind, j = kinds[r], columns[r]
         m = values[j] if j >= 0 else 0
-        if not _one(kinds[r], first[r], second[r], j, m, reference, levels, heights, hists, n):
+        if kind < RARE:
+            if not _common(kind, first[r], second[r], j, m, hists, n):
+                return False
+        elif not _rare(rare, kind, first[r], second[r], j, m, reference, levels, heights, hists, n):
             return False
     return True
 
 
 @kernel()
-def _one(kind, a, b, j, m, reference, levels, heights, hists, n):
-    """One requirement with the numbers a and b on sensitive column j, which has m values.
+def _common(kind, a, b, j, m, hists, n):
+    """One requirement of a common kind with the numbers a and b on sensitive column j, which has m values."""
+    if kind == K_ANONYMITY:
+        return n >= a
+    seen = 0
+    top = 0.0
+    for v in range(m):
+        if hists[j, v] > 0:
+            seen += 1
+            top = max(top, hists[j, v])
+    if kind == DISTINCT:
+        return seen >= a
+    if kind == P_SENSITIVE:
+        return seen >= a and n >= b
+    if kind == FREQUENCY:
+        return top * a <= n * (1 + TOLERANCE)
+    return top <= a * n * (1 + TOLERANCE) and n >= b
+
+
+@kernel()
+def _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
+    """One requirement of another kind, likewise.
 
     It takes single fields of `Rules`: handing on the whole tuple for every requirement is measurably slower.
     """
-    if kind == K_ANONYMITY:
-        return n >= a
-    if kind in (DISTINCT, P_SENSITIVE):
-        seen = 0
-        for v in range(m):
-            if hists[j, v] > 0:
-                seen += 1
-        return seen >= a and (kind == DISTINCT or n >= b)
-    if kind in (FREQUENCY, ALPHA_K):
-        top = 0.0
-        for v in range(m):
-            top = max(top, hists[j, v])
-        if kind == FREQUENCY:
-            return top * a <= n * (1 + TOLERANCE)
-        return top <= a * n * (1 + TOLERANCE) and n >= b
+    if rare is None:
+        return False
     if kind == ENTROPY:
         total = 0.0
         for v in range(m):
@@ -154,7 +169,10 @@ def _one(kind, a, b, j, m, reference, levels, heights, hists, n):
     if kind == SUBTREES:
         h = heights[j] - int(b)
         count = np.zeros(m, np.float64)
+        top = 0.0
         for v in range(m):
-            count[levels[j, h, v]] += hists[j, v]
-        return count.max() * a <= n * (1 + TOLERANCE)
+            g = levels[j, h, v]
+            count[g] += hists[j, v]
+            top = max(top, count[g])
+        return top * a <= n * (1 + TOLERANCE)
     return False

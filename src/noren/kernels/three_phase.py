@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.bucket_groups import eligible_cap
 from noren.kernels.compiled import kernel
 
 
@@ -37,72 +36,51 @@ class Listed(NamedTuple):
 
 
 @kernel()
-def first_phase(bounds, counts, l):
-    """While a group is not eligible one record of a pillar leaves it: what stays of every entry, sizes and heights."""
-    groups = len(bounds) - 1
-    left = counts.copy()
-    size = np.zeros(groups, np.int64)
-    high = np.zeros(groups, np.int64)
-    for g in range(groups):
-        high[g] = eligible_cap(left[bounds[g] : bounds[g + 1]], l)
-        for e in range(bounds[g], bounds[g + 1]):
-            left[e] = min(left[e], high[g])
-            size[g] += left[e]
-    return left, size, high
+def later_phases(stock, listed, residue, sizes, l, group_walk):
+    """The second and the third phase, until the residue is eligible; how many rounds of the third it took.
 
-
-@kernel()
-def three_phase(bounds, values, counts, m, l, walk, group_walk):
-    """How many records of every entry stay, and how many records were in the residue after each phase.
-
-    Entries bounds[g] <= e < bounds[g + 1] of group g say that counts[e] of its records have value values[e].
-    walk: the entries, value by value, in the order in which they are tried; group_walk: the same for groups.
-    The table must be l-eligible. Returns (left, residue sizes after the three phases, rounds of phase 3).
+    sizes: how many records are in the residue after each phase, of which the first is given.
     """
-    groups = len(bounds) - 1
-    left, size, high = first_phase(bounds, counts, l)
-    stock = Stock(bounds, values, left, size, high)
-    residue = np.zeros(m, np.int64)
-    for e in range(len(values)):
-        residue[values[e]] += counts[e] - left[e]
-    sizes = np.zeros(3, np.int64)
-    sizes[0] = residue.sum()
-    owner = np.empty(len(values), np.int64)
-    starts = np.zeros(m + 1, np.int64)
-    for g in range(groups):
-        for e in range(bounds[g], bounds[g + 1]):
-            owner[e] = g
-            starts[values[e] + 1] += 1
-    listed = Listed(walk, np.cumsum(starts), owner)
+    groups, m = len(stock.size), len(residue)
+    pillars, chosen = np.empty(m, np.bool_), np.empty(m, np.int64)
     total = sizes[0]
-    rounds = 0
-    spent = 0
+    rounds, spent = 0, 0
     stirred = True
     while True:
         if stirred:
             total = _second_phase(stock, listed, residue, total, l)
         if rounds == 0:
             sizes[1] = total
-        top = residue.max()
+        top = _most(residue)
         if total >= l * top:
             break
-        pillars = residue == top
-        while spent < groups and size[group_walk[spent]] == 0:
+        for v in range(m):
+            pillars[v] = residue[v] == top
+        while spent < groups and stock.size[group_walk[spent]] == 0:
             spent += 1
-        chosen = _third_phase(stock, pillars, group_walk[spent:])
-        if not len(chosen):
+        taken = _third_phase(stock, pillars, group_walk, spent, chosen)
+        if not taken:
             break
-        for g in chosen:
-            total += _take_pillars(g, stock, residue)
+        for i in range(taken):
+            total += _take_pillars(chosen[i], stock, residue)
         rounds += 1
-        top = residue.max()
+        raised = _most(residue)
         stirred = False  # untouched groups are still dead unless a pillar of the residue has ceased to be one
         for v in range(m):
-            stirred |= pillars[v] and residue[v] < top
-        for g in chosen:
-            stirred |= not _dead(g, stock, residue, top, l)
+            stirred |= pillars[v] and residue[v] < raised
+        for i in range(taken):
+            stirred |= not _dead(chosen[i], stock, residue, raised, l)
     sizes[2] = total
-    return left, sizes, rounds
+    return rounds
+
+
+@kernel()
+def _most(numbers):
+    """The largest of some numbers, none of which is negative."""
+    most = 0
+    for i in range(len(numbers)):
+        most = max(most, numbers[i])
+    return most
 
 
 @kernel()
@@ -162,10 +140,12 @@ def _second_phase(stock, listed, residue, total, l):
     leaves = 1
     while leaves < m:
         leaves *= 2
-    top = residue.max()
-    at = starts[:-1].copy()
-    tree = np.full(2 * leaves, -1, np.int64)
+    top = _most(residue)
+    at = np.empty(m, np.int64)
+    tree = np.empty(2 * leaves, np.int64)
+    tree[:] = -1
     for v in range(m):
+        at[v] = starts[v]
         if starts[v + 1] > starts[v]:
             tree[leaves + v] = v
     for i in range(leaves - 1, 0, -1):
@@ -188,7 +168,9 @@ def _second_phase(stock, listed, residue, total, l):
             residue[v] += 1
             total += 1
             if pillar:
-                high[g] = left[bounds[g] : bounds[g + 1]].max()
+                high[g] = 0
+                for other in range(bounds[g], bounds[g + 1]):
+                    high[g] = max(high[g], left[other])
             _replay(tree, v, v, residue)
         else:
             height = high[g]
@@ -201,22 +183,24 @@ def _second_phase(stock, listed, residue, total, l):
 
 
 @kernel()
-def _third_phase(stock, pillars, group_walk):
-    """All groups are dead: choose, greedily, groups that have no pillar of the residue in common.
+def _third_phase(stock, pillars, group_walk, spent, chosen):
+    """All groups are dead: choose, greedily, groups that have no pillar of the residue in common; how many.
 
     One record of each of their pillars raises the residue by less than the number of groups. None is found only if
-    the whole table is not eligible.
+    the whole table is not eligible. Groups before place `spent` of the walk are empty.
     """
     bounds, values, left, size, high = stock
-    common = pillars
-    wanted = common.sum()
-    chosen = np.empty(wanted, np.int64)
+    common = pillars.copy()
+    wanted = 0
+    for v in range(len(pillars)):
+        wanted += pillars[v]
     taken = 0
     while wanted:
         best = -1
         fewest = wanted
         least = 1 if taken == 0 else 0
-        for g in group_walk:
+        for i in range(spent, len(group_walk)):
+            g = group_walk[i]
             if size[g] == 0:
                 continue
             shared = 0
@@ -229,7 +213,7 @@ def _third_phase(stock, pillars, group_walk):
                 if shared <= least:
                     break
         if best < 0:
-            return chosen[:0]
+            return 0
         chosen[taken] = best
         taken += 1
         kept = np.zeros(len(common), np.bool_)
@@ -238,4 +222,4 @@ def _third_phase(stock, pillars, group_walk):
                 kept[values[e]] = common[values[e]]
         common = kept
         wanted = fewest
-    return chosen[:taken]
+    return taken

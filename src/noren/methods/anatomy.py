@@ -142,7 +142,7 @@ def taken_apart(table: Records, requirements: Sequence[Model], suppression: floa
 
 def _eligible(table: Records, rules: Sequence[BucketRule], limit: int, order: RandomOrder) -> NDArray[np.bool_]:
     """The records that are published: all, or without those of buckets too common for their column's l."""
-    from noren.kernels.bucket_groups import eligible_cap, first_of_value
+    from noren.methods.along import eligible_cap, first_of_value
 
     keep = np.ones(table.n, bool)
     waiting = [rule for rule in rules if rule.strict]

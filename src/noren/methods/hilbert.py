@@ -261,7 +261,7 @@ class Task:
 
     def kept(self, l: int) -> NDArray[np.bool_]:
         """All records, or the most that are l-eligible; which ones of a value are dropped is left to chance."""
-        from noren.kernels.bucket_groups import eligible_cap, first_of_value
+        from noren.methods.along import eligible_cap, first_of_value
 
         cap = eligible_cap(np.bincount(self.values, minlength=self.m), l)
         by_rank = np.argsort(self.ranks)
@@ -271,7 +271,7 @@ class Task:
 
     def largest(self) -> int:
         """The largest l for which the table is eligible once as many records are dropped as may be."""
-        from noren.kernels.bucket_groups import eligible_cap
+        from noren.methods.along import eligible_cap
 
         counts = np.bincount(self.values, minlength=self.m)
         best = self.table.n // max(1, int(counts.max(initial=0)))
@@ -285,7 +285,7 @@ class Task:
 
     def along(self, rows: NDArray[np.int64], l: int, needed: Compiled) -> Classes:
         """1-D groups of some records in the order of the curve, joined until they meet what is needed."""
-        from noren.kernels.bucket_groups import diverse_groups, joined_groups
+        from noren.methods.along import diverse_groups, joined_groups
 
         values = self.values[rows]
         groups, count = diverse_groups(values, self.m, l)
@@ -301,7 +301,7 @@ class Task:
 
     def failing(self, classes: NDArray[np.int64], count: int, needed: Compiled) -> NDArray[np.bool_]:
         """Which classes do not meet what is needed."""
-        from noren.kernels.bucket_groups import failing_classes
+        from noren.methods.along import failing_classes
 
         return np.asarray(failing_classes(classes, count, self.values, self.place, needed.rules))
 

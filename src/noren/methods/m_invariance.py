@@ -286,7 +286,7 @@ class _Task:
 
     def _along(self, values: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
         """Groups of m or more different values, along the curve."""
-        from noren.kernels.bucket_groups import diverse_groups
+        from noren.methods.along import diverse_groups
 
         if not len(values):
             return np.zeros(0, np.int64), 0

@@ -80,6 +80,7 @@ def compiled(table: Records, requirements: Sequence[Model]) -> Compiled:
         reference=reference,
         levels=levels,
         heights=heights,
+        rare=True if any(kind >= kinds.RARE for kind in listed[0]) else None,
     )
     return Compiled(sensitive, rules)
 

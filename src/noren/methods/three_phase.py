@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.errors import Problem
+from noren.methods.along import eligible_caps
 from noren.methods.base import ClassMethod, Method
 from noren.methods.hilbert import Classes, Task, along_curve, one_column_problems
 from noren.models.base import Model
 from noren.progress import Meter, silent
-from noren.ragged import ranges, row_numbers
+from noren.ragged import offsets_of, owners, ranges, row_numbers
 from noren.schema.roles import Role
 from noren.table import Plan, RandomOrder, Records
 
@@ -77,8 +78,6 @@ class ThreePhase(ClassMethod):
     def _classes(
         self, task: Task, entries: SecretCounts, curve: NDArray[np.int64], l: int, needed: Compiled
     ) -> Classes:
-        from noren.kernels.three_phase import first_phase, three_phase
-
         if task.limit:
             classes = _without(task, entries.staying(first_phase(entries.bounds, entries.counts, l)[0]), needed)
             if 0 < np.count_nonzero(classes < 0) <= min(task.limit, task.table.n - 1):
@@ -109,6 +108,40 @@ class ThreePhase(ClassMethod):
             if not task.fails(more, needed):
                 return more
         return kept
+
+
+def first_phase(
+    bounds: NDArray[np.int64], counts: NDArray[np.int64], l: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """While a group is not eligible one record of a pillar leaves it: what stays of every entry, sizes and heights."""
+    owner, high = owners(bounds), eligible_caps(bounds, counts, l)
+    left = np.minimum(counts, high[owner])
+    return left, np.bincount(owner, left, minlength=len(high)).astype(np.int64), high
+
+
+def three_phase(
+    bounds: NDArray[np.int64],
+    values: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    m: int,
+    l: int,
+    walk: NDArray[np.int64],
+    group_walk: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """How many records of every entry stay, and how many records were in the residue after each phase.
+
+    Entries bounds[g] <= e < bounds[g + 1] of group g say that counts[e] of its records have value values[e].
+    walk: the entries, value by value, in the order in which they are tried; group_walk: the same for groups.
+    The table must be l-eligible. Returns (left, residue sizes after the three phases, rounds of phase 3).
+    """
+    from noren.kernels.three_phase import Listed, Stock, later_phases
+
+    left, size, high = first_phase(bounds, counts, l)
+    residue = np.bincount(values, counts - left, minlength=m).astype(np.int64)
+    listed = Listed(walk, offsets_of(np.bincount(values, minlength=m)), owners(bounds))
+    sizes = np.zeros(3, np.int64)
+    sizes[0] = residue.sum()
+    return left, sizes, later_phases(Stock(bounds, values, left, size, high), listed, residue, sizes, l, group_walk)
 
 
 def _without(task: Task, classes: NDArray[np.int64], needed: Compiled) -> NDArray[np.int64]:

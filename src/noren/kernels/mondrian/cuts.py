@@ -79,12 +79,13 @@ def cut(records, begins, costs, required, relaxed):
     least, guarded = required.least, required.guarded
     n, q = rows.shape
     parts = len(begins) - 1
-    most = SLOTS if relaxed else 1
+    most, widest = SLOTS if relaxed else 1, 1
     for b in range(q):
         most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
+        widest = max(widest, widths[b])
     cover = Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64))
     columns = np.empty(q, np.int64)
-    slots = new_slots(n, most, widths.max(), q)
+    slots = new_slots(n, most, widest, q)
     room = max(2, at.shape[1]) * most + 2
     cuts = Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room))
     shape = (secrets.shape[1], required.rules.reference.shape[1])
@@ -118,10 +119,7 @@ def cut(records, begins, costs, required, relaxed):
                         best = m * now * (1 - 1e-9)
                         tied = True
                     a = active[turn % count]
-                    if tied:
-                        s = tied_slots(rows, start, stop, a, cover, widths, slots)
-                    else:
-                        s = value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
+                    s = _slotted(rows, start, stop, a, tied, cover, kinds, widths, slots)
                     summarise(rows, start, stop, active, spans, slots, s)
                     found = _candidates(a, s, kinds[a] if not tied else RANKED, slots.present, at, cuts)
                     found = _price(cuts, found, best, m, least, costs, active, slots)
@@ -130,10 +128,7 @@ def cut(records, begins, costs, required, relaxed):
                         best, chosen, first, last = cuts.loss[c], a, cuts.first[c], cuts.last[c]
             if chosen < 0:
                 continue
-            if tied:
-                tied_slots(rows, start, stop, chosen, cover, widths, slots)
-            else:
-                value_slots(rows, start, stop, chosen, cover, kinds[chosen] == RANKED, slots)
+            _slotted(rows, start, stop, chosen, tied, cover, kinds, widths, slots)
             middle = _part(records, slots.of, start, stop, first, last)
             made += 1
             ends[middle] = made
@@ -142,6 +137,14 @@ def cut(records, begins, costs, required, relaxed):
             stack[top + small, 0], stack[top + small, 1] = middle, stop
             top += 2
     return ends
+
+
+@kernel()
+def _slotted(rows, start, stop, a, tied, cover, kinds, widths, slots):
+    """The rows in slots by column a, with ties broken or one slot per value; the number of slots."""
+    if tied:
+        return tied_slots(rows, start, stop, a, cover, widths, slots)
+    return value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
 
 
 @kernel()
@@ -191,16 +194,18 @@ def _price(cuts, found, best, m, least, costs, active, slots):
             continue
         total = 0.0
         for j in range(len(active)):
-            b = active[j]
             if u == 0:
                 low, high, word = low_ahead[v, j], high_ahead[v, j], word_ahead[v, j]
             else:
                 low, high, word = lows[u, j], highs[u, j], words[u, j]
                 for t in range(u + 1, v):
                     low, high, word = min(low, lows[t, j]), max(high, highs[t, j]), word | words[t, j]
-            total += size * cell_cost(kinds, at, prices, b, low, high, word)
-            low, high = min(low_ahead[u, j], low_behind[v, j]), max(high_ahead[u, j], high_behind[v, j])
-            total += (m - size) * cell_cost(kinds, at, prices, b, low, high, word_ahead[u, j] | word_behind[v, j])
+            share = size
+            for _ in range(2):  # one side, then the other: what a cell costs is a good part of the code
+                total += share * cell_cost(kinds, at, prices, active[j], low, high, word)
+                share = m - size
+                low, high = min(low_ahead[u, j], low_behind[v, j]), max(high_ahead[u, j], high_behind[v, j])
+                word = word_ahead[u, j] | word_behind[v, j]
             if total >= best:
                 break
         if total < best:
@@ -225,34 +230,29 @@ def _first_permitted(cuts, found, records, start, stop, slots, s, required, tall
         for i in range(1, found):
             if losses[i] < losses[c]:
                 c = i
-        if not guarded and not linked:
-            return c
         u, v = firsts[c], lasts[c]
-        if not guarded:
-            if _terms_permit(terms, who, start, stop, of, u, v):
-                return c
-            found -= 1
-            losses[c], firsts[c], lasts[c] = losses[found], firsts[found], lasts[found]
-            continue
-        if running:
-            if not climbed:
-                _climb(secrets, start, stop, of, s, values, ladder)
-                climbed = True
-            for k in range(columns):
-                for value in range(values):
-                    place = k * values + value
-                    side[k, value] = ladder[v * columns * values + place] - ladder[u * columns * values + place]
-        else:
-            _histogram(secrets, start, stop, of, u, v, side)
-        size = before[v] - before[u]
-        if class_holds(rules, side, size):
-            for k in range(columns):
-                for value in range(values):
-                    side[k, value] = whole[k, value] - side[k, value]
-            if class_holds(rules, side, stop - start - size) and (
-                not linked or _terms_permit(terms, who, start, stop, of, u, v)
-            ):
-                return c
+        permitted = True
+        if guarded:
+            if running:
+                if not climbed:
+                    _climb(secrets, start, stop, of, s, values, ladder)
+                    climbed = True
+                for k in range(columns):
+                    for value in range(values):
+                        place = k * values + value
+                        side[k, value] = ladder[v * columns * values + place] - ladder[u * columns * values + place]
+            else:
+                _histogram(secrets, start, stop, of, u, v, side)
+            size = before[v] - before[u]
+            for _ in range(2):  # one side, then the other
+                if permitted:
+                    permitted = class_holds(rules, side, size)
+                    size = stop - start - size
+                    for k in range(columns):
+                        for value in range(values):
+                            side[k, value] = whole[k, value] - side[k, value]
+        if permitted and (not linked or _terms_permit(terms, who, start, stop, of, u, v)):
+            return c
         found -= 1
         losses[c], firsts[c], lasts[c] = losses[found], firsts[found], lasts[found]
     return -1

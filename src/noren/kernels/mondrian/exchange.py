@@ -211,8 +211,9 @@ def _stricter(rules, factor):
         if CLOSE_EQUAL <= rules.kinds[r] <= CLOSE_TREE or BETA_BASIC <= rules.kinds[r] <= DELTA:
             first[r] *= factor
     return Rules(
-        rules.kinds, rules.columns, first, rules.second, rules.values, rules.reference, rules.levels, rules.heights
-    )
+        rules.kinds, rules.columns, first, rules.second, rules.values, rules.reference, rules.levels, rules.heights,
+        rules.rare,
+    )  # fmt: skip
 
 
 @kernel()

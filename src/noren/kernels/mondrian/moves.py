@@ -101,14 +101,14 @@ def move_records(records, of, awake, costs, required):
             if stale:
                 _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
                 stale = False
-            saving = _saving(rows[r], c, size[c], losses, costs, edges)
+            saving = _saving(rows, r, c, size[c], losses, costs, edges)
             if saving > LEAST_GAIN and _spares(secrets, c, r, members, required, hists):
                 asked += 1
                 d, _ = _target(records, r, saving - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
                 if d >= 0:
                     _move(r, d, members)
                     _cover(rows, c, members, costs, losses)
-                    _widen(rows[r], d, costs, losses)
+                    _widen(rows, r, d, costs, losses)
                     _touch(r, near, of, touched)
                     touched[c] = True
                     stale = True
@@ -129,7 +129,7 @@ def move_records(records, of, awake, costs, required):
             if d < 0:
                 break
             _move(r, d, members)
-            _widen(rows[r], d, costs, losses)
+            _widen(rows, r, d, costs, losses)
             left -= harm
             gone += 1
         for i in range(gone):
@@ -164,7 +164,7 @@ def drop(records, of, count, costs, required, price, budget):
                 _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
                 r = head[c]
                 while r >= 0:
-                    gains[r] = _saving(rows[r], c, size[c], losses, costs, edges)
+                    gains[r] = _saving(rows, r, c, size[c], losses, costs, edges)
                     r = links[r, 0]
         for r in stable_order(-gains):
             if gains[r] <= price + LEAST_GAIN or dropped == budget:
@@ -173,7 +173,7 @@ def drop(records, of, count, costs, required, price, budget):
             if size[c] <= least:
                 continue
             _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
-            gain = _saving(rows[r], c, size[c], losses, costs, edges)
+            gain = _saving(rows, r, c, size[c], losses, costs, edges)
             if gain <= price + LEAST_GAIN:
                 continue
             if not _spares(secrets, c, r, members, required, hists):
@@ -191,8 +191,13 @@ def _orders(rows, widths):
     """Rows in q orders, the b-th with column b counting least, and the place of every row in each."""
     n, q = rows.shape
     sorted_rows, place = np.empty((q, n), np.int32), np.empty((q, n), np.int32)
-    current, following = np.arange(n).astype(np.int32), np.empty(n, np.int32)
-    begin = np.zeros(widths.max() + 1, np.int64)
+    current, following = np.empty(n, np.int32), np.empty(n, np.int32)
+    for i in range(n):
+        current[i] = i
+    widest = 0
+    for b in range(q):
+        widest = max(widest, widths[b])
+    begin = np.zeros(widest + 1, np.int64)
     for turn in range(2 * q - 1, -1, -1):
         b = turn % q
         if turn < q:
@@ -215,7 +220,9 @@ def _orders(rows, widths):
 @kernel()
 def _lists(of, count):
     n = len(of)
-    members = Members(of, np.full(count, -1), np.full((n, 2), -1), np.zeros(count, np.int64))
+    members = Members(of, np.empty(count, np.int64), np.empty((n, 2), np.int64), np.zeros(count, np.int64))
+    members.head[:] = -1
+    members.links[:] = -1
     for r in range(n - 1, -1, -1):
         if of[r] >= 0:
             _link(r, of[r], members)
@@ -269,7 +276,8 @@ def _cover(rows, c, members, costs, losses):
     links, loss = members.links, losses.loss
     low, high, word = losses.cover
     loss[c] = 0.0
-    low[c], high[c], word[c] = NOTHING, -1, 0
+    for b in range(rows.shape[1]):
+        low[c, b], high[c, b], word[c, b] = NOTHING, -1, 0
     r = members.head[c]
     while r >= 0:
         for b in range(rows.shape[1]):
@@ -285,18 +293,19 @@ def _cover(rows, c, members, costs, losses):
 
 
 @kernel()
-def _widen(row, c, costs, losses):
-    """What a class covers and loses once a record has joined it."""
+def _widen(rows, r, c, costs, losses):
+    """What a class covers and loses once record r has joined it."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     loss = losses.loss
     low, high, word = losses.cover
     loss[c] = 0.0
-    for b in range(len(row)):
+    for b in range(rows.shape[1]):
+        code = rows[r, b]
         if kinds[b] == SET:
-            word[c, b] |= bit_of(row[b])
+            word[c, b] |= bit_of(code)
         else:
-            low[c, b] = min(low[c, b], row[b])
-            high[c, b] = max(high[c, b], row[b])
+            low[c, b] = min(low[c, b], code)
+            high[c, b] = max(high[c, b], code)
         loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
 
 
@@ -305,7 +314,8 @@ def _find_edges(rows, c, members, cover, kinds, found):
     """What a class would cover without its lowest or highest record; the bits that one record alone sets."""
     edges, once = found
     links, low, high = members.links, cover.low, cover.high
-    edges[0], edges[1], edges[2], edges[3] = NOTHING, -1, 0, 0
+    for b in range(rows.shape[1]):
+        edges[0, b], edges[1, b], edges[2, b], edges[3, b] = NOTHING, -1, 0, 0
     once[:] = 0
     r = members.head[c]
     while r >= 0:
@@ -330,20 +340,18 @@ def _find_edges(rows, c, members, cover, kinds, found):
 
 
 @kernel()
-def _saving(row, c, m, losses, costs, found):
-    """What all m records of class c lose less if one leaves it, its own loss included."""
+def _saving(rows, r, c, m, losses, costs, found):
+    """What all m records of class c lose less if record r leaves it, its own loss included."""
     edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     low, high, word = losses.cover
     total = 0.0
-    for b in range(len(row)):
-        code = row[b]
-        if kinds[b] == SET:
-            total += cell_cost(kinds, at, prices, b, code, code, word[c, b] & ~(bit_of(code) & once[0, b]))
-        else:
-            lowest = edges[0, b] if code == low[c, b] else low[c, b]
-            highest = edges[1, b] if code == high[c, b] else high[c, b]
-            total += cell_cost(kinds, at, prices, b, lowest, highest, word[c, b])
+    for b in range(rows.shape[1]):
+        code = rows[r, b]
+        lowest = edges[0, b] if code == low[c, b] else low[c, b]
+        highest = edges[1, b] if code == high[c, b] else high[c, b]
+        bits = word[c, b] & ~(bit_of(code) & once[0, b])  # only in a set does anything look at them
+        total += cell_cost(kinds, at, prices, b, lowest, highest, bits)
     return m * losses.loss[c] - (m - 1) * total
 
 
@@ -379,19 +387,12 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
                 continue
             for a in range(q):
                 code = rows[r, a]
-                if kinds[a] == SET:
-                    wider = word[d, a] | bit_of(code)
-                    if wider == word[d, a]:
-                        continue
-                    more = cell_cost(kinds, at, prices, a, code, code, wider)
-                    less = cell_cost(kinds, at, prices, a, code, code, word[d, a])
-                else:
-                    lowest, highest = low[d, a], high[d, a]
-                    if lowest <= code <= highest:
-                        continue
-                    more = cell_cost(kinds, at, prices, a, min(code, lowest), max(code, highest), word[d, a])
-                    less = cell_cost(kinds, at, prices, a, lowest, highest, word[d, a])
-                harm += (size[d] + 1) * (more - less)
+                lowest, highest, bits = low[d, a], high[d, a], word[d, a]
+                wider = bits | bit_of(code)  # only in a set does anything look at bits, elsewhere at the ends alone
+                if wider == bits if kinds[a] == SET else lowest <= code <= highest:
+                    continue
+                more = cell_cost(kinds, at, prices, a, min(code, lowest), max(code, highest), wider)
+                harm += (size[d] + 1) * (more - cell_cost(kinds, at, prices, a, lowest, highest, bits))
                 if harm >= bound:
                     break
             if harm >= bound:

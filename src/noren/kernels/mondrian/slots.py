@@ -100,7 +100,7 @@ def value_slots(rows, start, stop, a, cover, ranked, slots):
                 present[values] = rows[i, a]
                 values += 1
             counts[rows[i, a]] += 1
-        codes = present[:values].astype(np.int64)
+        codes = present[:values].copy()
         rank = stable_order(codes)
         for j in range(values):
             present[j] = codes[rank[j]]
@@ -127,7 +127,9 @@ def tied_slots(rows, start, stop, a, cover, widths, slots):
     """Slots of equal size in the order of column a, ties by the other active columns; the number of slots."""
     low, high, before, of = cover.low, cover.high, slots.before, slots.of
     m = stop - start
-    keys = rows[start:stop, a].astype(np.int64)
+    keys = np.empty(m, np.int64)
+    for i in range(m):
+        keys[i] = rows[start + i, a]
     room = np.int64(2**62) // widths[a]
     for b in range(rows.shape[1]):
         if b == a or low[b] >= high[b]:
