@@ -56,7 +56,36 @@ def mean_beliefs(offsets, codes, bits, weights):
             total += weights[room[i]]
         for i in range(found):
             out[room[i]] += weights[room[i]] / total
-    return (out + everywhere * weights / weights.sum()) / max(1, n)
+    whole = _sum(weights, labels)
+    for label in range(labels):
+        out[label] = (out[label] + everywhere * weights[label] / whole) / max(1, n)
+    return out
+
+
+@kernel()
+def _sum(values, n):
+    """The sum of the first n values."""
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    return total
+
+
+@kernel()
+def _sort(values, n):
+    """The first n values in descending order: Shell's sort, because NumPy's takes long to compile."""
+    gap = 1
+    while gap < n // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            value = values[i]
+            j = i - gap
+            while j >= 0 and values[j] < value:
+                values[j + gap] = values[j]
+                j -= gap
+            values[j + gap] = value
+        gap //= 3
 
 
 @kernel()
@@ -70,9 +99,10 @@ def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l)
     out = np.zeros((groups, COLUMNS))
     belief = np.zeros(labels)
     linked_only = np.zeros(labels)
+    ranked = np.empty(labels)
     room = np.empty(labels, np.int64)
-    whole = weights.sum()
-    rest_alpha = max(0.0, 1.0 - alpha.sum())
+    whole = _sum(weights, labels)
+    rest_alpha = max(0.0, 1.0 - _sum(alpha, labels))
     for g in range(groups):
         belief[:] = 0.0
         linked = 0
@@ -98,15 +128,31 @@ def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l)
             if prior:
                 belief[label] += (size - linked) * alpha[label]
             belief[label] /= max(1, size)
-        positive = np.sort(belief[belief > 0])[::-1]
+        positive, mass = 0, 0.0
+        square, moved, square_linked, moved_linked, rise = 0.0, 0.0, 0.0, 0.0, -np.inf
+        for label in range(labels):
+            if belief[label] > 0:
+                ranked[positive] = belief[label]
+                positive += 1
+            mass += belief[label]
+            more, more_linked = belief[label] - alpha[label], linked_only[label] - alpha[label]
+            square += more * more
+            moved += abs(more)
+            square_linked += more_linked * more_linked
+            moved_linked += abs(more_linked)
+            rise = max(rise, more)
+        _sort(ranked, positive)
+        tail = 0.0
+        for i in range(l - 1, positive):
+            tail += ranked[i]
         out[g, LINKED] = linked
-        out[g, PEAK] = positive[0] if positive.size else 0.0
-        out[g, TAIL] = positive[l - 1 :].sum()
-        out[g, MASS] = belief.sum()
-        out[g, SQUARE] = ((belief - alpha) ** 2).sum()
-        out[g, MOVED] = (np.abs(belief - alpha).sum() + abs(max(0.0, 1 - belief.sum()) - rest_alpha)) / 2
+        out[g, PEAK] = ranked[0] if positive else 0.0
+        out[g, TAIL] = tail
+        out[g, MASS] = mass
+        out[g, SQUARE] = square
+        out[g, MOVED] = (moved + abs(max(0.0, 1 - mass) - rest_alpha)) / 2
         if linked:
-            out[g, SQUARE_LINKED] = ((linked_only - alpha) ** 2).sum()
-            out[g, MOVED_LINKED] = (np.abs(linked_only - alpha).sum() + rest_alpha) / 2
-        out[g, RISE] = (belief - alpha).max()
+            out[g, SQUARE_LINKED] = square_linked
+            out[g, MOVED_LINKED] = (moved_linked + rest_alpha) / 2
+        out[g, RISE] = rise
     return out

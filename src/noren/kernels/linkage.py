@@ -76,12 +76,14 @@ def link_labels(bounds, codes, postings, sizes):
     """K(t) of every record as CSR labels, given |K(t)|. Meant for a block of records, not for a whole table."""
     labels = postings.weights.size
     at = np.zeros(sizes.size + 1, np.int64)
-    at[1:] = np.cumsum(sizes)
-    out = np.empty(at[-1], np.int64)
+    for r in range(sizes.size):
+        at[r + 1] = at[r] + sizes[r]
+    out = np.empty(at[sizes.size], np.int64)
     for r in range(sizes.size):
         own = codes[bounds[r] : bounds[r + 1]]
         if own.size == 0:
-            out[at[r] : at[r + 1]] = np.arange(labels)
+            for label in range(labels):
+                out[at[r] + label] = label
         else:
             link(own, postings, out[at[r] : at[r + 1]])
     return at, out
@@ -111,15 +113,26 @@ def belief_sums(bounds, codes, postings):
         for k in range(n):
             out[room[k]] += weights[room[k]] / total
     if empty:
-        out += empty * weights / weights.sum()
+        whole = _sum(weights, labels)
+        for label in range(labels):
+            out[label] += empty * weights[label] / whole
     return out, unlinked
+
+
+@kernel()
+def _sum(values, n):
+    """The sum of the first n values."""
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    return total
 
 
 @kernel()
 def _largest_sum(values, n, m):
     """Sum of the m largest of values[:n]; reorders them. A quickselect, so that no full sort is needed."""
     if m >= n:
-        return values[:n].sum()
+        return _sum(values, n)
     low, high = 0, n - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -139,7 +152,7 @@ def _largest_sum(values, n, m):
             low = i
         else:
             break
-    return values[:m].sum()
+    return _sum(values, m)
 
 
 @kernel()
@@ -158,9 +171,10 @@ def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l
     belief = np.zeros(labels)
     touched = np.empty(labels, np.int64)
     values = np.empty(labels)
-    everything = weights.sum()
-    alpha_square = (alpha * alpha).sum()
-    alpha_total = alpha.sum()
+    everything, alpha_total = _sum(weights, labels), _sum(alpha, labels)
+    alpha_square = 0.0
+    for label in range(labels):
+        alpha_square += alpha[label] * alpha[label]
     for g in range(groups):
         size = group_bounds[g + 1] - group_bounds[g]
         found = empty = linked = 0

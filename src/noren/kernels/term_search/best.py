@@ -95,8 +95,8 @@ class Front(NamedTuple):
     depth: np.ndarray
 
 
-@kernel()
 def new_front(size):
+    """Room for so many nodes."""
     return Front(
         np.empty(size, np.int64),
         np.empty(size),
@@ -106,7 +106,6 @@ def new_front(size):
     )
 
 
-@kernel()
 def wider_front(front, size):
     """The same nodes with room for more."""
     out = new_front(size)
@@ -116,19 +115,13 @@ def wider_front(front, size):
     return out
 
 
-@kernel()
 def open_root(front, counters, bound):
-    _push(front, counters, bound, -1, -1, 0)
-
-
-@kernel()
-def removed_entries(bounds, kept):
-    """Which (record, term) entries are missing from the kept term sets, one row a record."""
-    out = np.zeros(bounds[-1] - bounds[0], np.bool_)
-    for i in range(bounds.size - 1):
-        for j in range(bounds[i + 1] - bounds[i]):
-            out[bounds[i] - bounds[0] + j] = not (kept[i, j >> 6] >> np.uint64(j & 63)) & np.uint64(1)
-    return out
+    """The first node of an empty front."""
+    node = counters[USED]
+    front.bound[node], front.parent[node], front.option[node], front.depth[node] = bound, -1, -1, 0
+    front.heap[0] = node
+    counters[USED] += 1
+    counters[COUNT] = 1
 
 
 @kernel(no_cpython_wrapper=True)
@@ -214,7 +207,8 @@ def prove(group, rule, bounds, added, desk, front, standing, budget):
             if depth + 1 == d:
                 if slack >= -rule.tolerance:
                     numbers[BEST] = cost
-                    best_choice[:depth] = choice[:depth]
+                    for i in range(depth):
+                        best_choice[i] = choice[i]
                     best_choice[depth] = o
                 continue
             if rule.kind == CL:

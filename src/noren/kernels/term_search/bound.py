@@ -23,7 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
-from noren.kernels.term_search.judge import CL, EMD, order_of
+from noren.kernels.sorting import stable_order
+from noren.kernels.term_search.judge import CL, EMD
 
 FINE, COARSE = 1.02, 1.3
 UNITS = 256
@@ -77,19 +78,35 @@ def theta_grid(group, records):
         if k == 0 or group.val[k] != group.val[k - 1]:
             runs[n] = group.val[k]
             n += 1
-    values = runs[:n][order_of(runs[:n])]
+    order = stable_order(runs[:n])
     grid = np.empty(4096)
     grid[0] = 2.0 * records
-    n = 1
-    for k in range(values.size - 1, -1, -1):
-        v = values[k]
-        while grid[n - 1] / v > COARSE and n < grid.size - 1:
-            grid[n] = max(v, grid[n - 1] / COARSE)
-            n += 1
-        if grid[n - 1] / v > FINE and n < grid.size - 1:
-            grid[n] = v
-            n += 1
-    return grid[:n][::-1].copy()
+    found = 1
+    for k in range(n - 1, -1, -1):
+        v = runs[order[k]]
+        while grid[found - 1] / v > COARSE and found < grid.size - 1:
+            grid[found] = max(v, grid[found - 1] / COARSE)
+            found += 1
+        if grid[found - 1] / v > FINE and found < grid.size - 1:
+            grid[found] = v
+            found += 1
+    rising = np.empty(found)
+    for k in range(found):
+        rising[k] = grid[found - 1 - k]
+    return rising
+
+
+@kernel(no_cpython_wrapper=True)
+def _at_least(grid, v):
+    """The place of the first number of an ascending grid that is not below v."""
+    low, high = 0, grid.size
+    while low < high:
+        middle = (low + high) // 2
+        if grid[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel(no_cpython_wrapper=True)
@@ -116,7 +133,7 @@ def option_gains(group, rule, grid):
             mass += n * v
             peak[o] = max(peak[o], v)
             if rule.kind == CL:
-                up = grid[min(grid.size - 1, np.searchsorted(grid, v * (1 - 1e-14)))]
+                up = grid[min(grid.size - 1, _at_least(grid, v * (1 - 1e-14)))]
                 for j in range(grid.size):
                     gain[o, j] += n * min(up, grid[j])
             else:
@@ -127,23 +144,27 @@ def option_gains(group, rule, grid):
 
 
 @kernel(no_cpython_wrapper=True)
-def _least(group, complete, gain, peak, top, unit, width, out):
-    """Fill out[i, q]; records with missing options reach any gain for nothing."""
+def _least(group, gain, column, peak, top, unit, width, out, start):
+    """Fill out[start + i * width + q] from a column of gains; records that lack options gain anything for nothing."""
     d = group.first.size - 1
-    out[d, 0] = 0.0
-    out[d, 1:] = np.inf
+    last = start + d * width
+    out[last] = 0.0
+    for q in range(1, width):
+        out[last + q] = np.inf
     cost = np.empty(group.cost.size)
     units = np.empty(group.cost.size, np.int64)
     for i in range(d - 1, -1, -1):
-        if not complete[i]:
-            out[i, :] = out[i + 1, 0]
+        here, after = start + i * width, start + (i + 1) * width
+        if not group.complete[i]:
+            for q in range(width):
+                out[here + q] = out[after]
             continue
         n = 0
         most = -1
         for o in range(group.first[i], group.first[i + 1]):
             if peak[o] > top * (1 + 1e-12):
                 continue
-            u = min(width - 1, np.int64(np.ceil(gain[o] / unit - SLIGHT)))
+            u = min(width - 1, np.int64(np.ceil(gain[o, column] / unit - SLIGHT)))
             if u > most:
                 most = u
                 if n and cost[n - 1] >= group.cost[o] - 1e-12:
@@ -155,18 +176,21 @@ def _least(group, complete, gain, peak, top, unit, width, out):
             for k in range(n):
                 if cost[k] >= best:
                     break
-                best = min(best, cost[k] + out[i + 1, max(0, q - units[k])])
-            out[i, q] = best
+                best = min(best, cost[k] + out[after + max(0, q - units[k])])
+            out[here + q] = best
 
 
 @kernel(no_cpython_wrapper=True)
 def _shifted(group, gain):
-    """Gains made non-negative record by record, and the sum of what was added from record i on."""
+    """Gains of the only column made non-negative record by record, and the sum of what was added from record i on."""
     d = group.first.size - 1
     added = np.zeros(d + 1)
     for i in range(d - 1, -1, -1):
-        lowest = gain[group.first[i] : group.first[i + 1]].min()
-        gain[group.first[i] : group.first[i + 1]] -= lowest
+        lowest = np.inf
+        for o in range(group.first[i], group.first[i + 1]):
+            lowest = min(lowest, gain[o, 0])
+        for o in range(group.first[i], group.first[i + 1]):
+            gain[o, 0] -= lowest
         added[i] = added[i + 1] - lowest
     return added
 
@@ -192,14 +216,17 @@ def scenarios(group, rule):
     """
     d = group.first.size - 1
     diverse = rule.kind == CL
-    grid = theta_grid(group, rule.records) if diverse else np.ones(1)
+    grid = np.empty(1)
+    grid[0] = 1.0
+    if diverse:
+        grid = theta_grid(group, rule.records)
     gain, peak = option_gains(group, rule, grid)
     added = np.zeros(d + 1)
     tops = np.zeros(1)
     if diverse:
-        tops = _thinned(peak[order_of(peak)])
+        tops = _thinned(peak, stable_order(peak))
     else:
-        added = _shifted(group, gain[:, 0])
+        added = _shifted(group, gain)
         peak[:] = 0.0
     many = tops.size * grid.size
     at, top, ceiling = np.empty(many, np.int64), np.empty(many), np.empty(many)
@@ -226,46 +253,24 @@ def scenarios(group, rule):
             at[s], top[s], ceiling[s], need[s], unit[s], floor[s] = k, tops[j], above, want, step, forced
             most[k] = max(most[k], want)
             s += 1
-    rough = np.empty((d + 1, ROUGH + 1))
+    rough = np.empty((d + 1) * (ROUGH + 1))
     for k in range(grid.size):
         if diverse and most[k] > 0:
-            _least(group, group.complete, gain[:, k], peak, np.inf, most[k] / ROUGH, ROUGH + 1, rough)
+            _least(group, gain, k, peak, np.inf, most[k] / ROUGH, ROUGH + 1, rough, 0)
             for q in range(s):
                 if at[q] == k:
                     wide = np.int64(np.ceil(need[q] * ROUGH / most[k] - SLIGHT))
-                    floor[q] = max(floor[q], rough[0, min(ROUGH, max(0, wide))])
+                    floor[q] = max(floor[q], rough[min(ROUGH, max(0, wide))])
     return Scenarios(grid, gain, peak, at[:s], top[:s], ceiling[:s], need[:s], unit[:s], floor[:s]), added
 
 
-@kernel()
 def cost_bounds(group, listed, limit, most):
     """Tables of the scenarios that could hold at a cost below the limit, of so many with the lowest floors."""
-    d = group.first.size - 1
-    many = listed.floor.size
-    wanted = np.zeros(many, np.bool_)
-    wanted[order_of(listed.floor)[:most]] = True
-    root, width, kept = np.empty(many), np.empty(many, np.int64), np.empty(many, np.int64)
-    tables = []
-    n = 0
-    for s in range(many):
-        if not wanted[s] or listed.floor[s] >= limit:
-            continue
-        k, step = listed.at[s], listed.unit[s]
-        wide = max(0, np.int64(np.ceil(listed.need[s] / step - SLIGHT))) + 1
-        table = np.empty((d + 1, wide))
-        _least(group, group.complete, listed.gain[:, k], listed.peak, listed.ceiling[s], step, wide, table)
-        if table[0, wide - 1] < limit:
-            root[n], width[n], kept[n] = table[0, wide - 1], wide, s
-            n += 1
-            tables.append(table)
-    order = order_of(root[:n])
-    start = np.zeros(n + 1, np.int64)
-    for q in range(n):
-        start[q + 1] = start[q] + (d + 1) * width[order[q]]
-    least = np.empty(start[n])
-    for q in range(n):
-        least[start[q] : start[q + 1]] = tables[order[q]].ravel()
-    kept = kept[:n][order]
+    wanted = np.zeros(listed.floor.size, np.bool_)
+    wanted[np.argsort(listed.floor, kind="stable")[:most]] = True
+    root, width, start, kept, least = _tables(group, listed, wanted & (listed.floor < limit), limit)
+    order = np.argsort(root, kind="stable")
+    kept = kept[order]
     return Bounds(
         listed.grid,
         listed.gain,
@@ -275,19 +280,48 @@ def cost_bounds(group, listed, limit, most):
         listed.ceiling[kept],
         listed.need[kept],
         listed.unit[kept],
-        root[:n][order],
-        start,
-        width[:n][order],
+        root[order],
+        start[order],
+        width[order],
         least,
     )
 
 
+@kernel()
+def _tables(group, listed, wanted, limit):
+    """For the wanted scenarios that cost less than the limit: cost, width and place of the table, and their numbers;
+    and all tables one after the other."""
+    d = group.first.size - 1
+    many = wanted.size
+    root, width = np.empty(many), np.empty(many, np.int64)
+    start, kept = np.empty(many, np.int64), np.empty(many, np.int64)
+    least = np.empty(0)
+    n = used = 0
+    for s in range(many):
+        if not wanted[s]:
+            continue
+        wide = max(0, np.int64(np.ceil(listed.need[s] / listed.unit[s] - SLIGHT))) + 1
+        room = used + (d + 1) * wide
+        if room > least.size:
+            longer = np.empty(2 * room)
+            for k in range(used):
+                longer[k] = least[k]
+            least = longer
+        _least(group, listed.gain, listed.at[s], listed.peak, listed.ceiling[s], listed.unit[s], wide, least, used)
+        if least[used + wide - 1] < limit:
+            root[n], width[n], start[n], kept[n] = least[used + wide - 1], wide, used, s
+            used = room
+            n += 1
+    return root[:n], width[:n], start[:n], kept[:n], least[:used]
+
+
 @kernel(no_cpython_wrapper=True)
-def _thinned(peaks):
+def _thinned(peaks, order):
     """Peaks in ascending order, those within FINE of the one below left out: they count as that one."""
     out = np.empty(peaks.size)
     n = 0
-    for p in peaks:
+    for k in range(order.size):
+        p = peaks[order[k]]
         if n == 0 or p > FINE * out[n - 1]:
             out[n] = p
             n += 1

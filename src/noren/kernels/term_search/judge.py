@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
+from noren.kernels.sorting import stable_order
 
 CL, L2, EMD = 0, 1, 2
 SORTED_BY_HAND = 40
@@ -58,8 +59,8 @@ class Desk(NamedTuple):
     saved_place: np.ndarray
 
 
-@kernel()
 def new_desk(classes):
+    """Room for a group with so many classes of labels."""
     return Desk(
         np.zeros(classes),
         np.full(classes, -1, np.int64),
@@ -195,29 +196,6 @@ def _common(group, rule, desk, found, offset):
 
 
 @kernel(no_cpython_wrapper=True)
-def order_of(keys):
-    """Ascending order of keys, equal ones as they stand: a merge sort by hand, which compiles much faster."""
-    n = keys.size
-    order = np.arange(n)
-    other = np.empty(n, np.int64)
-    width = 1
-    while width < n:
-        for low in range(0, n, 2 * width):
-            middle, high = min(low + width, n), min(low + 2 * width, n)
-            i, j = low, middle
-            for k in range(low, high):
-                if i < middle and (j >= high or keys[order[i]] <= keys[order[j]]):
-                    other[k] = order[i]
-                    i += 1
-                else:
-                    other[k] = order[j]
-                    j += 1
-        order, other = other, order
-        width *= 2
-    return order
-
-
-@kernel(no_cpython_wrapper=True)
 def _descending(values, counts, n):
     if n <= SORTED_BY_HAND:
         for k in range(1, n):
@@ -228,9 +206,12 @@ def _descending(values, counts, n):
                 j -= 1
             values[j], counts[j] = v, c
     else:
-        order = order_of(-values[:n])
-        values[:n] = values[:n][order]
-        counts[:n] = counts[:n][order]
+        keys, old = np.empty(n), np.empty(n, np.int64)
+        for k in range(n):
+            keys[k], old[k] = -values[k], counts[k]
+        order = stable_order(keys)
+        for k in range(n):
+            values[k], counts[k] = -keys[order[k]], old[order[k]]
 
 
 @kernel(no_cpython_wrapper=True)

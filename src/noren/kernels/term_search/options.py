@@ -55,7 +55,7 @@ class LabelClasses(NamedTuple):
 
 
 @kernel(no_cpython_wrapper=True)
-def label_classes(bounds, codes, start, of, key, keys):
+def label_classes(codes, start, of, key, keys):
     """Class of every label: labels of one key (weight, prior) with the same terms of this group stand together."""
     cls = key.copy()
     labels = key.size
@@ -64,9 +64,11 @@ def label_classes(bounds, codes, start, of, key, keys):
         size[cls[label]] += 1
     n = keys
     hits = np.zeros(labels + keys, np.int64)
-    heir = np.full(labels + keys, -1, np.int64)
+    heir = np.empty(labels + keys, np.int64)
+    heir[:] = -1
     touched = np.empty(labels + keys, np.int64)
-    for t in codes:  # a term that comes again splits nothing
+    for e in range(codes.size):  # a term that comes again splits nothing
+        t = codes[e]
         if t < 0 or t >= start.size - 1:
             continue
         many = 0
@@ -121,27 +123,19 @@ def masks_of_record(own, words, start, of, cls, room, place):
 
 
 @kernel(no_cpython_wrapper=True)
-def contains(mask, part):
-    """Whether a term set holds every term of another one."""
-    for w in range(part.size):
-        if part[w] & ~mask[w]:
+def contains(masks, k, parts, o):
+    """Whether a term set, a row of masks, holds every term of another one, a row of parts."""
+    for w in range(parts.shape[1]):
+        if parts[o, w] & ~masks[k, w]:
             return False
     return True
 
 
 @kernel(no_cpython_wrapper=True)
-def same(a, b):
-    for w in range(a.size):
-        if a[w] != b[w]:
-            return False
-    return True
-
-
-@kernel(no_cpython_wrapper=True)
-def count_terms(mask):
+def count_terms(masks, k):
     n = 0
-    for w in range(mask.size):
-        x = mask[w]
+    for w in range(masks.shape[1]):
+        x = masks[k, w]
         while x:
             x &= x - ONE
             n += 1
@@ -149,113 +143,134 @@ def count_terms(mask):
 
 
 @kernel(no_cpython_wrapper=True)
-def _slot(table, stored, mask):
-    """Where a mask stands in an open-addressing table, or the free slot for it."""
+def _slot(table, stored, k):
+    """Where the k-th row of term sets stands in an open-addressing table, or the free slot for it."""
     h = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(mask.size):
-        h = (h ^ mask[w]) * np.uint64(0xBF58476D1CE4E5B9)
+    for w in range(stored.shape[1]):
+        h = (h ^ stored[k, w]) * np.uint64(0xBF58476D1CE4E5B9)
         h ^= h >> np.uint64(29)
     at = np.int64(h & np.uint64(table.size - 1))
-    while table[at] >= 0 and not same(stored[table[at]], mask):
+    while table[at] >= 0:
+        same = True
+        for w in range(stored.shape[1]):
+            same = same and stored[table[at], w] == stored[k, w]
+        if same:
+            break
         at = (at + 1) & (table.size - 1)
     return at
 
 
 @kernel(no_cpython_wrapper=True)
-def closed_sets(full, generators, most):
+def _new_table(rows):
+    """An empty table for so many term sets."""
+    slots = 16
+    while slots < 4 * rows:
+        slots *= 2
+    table = np.empty(slots, np.int64)
+    table[:] = -1
+    return table
+
+
+@kernel(no_cpython_wrapper=True)
+def closed_sets(terms, generators, most):
     """All intersections of the record's own term set with generators, and whether there were no more than `most`.
 
     The full set comes first, the smallest second (if it differs), so that a truncated list still has both ends.
     """
-    slots = 16
-    while slots < 4 * most:
-        slots *= 2
-    table = np.full(slots, -1, np.int64)
-    stored = np.empty((most + 2, full.size), np.uint64)
-    stored[0] = full
-    table[_slot(table, stored, full)] = 0
+    words = generators.shape[1]
+    table = _new_table(most)
+    stored = np.zeros((most + 2, words), np.uint64)
+    for j in range(terms):
+        stored[0, j >> 6] |= ONE << np.uint64(j & 63)
+    table[_slot(table, stored, 0)] = 0
+    for w in range(words):
+        stored[1, w] = stored[0, w]
+        for g in range(generators.shape[0]):
+            stored[1, w] &= generators[g, w]
     n = 1
-    last = full.copy()
-    for g in range(generators.shape[0]):
-        last &= generators[g]
-    at = _slot(table, stored, last)
+    at = _slot(table, stored, 1)
     if table[at] < 0:
-        stored[n] = last
         table[at] = n
         n += 1
     q = 0
     while q < n:
         for g in range(generators.shape[0]):
-            meet = stored[q] & generators[g]
-            at = _slot(table, stored, meet)
+            for w in range(words):
+                stored[n, w] = stored[q, w] & generators[g, w]
+            at = _slot(table, stored, n)
             if table[at] < 0:
                 if n >= most:
-                    return stored[:n].copy(), False
-                stored[n] = meet
+                    return stored[:n], False
                 table[at] = n
                 n += 1
         q += 1
-    return stored[:n].copy(), True
+    return stored[:n], True
 
 
 @kernel(no_cpython_wrapper=True)
 def distinct_masks(masks, untouched):
     """Distinct rows; the empty one is added if some label holds none of the record's terms."""
-    slots = 16
-    while slots < 4 * masks.shape[0]:
-        slots *= 2
-    table = np.full(slots, -1, np.int64)
+    table = _new_table(masks.shape[0])
     out = np.zeros((masks.shape[0] + 1, masks.shape[1]), np.uint64)
     n = 0
     for k in range(masks.shape[0]):
-        at = _slot(table, out, masks[k])
+        for w in range(masks.shape[1]):
+            out[n, w] = masks[k, w]
+        at = _slot(table, out, n)
         if table[at] < 0:
-            out[n] = masks[k]
             table[at] = n
             n += 1
     if untouched:
-        out[n] = ZERO
+        for w in range(masks.shape[1]):
+            out[n, w] = ZERO
         n += 1
     return out[:n]
 
 
 @kernel(no_cpython_wrapper=True)
-def option_cost(kept, terms, prices):
+def option_cost(sets, o, terms, prices):
     """What a record loses that keeps these of its terms."""
     total = 0.0
     if prices.size:
         for j in range(terms):
-            if not (kept[j >> 6] >> np.uint64(j & 63)) & ONE:
+            if not (sets[o, j >> 6] >> np.uint64(j & 63)) & ONE:
                 total += prices[j]
     else:
-        for j in range(count_terms(kept) + 1, terms + 1):
+        for j in range(count_terms(sets, o) + 1, terms + 1):
             total += 1.0 / j
     return total
 
 
 @kernel(no_cpython_wrapper=True)
-def _cheapest_first(sets, terms, prices):
+def _put(target, row, source, o):
+    """One term set into a row of others."""
+    for w in range(target.shape[1]):
+        target[row, w] = source[o, w]
+
+
+@kernel(no_cpython_wrapper=True)
+def _cheapest_first(found, terms, prices):
     """The same term sets, cheapest first, of equal ones the larger first: a smaller set never comes before a larger."""
+    sets = np.empty(found.shape, np.uint64)
     n = 0
-    found = sets.copy()
     for left in range(terms, -1, -1):
         for o in range(found.shape[0]):
-            if count_terms(found[o]) == left:
-                sets[n] = found[o]
+            if count_terms(found, o) == left:
+                _put(sets, n, found, o)
                 n += 1
-    if not prices.size:
-        return
-    cost = np.empty(n)
-    for o in range(n):
-        own = option_cost(sets[o], terms, prices)
-        found[0] = sets[o]
-        k = o
-        while k > 0 and cost[k - 1] > own:
-            cost[k] = cost[k - 1]
-            sets[k] = sets[k - 1]
-            k -= 1
-        cost[k] = own
-        sets[k] = found[0]
+    if prices.size:
+        cost = np.empty(n)
+        for o in range(n):
+            own = option_cost(sets, o, terms, prices)
+            _put(found, 0, sets, o)
+            k = o
+            while k > 0 and cost[k - 1] > own:
+                cost[k] = cost[k - 1]
+                _put(sets, k, sets, k - 1)
+                k -= 1
+            cost[k] = own
+            _put(sets, k, found, 0)
+    return sets
 
 
 @kernel(no_cpython_wrapper=True)
@@ -263,12 +278,8 @@ def record_options(terms, prices, classes, masks, labels, prior, most):
     """The options of one record, cheapest first: cost, term set, and beliefs as CSR (class, belief per label)."""
     size, weight, mean_alpha = labels
     n_classes = size.size
-    words = masks.shape[1]
-    full = np.zeros(words, np.uint64)
-    for j in range(terms):
-        full[j >> 6] |= ONE << np.uint64(j & 63)
-    sets, complete = closed_sets(full, distinct_masks(masks, classes.size < n_classes), most)
-    _cheapest_first(sets, terms, prices)
+    found, complete = closed_sets(terms, distinct_masks(masks, classes.size < n_classes), most)
+    sets = _cheapest_first(found, terms, prices)
     cost = np.empty(sets.shape[0])
     at = np.zeros(sets.shape[0] + 1, np.int64)
     cls = np.empty(0, np.int64)
@@ -276,8 +287,8 @@ def record_options(terms, prices, classes, masks, labels, prior, most):
     for sweep in range(2):
         total = 0
         for o in range(sets.shape[0]):
-            left = count_terms(sets[o])
-            cost[o] = option_cost(sets[o], terms, prices)
+            left = count_terms(sets, o)
+            cost[o] = option_cost(sets, o, terms, prices)
             first = total
             if left == 0:
                 for c in range(n_classes):
@@ -286,7 +297,7 @@ def record_options(terms, prices, classes, masks, labels, prior, most):
                     total += 1
             else:
                 for k in range(classes.size):
-                    if contains(masks[k], sets[o]):
+                    if contains(masks, k, sets, o):
                         if sweep:
                             cls[total], val[total] = classes[k], weight[classes[k]]
                         total += 1
@@ -310,54 +321,58 @@ def record_options(terms, prices, classes, masks, labels, prior, most):
 
 
 @kernel(no_cpython_wrapper=True)
-def _doubled(array):
-    """The same array with twice the rows."""
-    n = array.shape[0]
-    out = np.empty((2 * n, *array.shape[1:]), array.dtype)
-    out[:n] = array
+def _longer(numbers, least):
+    """The same numbers with room for so many, and more."""
+    if numbers.size >= least:
+        return numbers
+    out = np.empty(2 * least, numbers.dtype)
+    for i in range(numbers.size):
+        out[i] = numbers[i]
     return out
 
 
-@kernel()
 def group_options(bounds, codes, prices, postings, key, keys, alpha, prior, most):
     """Everything the search needs to know about a group; at most `most` options a record. No prices: equation 2."""
+    words = max(1, (int(np.diff(bounds).max(initial=0)) + 63) // 64)
+    first, at = np.zeros(bounds.size, np.int64), np.zeros(65, np.int64)
+    complete = np.zeros(bounds.size - 1, np.bool_)
+    size, mass, cost, sets, at, cls, val, flat = _options(
+        bounds, codes, prices, postings, key, keys, alpha, prior, most, words, first, at, complete
+    )
+    return GroupOptions(size, mass, first, cost, sets.reshape(-1, words), at, cls, val, flat, complete)
+
+
+@kernel()
+def _options(bounds, codes, prices, postings, key, keys, alpha, prior, most, words, first, at, complete):
+    """`group_options`, into `first` and `complete`; term sets one after the other."""
     start, of, weights = postings.start, postings.of, postings.weights
     d = bounds.size - 1
-    label_class, n, size = label_classes(bounds, codes, start, of, key, keys)
-    weight = np.zeros(n)
-    mass = np.zeros(n)
+    label_class, n, size = label_classes(codes, start, of, key, keys)
+    weight, mass, mean = np.zeros(n), np.zeros(n), np.zeros(n)
     for label in range(key.size):
         weight[label_class[label]] = weights[label]
         mass[label_class[label]] += alpha[label]
-    labels = LabelClasses(size, weight, mass / size)
-    words = 1
-    for i in range(d):
-        words = max(words, (bounds[i + 1] - bounds[i] + 63) // 64)
-    room = np.empty(n, np.int64)
-    place = np.full(n, -1, np.int64)
-    first = np.zeros(d + 1, np.int64)
-    complete = np.zeros(d, np.bool_)
-    cost = np.empty(64)
-    sets = np.empty((64, words), np.uint64)
-    at = np.zeros(65, np.int64)
-    cls = np.empty(1024, np.int64)
-    val = np.empty(1024)
+    room, place = np.empty(n, np.int64), np.empty(n, np.int64)
+    for c in range(n):
+        mean[c] = mass[c] / size[c]
+        place[c] = -1
+    labels = LabelClasses(size, weight, mean)
+    cost, sets = np.empty(64), np.empty(64 * words, np.uint64)
+    cls, val = np.empty(1024, np.int64), np.empty(1024)
     m = 0
     for i in range(d):
         own = codes[bounds[i] : bounds[i + 1]]
         classes, masks = masks_of_record(own, words, start, of, label_class, room, place)
         paid = prices[bounds[i] : bounds[i + 1]] if prices.size else prices
         c, s, a, k, v, complete[i] = record_options(own.size, paid, classes, masks, labels, prior, most)
-        while m + c.size > cost.size:
-            cost, sets, at = _doubled(cost), _doubled(sets), _doubled(at)
         used = at[m]
-        while used + k.size > cls.size:
-            cls, val = _doubled(cls), _doubled(val)
+        cost, at, sets = _longer(cost, m + c.size), _longer(at, m + c.size + 1), _longer(sets, (m + c.size) * words)
+        cls, val = _longer(cls, used + k.size), _longer(val, used + k.size)
         for o in range(c.size):  # in loops, which take a tenth of the time to compile that slices do
             cost[m + o] = c[o]
             at[m + o + 1] = used + a[o + 1]
             for word in range(words):
-                sets[m + o, word] = s[o, word]
+                sets[(m + o) * words + word] = s[o, word]
         for e in range(k.size):
             cls[used + e] = k[e]
             val[used + e] = v[e]
@@ -370,4 +385,4 @@ def group_options(bounds, codes, prices, postings, key, keys, alpha, prior, most
             same = same and val[e] == val[at[o]]
         if same:
             flat[o] = val[at[o]]
-    return GroupOptions(size, mass, first, cost[:m], sets[:m], at[: m + 1], cls[: at[m]], val[: at[m]], flat, complete)
+    return size, mass, cost[:m], sets[: m * words], at[: m + 1], cls[: at[m]], val[: at[m]], flat

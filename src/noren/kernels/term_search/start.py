@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from noren.kernels.compiled import kernel
+from noren.kernels.sorting import stable_order
 from noren.kernels.term_search.bound import SLIGHT
-from noren.kernels.term_search.judge import judge, lay_out, lift, order_of, put_back
-from noren.kernels.term_search.options import GroupOptions
+from noren.kernels.term_search.judge import judge, lay_out, lift, put_back
 
 CLOSE = 1e-10
 ONE_BY_ONE = 256
@@ -35,54 +35,10 @@ def slack_of(group, rule, desk, choice):
     return judge(group, rule, desk, -1)[1]
 
 
-@kernel()
-def overlap_order(group, rule, desk):
-    """Records by how much belief they share with others before anything is removed, most first.
-
-    The bound sees an overlap only once both records are fixed, so those should be fixed early.
-    """
-    d = group.first.size - 1
-    lay_out(group, rule, desk, group.first, 0, d, -1)
-    shared = np.zeros(d)
-    for i in range(d):
-        o = group.first[i]
-        for k in range(group.at[o], group.at[o + 1]):
-            c = group.cls[k]
-            shared[i] += group.size[c] * max(0.0, min(group.val[k], desk.belief[c] - group.val[k]))
-    return order_of(-np.rint(shared * 1e9))
-
-
-@kernel()
-def reordered(group, order):
-    """The same group with its records in another order."""
-    d = order.size
-    first = np.zeros(d + 1, np.int64)
-    take = np.empty(group.cost.size, np.int64)
-    n = 0
-    for i in range(d):
-        for o in range(group.first[order[i]], group.first[order[i] + 1]):
-            take[n] = o
-            n += 1
-        first[i + 1] = n
-    at = np.zeros(n + 1, np.int64)
-    cls, val = np.empty_like(group.cls), np.empty_like(group.val)
-    for q in range(n):
-        a, b = group.at[take[q]], group.at[take[q] + 1]
-        at[q + 1] = at[q] + b - a
-        cls[at[q] : at[q + 1]] = group.cls[a:b]
-        val[at[q] : at[q + 1]] = group.val[a:b]
-    return GroupOptions(
-        group.size,
-        group.mass,
-        first,
-        group.cost[take],
-        group.sets[take],
-        at,
-        cls,
-        val,
-        group.flat[take],
-        group.complete[order],
-    )
+@kernel(no_cpython_wrapper=True)
+def _copy(source, target):
+    for i in range(source.size):
+        target[i] = source[i]
 
 
 @kernel(no_cpython_wrapper=True)
@@ -167,7 +123,7 @@ def _raise(group, rule, desk, choice, counters, limit):
     spent = cost_of(group, choice)
     slack = slack_of(group, rule, desk, choice)
     most = max(1, d // ONE_BY_ONE)
-    ratios, options, old = np.empty(d), np.empty(d, np.int64), np.empty(d, np.int64)
+    ratios, falling, options, old = np.empty(d), np.empty(d), np.empty(d, np.int64), np.empty(d, np.int64)
     while slack < -rule.tolerance:
         found = 0
         for i in range(d):
@@ -188,11 +144,13 @@ def _raise(group, rule, desk, choice, counters, limit):
             _put_in(group, rule, desk, choice, own, before)
         if found == 0:
             return False
-        order = order_of(-ratios)
-        old[:] = choice
+        for i in range(d):
+            falling[i] = -ratios[i]
+        order = stable_order(falling)
+        _copy(choice, old)
         m = min(most, found)
         while True:
-            choice[:] = old
+            _copy(old, choice)
             for k in range(m):
                 choice[order[k]] = options[order[k]]
             reached = slack_of(group, rule, desk, choice)
@@ -216,6 +174,6 @@ def start(group, rule, bounds, desk, s, best_choice, best, counters):
         _mend(group, rule, desk, choice, counters)
         cost = cost_of(group, choice)
         if cost < best - CLOSE:
-            best_choice[:] = choice
+            _copy(choice, best_choice)
             return cost
     return best

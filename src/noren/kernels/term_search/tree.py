@@ -51,9 +51,9 @@ class RemovalTree(NamedTuple):
 
 @kernel(no_cpython_wrapper=True)
 def _closure(group, i, kept):
-    """The option with the same labels as this term set: the smallest closed set around it."""
+    """The option with the same labels as the term set kept[i]: the smallest closed set around it."""
     for o in range(group.first[i + 1] - 1, group.first[i], -1):
-        if contains(group.sets[o], kept):
+        if contains(group.sets, o, kept, i):
             return o
     return group.first[i]
 
@@ -79,7 +79,7 @@ def new_tree(group, bounds, prices):
         if table_at[i] >= 0:
             for mask in range(1 << (bounds[i + 1] - bounds[i])):
                 kept[i, 0] = np.uint64(mask)
-                table[table_at[i] + mask] = _closure(group, i, kept[i])
+                table[table_at[i] + mask] = _closure(group, i, kept)
         kept[i] = group.sets[group.first[i]]
     tail = np.empty((entries + 1, entries), np.int64)
     tail[0] = np.arange(entries)
@@ -109,7 +109,7 @@ def new_tree(group, bounds, prices):
 def _option(group, tree, i):
     if tree.table_at[i] >= 0:
         return tree.table[tree.table_at[i] + np.int64(tree.kept[i, 0])]
-    return _closure(group, i, tree.kept[i])
+    return _closure(group, i, tree.kept)
 
 
 @kernel(no_cpython_wrapper=True)

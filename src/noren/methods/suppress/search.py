@@ -36,6 +36,7 @@ from noren.methods.suppress.beliefs import (
     priced_cost,
     removal_cost,
 )
+from noren.methods.suppress.choices import choice_cost, overlap_order, removed_entries, reordered
 from noren.methods.suppress.clock import Clock
 from noren.methods.suppress.setting import Setting
 from noren.schema.knowledge import Knowledge
@@ -135,17 +136,16 @@ def _compile(search: Search) -> None:
     if search == "depth-first":
         trees.depth_first(group, rule, trees.new_tree(group, bounds, none), desk, 0)
         return
-    group = starts.reordered(group, starts.overlap_order(group, rule, desk))
+    group = reordered(group, overlap_order(group))
     choice = group.first[:-1].copy()
     listed, added = scenarios(group, rule)
     tables = cost_bounds(group, listed, np.inf, FIRST)
-    starts.start(group, rule, tables, desk, 0, choice, starts.cost_of(group, choice), counters)
+    starts.start(group, rule, tables, desk, 0, choice, choice_cost(group, choice), counters)
     best.improve(group, rule, desk, choice, counters, np.zeros(2, np.int64), 0)
     starts.slack_of(group, rule, desk, choice)
-    front = best.wider_front(best.new_front(4), 8)
+    front = best.new_front(4)
     best.open_root(front, counters, 0.0)
     best.prove(group, rule, tables, added, desk, front, best.Standing(choice, numbers, counters), 0)
-    best.removed_entries(bounds, group.sets[choice])
 
 
 def _search(
@@ -211,12 +211,12 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
     counters[best.NODES] += 1
     if starts.slack_of(group, rule, desk, choice) >= -rule.tolerance:
         return np.zeros(int(bounds[-1]), bool), 0.0, True, True, 1
-    order = starts.overlap_order(group, rule, desk)
-    group = starts.reordered(group, order)
+    order = overlap_order(group)
+    group = reordered(group, order)
     everything = group.first[1:] - 1
     holds = starts.slack_of(group, rule, desk, everything) >= -rule.tolerance
     choice = everything.copy()
-    numbers = np.array([starts.cost_of(group, everything) if holds else np.inf, 0.0])
+    numbers = np.array([choice_cost(group, everything) if holds else np.inf, 0.0])
     listed, added = scenarios(group, rule)
     tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, FIRST)
     if len(listed.floor) > FIRST:  # a first choice spares the tables of what costs more
@@ -240,14 +240,14 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
             end, limit = clock.share(0.5, int(counters[best.NODES]))
             exchange = lambda budget: best.improve(group, rule, desk, choice, counters, place, budget)  # noqa: E731
             clock.run(exchange, counters, best.NODES, end, limit)
-            numbers[best.BEST] = starts.cost_of(group, choice)
+            numbers[best.BEST] = choice_cost(group, choice)
         _prove(best, group, rule, tables, added, desk, best.Standing(choice, numbers, counters), clock)
     found = bool(np.isfinite(numbers[best.BEST]))
     optimal = bool(numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE) and (complete or numbers[best.BEST] < np.inf)
     kept = np.empty((order.size, group.sets.shape[1]), np.uint64)
     kept[order] = group.sets[choice if found else group.first[:-1]]
     looked = int(counters[best.NODES])
-    return best.removed_entries(bounds, kept), float(numbers[best.LOWEST]), optimal, found, looked
+    return removed_entries(bounds, kept), float(numbers[best.LOWEST]), optimal, found, looked
 
 
 def _prove(best: Any, group: Any, rule: Any, tables: Any, added: Array, desk: Any, standing: Any, clock: Clock) -> None:
