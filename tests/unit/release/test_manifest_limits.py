@@ -321,3 +321,24 @@ def test_a_resource_lists_its_files_once() -> None:
     assert not are_known(entry("other.parquet"))
     assert not are_known({"path": [one, one], "parts": [entry(one), entry(one)]})
     assert not are_known({"path": [one, "x.parquet"], "parts": [entry(one), entry("x.parquet")]})
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, None),
+        ({"values": ["(missing)"], "kind": "string"}, None),
+        ({"bottom": 0.0, "top": 3.0, "kind": "string"}, None),
+        ({"bottom": 1.0, "kind": "string"}, "not those of the whole numbers"),
+        ({"top": 4.0, "kind": "string"}, "not those of the whole numbers"),
+        ({"values": ["1"]}, "not those of the whole numbers"),
+        ({"integers": None, "measure": "integer"}, "a measure is of edges"),
+    ],
+)
+def test_whole_numbers_are_listed_by_their_ends(change: dict[str, Any], said: str | None) -> None:
+    given = MEANING | {"kind": "integer", "values": [], "integers": [0, 3]} | change
+    if said is None:
+        assert PublishedMeaning.model_validate(given).integers == (0, 3)
+        return
+    with pytest.raises(ValidationError, match=said):
+        PublishedMeaning.model_validate(given)
