@@ -120,7 +120,7 @@ def _optimal(every: pl.DataFrame) -> Answer:
 def _cheaper(every: pl.DataFrame) -> Answer:
     wide = _wide(every).filter(pl.col("metric") != INVERSE)
     parts = wide.partition_by("setting", "metric", maintain_order=True)
-    ratios = [part[ADAPTIVE].sum() / part[BLIND].sum() for part in parts]
+    ratios = [sum(part[ADAPTIVE].to_list()) / sum(part[BLIND].to_list()) for part in parts]
     return answer(
         "Mean cost of the adaptive search over that of depth-first, by requirement and metric: "
         f"{worlds.listed(ratios)}",
@@ -130,7 +130,7 @@ def _cheaper(every: pl.DataFrame) -> Answer:
 
 def _ratios(every: pl.DataFrame) -> dict[str, float]:
     parts = _wide(every).partition_by("setting", "metric", maintain_order=True)
-    return {f"{p['setting'][0]}, {p['metric'][0]}": p[OURS].sum() / p[ADAPTIVE].sum() for p in parts}
+    return {f"{p['setting'][0]}, {p['metric'][0]}": sum(p[OURS].to_list()) / sum(p[ADAPTIVE].to_list()) for p in parts}
 
 
 def _ours(every: pl.DataFrame) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import polars as pl
@@ -39,7 +39,7 @@ OPTIMUM = 100_000
 """Nodes that our search may take to prove the optimum; it needs some hundreds."""
 BEGINNING = 10
 """The first solution comes at the beginning if it is found in the first tenth of the nodes."""
-SMALL = {"n": 5, "d": 3}
+SMALL: Mapping[str, Any] = {"n": 5, "d": 3}
 """Terms and records of groups small enough for every search to come to its end."""
 REAL_L = 10
 """l for the real table, which has 133 labels and not 3,000."""
@@ -92,7 +92,7 @@ class Course:
         return min((cost for visited, _, cost in self.rungs if visited <= nodes), default=1.0)
 
 
-def followed(world: World, wanted: TermRequirement, search: Search, dataset: int, limit: int, **size: int) -> Course:
+def followed(world: World, wanted: TermRequirement, search: Search, dataset: int, limit: int, **size: Any) -> Course:
     """The course of a search until it ends or, once it has a solution, has visited so many nodes."""
     course = Course()
     nodes, empty = 1, 0
@@ -118,7 +118,7 @@ def _solved(result: GroupResult) -> bool:
 
 
 def _beginning(
-    world: World, wanted: TermRequirement, search: Search, dataset: int, between: tuple[int, int], **size: int
+    world: World, wanted: TermRequirement, search: Search, dataset: int, between: tuple[int, int], **size: Any
 ) -> list[GroupResult]:
     """The first solution: the smallest number of nodes that has one, by bisection."""
     low, high = between
