@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from noren.kernels import requirements as kinds
 from noren.kernels.mondrian import Points, Required, cut, drop, move_records
-from noren.methods.mondrian.space import losses_of, orders_of, space_of
+from noren.methods.mondrian.space import losses_of, space_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled
 from noren.models.base import Model
@@ -45,9 +45,7 @@ class Workbench:
 
     def refine(self, of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """One round over the classes that are awake. Changes `of`; returns which classes are worth another."""
-        costs = self.space.costs
-        near = orders_of(self.records.rows, costs.widths)
-        return np.asarray(move_records(self.records, of, awake, costs, self._required_by_row(), *near))
+        return np.asarray(move_records(self.records, of, awake, self.space.costs, self._required_by_row()))
 
     def drop(self, of: NDArray[np.int64], count: int, budget: int) -> None:
         """Drop single records; their class becomes -1."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from noren.kernels.mondrian.costs import Costs
 
 BITS = 64
-SHORT = 1 << 16
-"""Codes of 16 bits are sorted by counting, which is quick."""
 
 
 @dataclass(frozen=True)
@@ -96,27 +94,6 @@ def _set_costs(d: int) -> NDArray[np.float64]:
         bits[:BITS] = BITS * np.log(BITS / (BITS - bits[:BITS]))
         bits[BITS] = d
     return np.clip(bits - 1, 0, max(0, d - 1)) / max(1, d - 1)
-
-
-def orders_of(rows: NDArray[np.int32], widths: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Rows in as many orders as there are columns, the b-th with column b counting least, and the place of every row.
-
-    Codes of column b are below widths[b].
-    """
-    n, q = rows.shape
-    short = [
-        np.uint16 if width <= SHORT else np.int32 for width in widths
-    ]  # NumPy counts short numbers, which is quick
-    columns = [rows[:, b].astype(short[b]) for b in range(q)]
-    sorted_rows, place = np.empty((q, n), np.int32), np.empty((q, n), np.int32)
-    current = np.arange(n, dtype=np.int32)
-    for turn in range(2 * q - 1, -1, -1):
-        b = turn % q
-        if turn < q:
-            sorted_rows[b] = current
-            place[b, current] = np.arange(n, dtype=np.int32)
-        current = current[np.argsort(columns[b][current], kind="stable")]
-    return sorted_rows, place
 
 
 def losses_of(rows: NDArray[np.int32], begins: NDArray[np.int64], costs: Costs) -> NDArray[np.float64]:
