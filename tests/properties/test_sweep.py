@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from noren.errors import PolicyError, RequirementNotMet
 from noren.kernels.hilbert import hilbert_bits, hilbert_index, stretched
 from noren.kernels.sweep.select import Room, Tally, select_base, select_general
+from noren.kernels.sweep.values import raise_values
 from noren.methods.sweep import Run, Sweep
 from noren.methods.sweep import bounds as sweep_bounds
 from noren.methods.sweep.bounds import Bound, bounds_of
@@ -237,6 +238,21 @@ def test_sweeping_in_bulk_equals_removal_one_by_one(hierarchy: Hierarchy, seed: 
     assert found == gone
     if gone < counts.sum():
         assert (counts - swept).tolist() == left
+
+
+@settings(max_examples=100)
+@given(trees(6), st.integers(0, 2**32 - 1))
+def test_a_class_is_left_alone_exactly_if_it_meets_its_bound(hierarchy: Hierarchy, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tree = tree_of(hierarchy)
+    l = int(rng.integers(2, 7))  # noqa: E741
+    psi = np.array(oracle.ceilings(rng.uniform(1 / l, 1), l))
+    bound = Bound("s", tree, psi, l, rng.integers(1, 4, 6).astype(float))
+    skew = rng.dirichlet(np.full(len(tree.nodes), rng.choice([0.3, 30.0])))
+    given_nodes = rng.choice(len(tree.nodes), rng.integers(0, 40), p=skew)
+    nodes = given_nodes.copy()
+    short = raise_values(nodes, np.array([0, len(nodes)]), bound.alone, tree.parent)
+    assert bound.met_by(given_nodes) == (not short and (nodes == given_nodes).all())
 
 
 @settings(max_examples=40)

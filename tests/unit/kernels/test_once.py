@@ -177,6 +177,31 @@ def expressions(a):
     return b, np.sqrt(b) - np.floor(b), -b, a[b > 6]
 
 
+def made_anew(n):
+    floats, whole, flags = np.empty(n), np.empty((n, 2), np.int32), np.zeros((2, n), np.bool_)
+    floats[:] = 0.5
+    whole[:] = 7
+    return floats, whole, flags, np.zeros(n), np.zeros((n, 1, 2), np.uint8), np.zeros(n, whole.dtype)
+
+
+def smaller_and_larger(a, b, c):
+    same = min(a[0], a[1]), max(a[0], 3), min(b[0], b[1]), max(b[0], b[1]), min(c[0], c[1]), max(c[0], c[1])
+    return same, min(a[0], b[0]), max(b[1], a[1]), max(1.5, a[0]), min(a[0], a[1], 2)
+
+
+@kernel()
+def twice(number, by):
+    """Called with a number that stands in the text, and with one that does not."""
+    return 2 * number + by
+
+
+def literals(a):
+    last = 0
+    for _ in range(len(a)):
+        last = twice(last, 1)
+    return twice(1, 2) + twice(-3, a[0]) + last
+
+
 NUMBERS = np.arange(6.0) + 1
 WHOLE = np.arange(12).reshape(3, 4)
 CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
@@ -204,6 +229,10 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
     (caught, lambda: (Pair(NUMBERS.copy(), WHOLE.copy(), 1),)),
     (closed_over, lambda: (NUMBERS.copy(),)),
     (expressions, lambda: (NUMBERS.copy(),)),
+    (made_anew, lambda: (3,)),
+    (made_anew, lambda: (0,)),
+    (smaller_and_larger, lambda: (WHOLE[0] - 2, WHOLE[1].astype(np.int8) - 5, np.array([1, 2**64 - 1], np.uint64))),
+    (literals, lambda: (WHOLE[2].copy(),)),
 ]
 
 
@@ -225,6 +254,24 @@ def test_as_numba_by_itself(number: int) -> None:
     mine, theirs = given(), given()
     assert as_lists(once(function)(*mine)) == as_lists(numba.njit(function)(*theirs))
     assert as_lists(mine) == as_lists(theirs)
+
+
+def test_a_number_in_the_text_is_no_type_of_its_own() -> None:
+    mine = once(lambda number, by: 3 * number + by)
+
+    def called(a):
+        last = 0
+        for _ in range(len(a)):
+            last = mine(last, 1)
+        return mine(1, 2) + mine(-3, a[0]) + last
+
+    assert once(called)(np.array([5, 6])) == 5 - 4 + 4
+    assert len(mine.part.overloads) == 1
+
+
+def test_no_array_of_a_negative_size() -> None:
+    with pytest.raises(ValueError, match="negative dimensions"):
+        once(made_anew)(-1)
 
 
 def test_recursion_and_faults() -> None:

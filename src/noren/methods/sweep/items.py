@@ -20,7 +20,7 @@ def number_items(codes: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArra
 
     sizes: the codes of a column are below this.
     """
-    number = row_numbers(codes, sizes, codes.shape[1])
+    number = row_numbers(list(codes), sizes, codes.shape[1])
     first = first_of(number)
     place = np.empty(len(first), np.int64)
     place[in_order(first)] = np.arange(len(first))

@@ -153,8 +153,8 @@ class Run:
         information, vectors = level_vectors(hierarchies)
         groups = level_groups(hierarchies, vectors)
         packed = groups.packed([table.codes[name] for name in quasi])
-        item, items = number_items(packed, groups.radix)
-        item = order(items).astype(np.int32)[item]
+        number, items = number_items(packed, groups.radix)
+        item = order(items).astype(np.int32)[number]
         of_items = np.empty((len(packed), items), np.int32)
         of_items[:, item] = packed
         rows = in_order(item)
