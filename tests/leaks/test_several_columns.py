@@ -79,9 +79,9 @@ def test_a_share_of_the_people_may_be_excepted():
 def test_beliefs_prove_as_right_as_they_are_firm():
     """Otherwise the figure would frighten, or soothe, for nothing."""
     from noren.belief import believed
-    from noren.pipeline.anonymize import settled
     from noren.pipeline.dependence import _sampled
     from noren.pipeline.prepare import prepare
+    from noren.pipeline.settling import settled
 
     rules = policy()
     draft = settled(prepare(survey(), rules), rules)

@@ -14,8 +14,9 @@ import pytest
 import noren as nr
 from noren.engines.spark.guard import guarded
 from noren.engines.spark.source import is_steady
-from noren.pipeline.anonymize import _Run, drafted, run
+from noren.pipeline.anonymize import _Run, run
 from noren.pipeline.prepare import prepare
+from noren.pipeline.settling import drafted
 from noren.release.package import checksum
 from tests.contracts.test_engines import CASES, N, table
 
@@ -77,7 +78,7 @@ def test_the_same_keys_make_the_same_bytes_whatever_fails(
     monkeypatch.setattr("noren.engines.spark.engine.ROWS_PER_FILE", 100)
     monkeypatch.setattr("noren.engines.spark.engine.Secret.fresh", lambda: nr.Secret(bytes(32)))
     prepared = prepare(session.createDataFrame(table()), CASES[case], engine)
-    from noren.pipeline.anonymize import decide
+    from noren.pipeline.settling import decide
 
     draft = drafted(prepared, decide(prepared, CASES[case]), CASES[case])
     calm = files(engine, draft, tmp_path / "calm")

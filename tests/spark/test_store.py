@@ -64,8 +64,8 @@ def test_a_release_is_written_opened_verified_and_counted_there(
 def test_the_bytes_are_those_of_a_directory(
     several: SparkEngine, session: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from noren.pipeline.anonymize import decide, drafted
     from noren.pipeline.prepare import prepare
+    from noren.pipeline.settling import decide, drafted
 
     monkeypatch.setattr("noren.engines.spark.engine.Secret.fresh", lambda: nr.Secret(bytes(32)))
     prepared = prepare(session.createDataFrame(table()), CASES["mondrian"], several)

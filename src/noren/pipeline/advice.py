@@ -15,10 +15,10 @@ from noren.errors import NorenError
 from noren.io.arrow import FrameSource
 from noren.io.sample import sampled
 from noren.io.source import Source
-from noren.pipeline.anonymize import settled
 from noren.pipeline.dependence import told
 from noren.pipeline.prepare import prepare
 from noren.pipeline.refusal import Told
+from noren.pipeline.settling import settled
 from noren.policy.findings import Findings
 from noren.policy.policy import Policy
 from noren.policy.proposal import Proposal, Study, propose, study, worth, written

@@ -11,9 +11,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,15 +22,11 @@ from numpy.typing import NDArray
 
 from noren.cells import CellBatch, Design, Statement, batch_length, concat
 from noren.cells.batch import PERSON
-from noren.errors import NorenError, PolicyError, ReleaseError
+from noren.errors import NorenError, ReleaseError
 from noren.io.place import Place, Spot, place_of
-from noren.methods.parts import together
-from noren.models import KAnonymity
-from noren.models.base import Model
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.pipeline.absence import left_out
-from noren.pipeline.apart import parted
 from noren.pipeline.declaration import make_manifest
 from noren.pipeline.dependence import KNOWN, demand_independence
 from noren.pipeline.draft import Draft
@@ -41,6 +36,7 @@ from noren.pipeline.margins import demand_margins, noised_margins
 from noren.pipeline.mechanism import INSTEAD, used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.republish import registrations
+from noren.pipeline.settling import settled
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
@@ -61,12 +57,6 @@ from noren.secret import Keystream, SigningKey
 from noren.secret.signing import signing_key
 from noren.table import Engine, Plan, Table, TermSearch
 from noren.table.engine import Written
-
-GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
-"""How many times as large classes are made, where people have several records, until enough people are in each."""
-STRICTER = 0.15
-"""By which power of that a requirement that compares with the whole table becomes stricter: the people of a class are
-not spread as its records are."""
 
 UNREGISTERED = (
     "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
@@ -184,38 +174,6 @@ def _signing(sign: SigningKey | str | Path | None, to: str | Path | Place | None
         message = "a release in memory has no descriptor to sign."
         raise ReleaseError(message, hint="Give to=..., or sign when it is saved: release.save(..., sign=...).")
     return None if sign is None else signing_key(sign)
-
-
-def decide(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
-    """What every method of the policy decides for its columns, as one plan."""
-    try:
-        return together(table, policy.parts, stage=stage)
-    except PolicyError as error:
-        raise PolicyError(error.problems, source=policy.source) from None
-
-
-def drafted(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
-    """The draft of a plan, within what the policy permits to be left out."""
-    most = max((getattr(method, "suppression", 0.0) for method in policy.methods), default=0.0)
-    return Draft(table, plan, most=most, **secrets)
-
-
-def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
-    """A draft that holds. Methods form classes of records: where people have several, classes grow until enough people
-    are in each."""
-    if (elsewhere := parted(table, policy, **secrets)) is not None:
-        return elsewhere
-    if table.people is None or not policy.forms_classes:
-        return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
-    for factor in GROWTH:
-        grown = replace(table, requirements=tuple(larger(policy.require, factor)))
-        rules = policy.model_copy(update={"require": grown.requirements})
-        draft = drafted(table, decide(grown, rules, stage=stage), policy, **secrets)
-        verdicts = judged(draft, [model for model in policy.require if not model.of_mechanism])
-        if all(verdict.holds is True for verdict in verdicts):
-            return draft
-    demand(verdicts)
-    return draft
 
 
 class _Run:
@@ -399,38 +357,6 @@ class _Run:
         demand(verdicts, hint)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
-
-
-def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
-    """The requirements with classes that many times as large, and closer to the whole table by less than that."""
-    least = max([2, *(model.least_class_size for model in requirements)])
-    out = [
-        model.model_copy(update={"k": ceil(model.least_class_size * factor)})
-        if model.least_class_size > 1
-        else model.model_copy(update={model.parameter: model.required / factor**STRICTER})
-        if model.relative and factor > 1
-        else model
-        for model in requirements
-    ]
-    counted = any(model.least_class_size > 1 for model in requirements)
-    return out if counted or factor == 1 else [*out, KAnonymity(k=ceil(least * factor))]
-
-
-def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
-    """The draft's verdicts, counting people, before anything is shuffled or written."""
-    table = draft.table
-    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
-    cells = concat(list(made))
-    store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
-    if PERSON in cells:
-        store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
-    published, overall = draft.published(store), draft.overall()
-    several = PERSON in cells
-
-    make = partial(Judgement.of, published.by_name, requirements, overall, people=several)
-    found = [*table.engine.judge(published, make), *left_out(draft)]
-    draft.forget()
-    return found
 
 
 def losses(draft: Draft, policy: Policy) -> dict[str, float]:

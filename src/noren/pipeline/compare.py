@@ -22,7 +22,6 @@ from noren.models import FrequencyLDiversity, KAnonymity
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.pipeline.absence import left_out
-from noren.pipeline.anonymize import settled
 from noren.pipeline.belief import right_guesses
 from noren.pipeline.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.pipeline.comparison import Comparison
@@ -32,6 +31,7 @@ from noren.pipeline.grid import Setting, candidates, plain_title, settings, titl
 from noren.pipeline.losses import losses_of
 from noren.pipeline.mechanism import used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy
+from noren.pipeline.settling import settled
 from noren.pipeline.verify import check
 from noren.policy.policy import Policy
 from noren.policy.toml import method_lines

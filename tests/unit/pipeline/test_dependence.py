@@ -11,9 +11,9 @@ import pytest
 
 import noren as nr
 from noren.pipeline import dependence
-from noren.pipeline.anonymize import decide, drafted
 from noren.pipeline.dependence import Told, told
 from noren.pipeline.prepare import prepare
+from noren.pipeline.settling import decide, drafted
 
 D, L, N = 40, 3, 6000
 RNG = np.random.default_rng(11)

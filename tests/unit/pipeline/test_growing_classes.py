@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from noren.models import FrequencyLDiversity, KAnonymity, PSensitiveKAnonymity
-from noren.pipeline.anonymize import larger
+from noren.pipeline.settling import larger
 
 DIVERSE = FrequencyLDiversity(on="ill", l=3)
 

@@ -12,10 +12,11 @@ import pytest
 
 import noren as nr
 from noren.methods.mondrian import Mondrian
-from noren.pipeline.anonymize import decide, drafted, run
+from noren.pipeline.anonymize import run
 from noren.pipeline.domains import listed_nodes, same_nodes
 from noren.pipeline.draft import Draft
 from noren.pipeline.prepare import prepare
+from noren.pipeline.settling import decide, drafted
 from noren.release.manifest import write_column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of

@@ -8,10 +8,10 @@ import pytest
 
 import noren as nr
 from noren.pipeline import dependence, screen
-from noren.pipeline.anonymize import decide, drafted
 from noren.pipeline.dependence import told
 from noren.pipeline.draft import Draft
 from noren.pipeline.prepare import prepare
+from noren.pipeline.settling import decide, drafted
 
 D, N = 12, 4000
 RNG = np.random.default_rng(3)

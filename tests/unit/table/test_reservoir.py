@@ -15,10 +15,10 @@ import noren as nr
 from noren.io import held
 from noren.io.csv import CsvSource
 from noren.pipeline import dependence
-from noren.pipeline.anonymize import decide, drafted
 from noren.pipeline.dependence import told
 from noren.pipeline.draft import Draft
 from noren.pipeline.prepare import prepare
+from noren.pipeline.settling import decide, drafted
 from noren.table.reservoir import Reservoir, ReservoirSource
 
 N, MOST, BATCH = 60, 15, 7
