@@ -131,7 +131,13 @@ class ClassSizeCheck(Check):
             basis="the release alone",
             records=found.records,
             breaches=found.breaches,
-            statement=f"every record looks like at least {max(0, int(found.achieved) - 1)} others",
+            statement=_words(found.records, max(0, int(found.achieved) - 1)),
             short=found.short,
             shortfalls=found.shortfalls,
         )
+
+
+def _words(records: int, others: int) -> str:
+    if others == 0:
+        return "some record looks like no other" if records else "there is no record"
+    return f"every record looks like at least {others} other{'s' if others > 1 else ''}"

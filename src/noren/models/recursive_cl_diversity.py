@@ -55,6 +55,8 @@ class RecursiveCLDiversity(ClassModel):
         return reached, top < self.c * tail * (1 - MARGIN)
 
     def says(self, achieved: float, smallest: int) -> str:
+        if not np.isfinite(achieved):
+            return f"some class has fewer than {self.l} values"
         return f"the top value of a class is at most {achieved:.4g} times its values from rank {self.l} on together"
 
     def promise(self, names: str, sets: bool) -> Promise:

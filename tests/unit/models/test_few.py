@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import noren as nr
 from noren.cells import CodeCells, GroupTable, SetCells, Statement, take
 from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
@@ -257,3 +258,17 @@ def test_what_is_measured_is_asked_of_columns(name: str) -> None:
     if MODELS[name].about == "columns":
         assert list(MODELS[name].probes(None)) == []
     assert FAR.shape == (D, D)
+
+
+def test_what_a_verdict_says_of_few_is_a_sentence() -> None:
+    import polars as pl
+
+    def said(table: pl.DataFrame, model: str) -> list[str]:
+        return [one.statement for one in nr.measure(table, quasi=["town"], sensitive=["job"]) if one.model == model]
+
+    alone = pl.DataFrame({"town": ["Ulm", "Bonn", "Bonn"], "job": ["cook", "clerk", "miner"]})
+    assert said(alone, "k-anonymity") == ["some record looks like no other"]
+    assert "some class has fewer than 2 values" in said(alone, "recursive-cl-diversity")
+    assert not any("inf" in one for one in said(alone, "recursive-cl-diversity"))
+    assert said(alone[1:], "k-anonymity") == ["every record looks like at least 1 other"]
+    assert said(pl.concat([alone[1:]] * 2), "k-anonymity") == ["every record looks like at least 3 others"]
