@@ -79,7 +79,9 @@ def kill(found: set[int]) -> None:
             seen = os.pidfd_open(worker)
             try:
                 os.kill(worker, signal.SIGKILL)
-                select.select([seen], [], [])
+                ends = select.poll()  # select() knows the first 1,024 files of a process only
+                ends.register(seen, select.POLLIN)
+                ends.poll()
             finally:
                 os.close(seen)
 

@@ -12,8 +12,9 @@ import pytest
 import noren as nr
 from noren.errors import NorenError, QueryError
 from noren.pipeline import advice, compare_terms, risk_map
-from noren.pipeline.compare import MOST_SETTINGS, Candidate, _under, settings
+from noren.pipeline.compare import Candidate
 from noren.pipeline.domains import unspecial, untold
+from noren.pipeline.grid import MOST_SETTINGS, settings, under
 from noren.pipeline.picked import picked
 from noren.pipeline.republish import _of_people
 from noren.pipeline.risk.nearness import lonely
@@ -65,12 +66,12 @@ def test_a_grid_is_every_combination_of_known_parameters() -> None:
 
 
 def test_a_setting_changes_what_has_the_parameter_and_nothing_else() -> None:
-    assert _under(POLICY, {}) is POLICY
-    changed = _under(POLICY, {"k": 9})
+    assert under(POLICY, {}) is POLICY
+    changed = under(POLICY, {"k": 9})
     assert [getattr(model, "k", getattr(model, "l", None)) for model in changed.require] == [9, 3]
     assert changed.attributes == POLICY.attributes
     with pytest.raises(QueryError, match="k-anonymity cannot have k = 1: "):
-        _under(POLICY, {"k": 1})
+        under(POLICY, {"k": 1})
 
 
 @pytest.mark.parametrize(("spread", "word"), [([1, 1], "removal"), ([1, 2], "both"), ([2, 1], "removal")])

@@ -147,11 +147,12 @@ MEMBER = {**DRAWN, "form": "member", "name": "m"}
 FIELDS = {"noren": "1", "records": 3, "requirements": (), "methods": (), "randomness": "fresh", "verdicts": ()}
 
 
-@pytest.mark.parametrize("others", [[NODE], [GROUP], [{**DRAWN, "form": "set"}], [{**MEMBER, "name": "n"}]])
+@pytest.mark.parametrize("others", [[NODE], [GROUP], [{**DRAWN, "form": "set"}]])
 def test_shuffled_members_stand_beside_exact_columns_alone(others):
-    """One row has one member of a person's set, so nothing else of the person may vary or be hidden."""
+    """One row has one member of a person's sets, so nothing else of the person may vary or be hidden."""
     exact = {**VALUES, "form": "exact", "name": "e", "role": "plain"}
     assert Manifest(**FIELDS, columns=[MEMBER, exact]).rows_per_record == 2
+    assert Manifest(**FIELDS, columns=[MEMBER, exact, {**MEMBER, "name": "n"}]).rows_per_record == 4
     with pytest.raises(ValidationError, match="beside exact columns alone"):
         Manifest(**FIELDS, columns=[MEMBER, exact, *others])
 
