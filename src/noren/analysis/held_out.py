@@ -67,6 +67,8 @@ class Course:
     plain_steps: float
     passes: int
     has_ended: bool
+    stops: int = 1
+    """Of how many bands of slots each has a stop of its own; curve, best and steps are then those of the largest."""
 
 
 def folds_of(counts: Floats, weighed: Weighed | None = None) -> Held:

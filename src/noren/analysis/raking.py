@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.ascent import Progress
+from noren.analysis.bands import bands_of, restricted
 from noren.analysis.fit import Fit, Stopping, converge
 from noren.analysis.held_out import Course, Outset, folds_of, search
 from noren.analysis.tuples import Held, Tuples
@@ -113,7 +114,22 @@ class Sought:
         return Outset.of(self.tuples, self.held, start, folds)
 
     def searched(self, outset: Outset) -> Course:
-        return search(self.tuples, self.held, outset, self.rule, self.max_steps, self.progress)
+        """Where EM stops; slots that have many times the records of others have a stop of their own."""
+        bands = bands_of(self.tuples.margin(0, self.tuples.shape[0], self.tuples.counts))
+        if len(bands) == 1:
+            return search(self.tuples, self.held, outset, self.rule, self.max_steps, self.progress)
+        parts = [self._of_slots(slots, outset) for slots in bands]
+        table, folds = np.empty_like(outset.table), np.empty_like(outset.folds)
+        for slots, part in zip(bands, parts, strict=True):
+            table[slots], folds[slots] = part.table, part.folds
+        ended, passes = all(part.has_ended for part in parts), max(part.passes for part in parts)
+        return replace(parts[0], table=table, folds=folds, passes=passes, has_ended=ended, stops=len(parts))
+
+    def _of_slots(self, slots: NDArray[np.int64], outset: Outset) -> Course:
+        part, rows = restricted(self.tuples, slots)
+        held = Held(self.held.counts[rows], self.held.only[rows])
+        start = Outset.of(part, held, outset.table[slots], outset.folds[slots])
+        return search(part, held, start, self.rule, self.max_steps, self.progress)
 
     def pair(self, kept: tuple[int, int]) -> Sought:
         """The same records, of which only two entries are looked at."""
@@ -174,6 +190,7 @@ def by_held_out(
         "held_out": [value / max(float(sought.held.counts.sum()), 1.0) for value in found.curve],
         "held_out_best": found.best,
         "plain_steps": found.plain_steps,
+        "stops": found.stops,
         "pair_steps": pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {}),
         "converged": found.has_ended,
     }
