@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,7 +33,7 @@ def test_bands_are_a_partition_by_size(records):
     for band in found:
         assert band.tolist() == sorted(band)
         assert len(found) == 1 or counts[band].sum() >= LEAST
-    for larger, smaller in zip(found, found[1:], strict=False):
+    for larger, smaller in pairwise(found):
         assert counts[larger].min() >= counts[smaller].max()
         assert counts[smaller].max() * FAR < counts[larger].max()
 
