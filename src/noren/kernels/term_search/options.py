@@ -31,7 +31,7 @@ from noren.kernels.term_search.term_sets import (
     longer,
     option_cost,
 )
-from noren.kernels.term_search.weighed import Fits, logs_of_record, weighed_options
+from noren.kernels.term_search.weighed import Fits, holders_of_terms, logs_of_record, weighed_options
 
 
 class GroupOptions(NamedTuple):
@@ -232,7 +232,8 @@ def _options(bounds, codes, prices, postings, logs, splits, key, keys, asked, wo
             c, s, a, k, v, whole = record_options(own.size, paid, classes, masks, labels, asked.prior, asked.most)
         else:
             weighed = logs_of_record(own, start, of, logs, label_class, classes, place)
-            fits = Fits(classes, masks, weighed, size, weight, mean, asked.prior)
+            begin, held = holders_of_terms(masks, own.size)
+            fits = Fits(classes, masks, weighed, begin, held, size, weight, mean, asked.prior)
             c, s, a, k, v, whole = weighed_options(own.size, paid, fits, asked.near, asked.most)
         complete[i] = whole
         used = at[m]

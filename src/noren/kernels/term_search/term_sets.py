@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from noren.kernels.compiled import kernel
+from noren.kernels.sorting import stable_order
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -152,15 +153,11 @@ def cheapest_first(found, terms, prices):
     if prices.size:
         cost = np.empty(n)
         for o in range(n):
-            own = option_cost(sets, o, terms, prices)
-            put(found, 0, sets, o)
-            k = o
-            while k > 0 and cost[k - 1] > own:
-                cost[k] = cost[k - 1]
-                put(sets, k, sets, k - 1)
-                k -= 1
-            cost[k] = own
-            put(sets, k, found, 0)
+            cost[o] = option_cost(sets, o, terms, prices)
+            put(found, o, sets, o)
+        order = stable_order(cost)
+        for o in range(n):
+            put(sets, o, found, order[o])
     return sets
 
 

@@ -29,19 +29,22 @@ from noren.kernels.term_search.term_sets import (
     put,
 )
 
-ENUMERATED = 12
+ENUMERATED = 15
 BARELY = 1e-18
 """Beliefs below this are none: all of them together are less than what is lost by rounding."""
 
 
 class Fits(NamedTuple):
     """What the beliefs of one record follow from: the classes of labels that have some of its terms, which of them
-    (`masks`) and with which weight (`logs`, classes by terms); and per class of all labels its size, the weight and the
-    mean alpha of a label. With `prior` a record that fits nothing believes alpha."""
+    (`masks`) and with which weight (`logs`, classes by terms), and the places of those that have term j
+    (held[first[j]:first[j + 1]]); and per class of all labels its size, the weight and the mean alpha of a label. With
+    `prior` a record that fits nothing believes alpha."""
 
     classes: np.ndarray
     masks: np.ndarray
     logs: np.ndarray
+    first: np.ndarray
+    held: np.ndarray
     size: np.ndarray
     weight: np.ndarray
     alpha: np.ndarray
@@ -72,6 +75,26 @@ def _has(sets, o, j):
 
 
 @kernel(no_cpython_wrapper=True)
+def holders_of_terms(masks, terms):
+    """Which rows of masks have term j, for all terms one after the other, and where those of each begin."""
+    first = np.zeros(terms + 1, np.int64)
+    held = np.empty(masks.shape[0] * terms, np.int64)
+    n = 0
+    for j in range(terms):
+        for k in range(masks.shape[0]):
+            if _has(masks, k, j):
+                held[n] = k
+                n += 1
+        first[j + 1] = n
+    return first, held[:n]
+
+
+@kernel(no_cpython_wrapper=True)
+def _holders(fits, j):
+    return fits.first[j + 1] - fits.first[j]
+
+
+@kernel(no_cpython_wrapper=True)
 def _believe(sets, o, fits, cls, val):
     """The classes that fit a term set, and the belief in a label of each, in their order; how many."""
     n = 0
@@ -82,10 +105,15 @@ def _believe(sets, o, fits, cls, val):
         n = fits.size.size
         most = 0.0
     else:
-        for k in range(fits.classes.size):
+        rare = -1
+        for j in range(fits.first.size - 1):
+            if _has(sets, o, j) and (rare < 0 or _holders(fits, j) < _holders(fits, rare)):
+                rare = j
+        for p in range(fits.first[rare], fits.first[rare + 1]):
+            k = fits.held[p]
             if contains(fits.masks, k, sets, o):
                 total = 0.0
-                for j in range(fits.logs.shape[1]):
+                for j in range(fits.first.size - 1):
                     if _has(sets, o, j):
                         total += fits.logs[k, j]
                 cls[n], val[n] = fits.classes[k], total

@@ -55,6 +55,11 @@ class Setting:
         keys = key.ravel().astype(np.int64), distinct.shape[1]
         return cls(knowledge, requirement, given, unlinked == "prior", *keys, prices)
 
+    @property
+    def weighed(self) -> bool:
+        """Whether one label that fits may be believed in more than another."""
+        return self.knowledge.weights is not None or self.knowledge.pairs is not None
+
     def rule(self, d: int) -> Any:
         from noren.kernels.term_search import judge as judges
 
