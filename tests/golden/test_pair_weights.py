@@ -58,7 +58,9 @@ def test_beliefs_of_one_record(terms: tuple[str, ...], known: nr.Knowledge) -> N
     assert estimated_prior(bounds, codes, known) == pytest.approx(wanted, abs=1e-15)
     world = World(
         dict.fromkeys(["Flu", "Cold", "Measles"], frozenset({"cough", "fever"})),
-        pair_weights={(line.split(",")[0], line.split(",")[1]): Fraction(line.split(",")[2]) for line in FILE.split()[1:]},
+        pair_weights={
+            (line.split(",")[0], line.split(",")[1]): Fraction(line.split(",")[2]) for line in FILE.split()[1:]
+        },
     )
     assert [world.believes(terms)[label] for label in known.labels] == [Fraction(part) for part in BELIEFS[terms]]
 
@@ -83,6 +85,23 @@ def test_the_cheapest_removal(known: nr.Knowledge) -> None:
     assert found.optimal
     assert found.cost == pytest.approx((1 / 2) / (1 + 1 / 2))
     assert measure_groups(np.arange(1), np.array([0, 1]), np.array([0, 2]), both, known)[0, 1] == pytest.approx(2 / 3)
+
+
+def test_products_of_many_small_numbers_do_not_vanish() -> None:
+    """Forty terms of 1e-200 and 2e-200: odds of 2^40 to 1, and of 1 to 1 between equals; logarithms of 1e300 too."""
+    terms = [f"t{i}" for i in range(40)]
+    small, wide = ({(label, term): w for label, w in own.items() for term in terms} for own in (
+        {"a": 1e-200, "b": 2e-200, "c": 2e-200}, {"a": 1e-300, "b": 1e300, "c": 1e300},
+    ))  # fmt: skip
+    for weights, odds in ((small, 2.0**40), (wide, np.inf)):
+        known = nr.Knowledge.from_pairs(weights, pair_weights=weights)
+        codes, bounds = known.encode(terms), np.array([0, 40])
+        wanted = [1 / (1 + 2 * odds), 1 / (1 / odds + 2), 1 / (1 / odds + 2)]
+        for found in (mean_beliefs(bounds, codes, *known.links), estimated_prior(bounds, codes, known)):
+            assert found == pytest.approx(wanted, rel=1e-9, abs=1e-300)
+        found = search_group(bounds, codes, known, TermRequirement("cl", c=1.0, l=3), seconds=None, nodes=1000)
+        assert found.feasible
+        assert found.removed.all(), "whichever term stays, it speaks against a, and p1 <= p3 asks for all three alike"
 
 
 def policy(known: nr.Knowledge, **method: object) -> nr.Policy:

@@ -258,7 +258,7 @@ def knowledge_problems(
     require: Mapping[int, Model],
     methods: Sequence[Method],
 ) -> list[Problem]:
-    """What an adversary could put together, what methods cannot do, and requirements that the labels are too few for."""
+    """What an adversary could put together, what a search cannot do, and requirements that labels are too few for."""
     out = _search_problems(knowledge, attributes, methods)
     asked: dict[int, tuple[str, Any]] = {}
     for number, model in require.items():

@@ -264,9 +264,7 @@ def _from_pair_rows(path: Path, header: list[str], rows: list[list[str]], lines:
     return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"), pair_weights=own)
 
 
-def _pair_numbers(
-    path: Path, place: int, rows: list[list[str]], lines: list[int]
-) -> dict[tuple[str, str], float]:
+def _pair_numbers(path: Path, place: int, rows: list[list[str]], lines: list[int]) -> dict[tuple[str, str], float]:
     """The weight of every pair; 1 for an empty cell."""
     out: dict[tuple[str, str], float] = {}
     for row, line in zip(rows, lines, strict=True):

@@ -15,7 +15,9 @@ from noren.methods.suppress import Balance, Suppress
 from noren.policy.reading import open_table
 
 PAIRS = "label,term\nFlu,cough\nFlu,fever\nCold,cough\nCold,sneeze\nPox,rash\nPox,fever\n"
-WEIGHED = "label,term,pair_weight\nFlu,cough,0.8\nFlu,fever,0.9\nCold,cough,0.4\nCold,sneeze,\nPox,rash,1\nPox,fever,0.7\n"
+WEIGHED = (
+    "label,term,pair_weight\nFlu,cough,0.8\nFlu,fever,0.9\nCold,cough,0.4\nCold,sneeze,\nPox,rash,1\nPox,fever,0.7\n"
+)
 OTHER = "label,term\nEast,tea\nWest,coffee\nNorth,tea\n"
 AGE = 'age = "quasi-identifier"\n'
 SIGNS = 'signs = { role = "quasi-sensitive", separator = ";", knowledge = "k.csv" }\n'

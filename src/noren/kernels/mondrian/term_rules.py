@@ -37,7 +37,7 @@ class TermRules(NamedTuple):
     shares: Any
     """1 / (the weights of a profile's labels together)."""
     beliefs: Any
-    """Where pairs have weights: the belief in each of these labels, which is then not weight times share. Else empty."""
+    """Where pairs have weights: the belief in each of these labels, which is not weight times share then. Or empty."""
     starts: Any
     weights: Any
     alpha: Any

@@ -178,7 +178,7 @@ def record_options(terms, prices, classes, masks, labels, prior, most):
 
 
 class Splits(NamedTuple):
-    """What tells labels of a group apart: the labels of[start[s]:start[s + 1]] from all others, for every s of codes."""
+    """What tells labels of a group apart: of[start[s]:start[s + 1]] from all others, for every s of codes."""
 
     codes: np.ndarray
     start: np.ndarray

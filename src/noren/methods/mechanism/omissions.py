@@ -117,7 +117,9 @@ class PublishedTerms:
         own = self._own(rows)
         back = self.masks[rows[some]][:, None, :] & self.links[None]
         could = back.any(axis=2) & ~self.has[rows[some]]
-        scores = None if self.scores is None else self.scores[rows[some]][:, None, :] + self.logs
+        scores = None
+        if self.scores is not None and self.logs is not None:
+            scores = self.scores[rows[some]][:, None, :] + self.logs
         with_it = self._beliefs(back, scores)
         changed = own.mean(axis=0) + (with_it - own[some][:, None]) / len(rows)
         return could, could & ~self._holds(changed), with_it

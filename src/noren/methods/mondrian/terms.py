@@ -1,7 +1,7 @@
 """Requirements on quasi-sensitive terms as the kernels of `mondrian` read them.
 
-Records with the same terms share a profile: the labels they link to, and the beliefs in them. Records without terms link to all labels and
-records that link to none hold nothing; both are marked, not written out.
+Records with the same terms share a profile: the labels they link to, and the beliefs in them. Records without terms
+link to all labels and records that link to none hold nothing; both are marked, not written out.
 """
 
 from __future__ import annotations

@@ -164,8 +164,9 @@ def _search(
     rule, group, paid = setting.rule(bounds.size - 1), setting.options(bounds, codes), setting.paid(codes)
     if search == "best":
         removed, lower, optimal, found, looked = _best(bounds, group, rule, clock)
-        if setting.weighed and not (group.complete.all() or optimal and not removed.any()):
-            lower, optimal = 0.0, False  # an option that is not listed may believe less in its top label than all that are
+        if setting.weighed and not (group.complete.all() or (optimal and not removed.any())):
+            # an option that is not listed may believe less in its top label than all that are
+            lower, optimal = 0.0, False
     else:
         removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, paid)
     sizes = np.diff(bounds)

@@ -88,7 +88,9 @@ class Setting:
         assert pairs is not None
         term = owners(pairs.start)
         order = np.lexsort((pairs.logs, term))
-        ahead = np.flatnonzero(np.diff(term[order], prepend=-1) | np.diff(pairs.logs[order], prepend=np.nan).astype(bool))
+        ahead = np.flatnonzero(
+            np.diff(term[order], prepend=-1) | np.diff(pairs.logs[order], prepend=np.nan).astype(bool)
+        )
         first = np.searchsorted(term[order][ahead], np.arange(len(pairs.start)))
         return first, np.append(ahead, len(term)), pairs.of[order]
 
