@@ -63,7 +63,9 @@ def random_knowledge(rng: np.random.Generator) -> Knowledge:
         priors = rng.integers(0, 5, labels) + (np.arange(labels) == 0)
         priors = priors / priors.sum()
     names = tuple(f"term {i}" for i in range(terms))
-    return Knowledge.from_sets(sets, terms=names, weights=weights, priors=priors)
+    many = sum(map(len, sets))
+    paired = rng.choice([0.05, 0.5, 1.0, 4.0], many) if rng.random() < 0.4 else None
+    return Knowledge.from_sets(sets, terms=names, weights=weights, priors=priors, pair_weights=paired)
 
 
 def read_together(table: Records, name: str) -> tuple[list[set[int]], Knowledge]:
@@ -81,6 +83,10 @@ def record_belief(own: set[int], knowledge: Knowledge) -> list[Fraction] | None:
     """P(L | t) for every label; None for a record that links to no label."""
     sets = [set(knowledge.codes[a:b].tolist()) for a, b in zip(knowledge.bounds, knowledge.bounds[1:], strict=False)]
     weights = [Fraction(1)] * len(sets) if knowledge.weights is None else [Fraction(w) for w in knowledge.weights]
+    if knowledge.pair_weights is not None:
+        for label, first in enumerate(knowledge.bounds[:-1].tolist()):
+            for place, term in enumerate(knowledge.codes[first : knowledge.bounds[label + 1]].tolist(), first):
+                weights[label] *= Fraction(knowledge.pair_weights[place]) if term in own else 1
     fits = [w if own <= held else Fraction(0) for w, held in zip(weights, sets, strict=True)]
     return [w / sum(fits) for w in fits] if any(fits) else None
 

@@ -5,7 +5,7 @@ A group is a list of term sets (lists of term codes), the knowledge a list of se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import inf
@@ -20,13 +20,25 @@ def labels_of(terms: Iterable[int], knowledge: Sequence[set[int]]) -> list[int]:
     return [label for label, held in enumerate(knowledge) if own <= held]
 
 
+Pairs = Mapping[tuple[int, int], float]
+"""(label, term) -> weight; 1 where not named."""
+
+
 def belief_of(
-    linked: Sequence[int], n: int, weights: Sequence[float] | None, prior: Sequence[float] | None
+    terms: Iterable[int],
+    knowledge: Sequence[set[int]],
+    weights: Sequence[float] | None,
+    prior: Sequence[float] | None,
+    pairs: Pairs | None = None,
 ) -> dict[int, float]:
     """P(L | t) of one record; `prior` is what an unlinked record believes, None for nothing."""
+    linked = labels_of(terms, knowledge)
     if not linked:
         return {} if prior is None else {label: a for label, a in enumerate(prior) if a > 0}
-    w = [1.0] * n if weights is None else weights
+    w = [1.0] * len(knowledge) if weights is None else list(weights)
+    for label in linked:
+        for term in terms:
+            w[label] *= (pairs or {}).get((label, term), 1.0)
     total = sum(w[label] for label in linked)
     return {label: w[label] / total for label in linked}
 
@@ -36,11 +48,12 @@ def group_belief(
     knowledge: Sequence[set[int]],
     weights: Sequence[float] | None = None,
     prior: Sequence[float] | None = None,
+    pairs: Pairs | None = None,
 ) -> list[float]:
     """beta: the mean of the records' beliefs."""
     beta = [0.0] * len(knowledge)
     for terms in group:
-        for label, p in belief_of(labels_of(terms, knowledge), len(knowledge), weights, prior).items():
+        for label, p in belief_of(terms, knowledge, weights, prior, pairs).items():
             beta[label] += p / len(group)
     return beta
 
@@ -111,11 +124,12 @@ def brute_force(
     weights: Sequence[float] | None = None,
     prior: Sequence[float] | None = None,
     prices: Sequence[float] | None = None,
+    pairs: Pairs | None = None,
 ) -> float | None:
     """The cheapest removal by trying all; None if nothing holds. prices: what every term is worth, by code."""
     n = len(knowledge)
     subsets = [[kept for m in range(len(own) + 1) for kept in combinations(own, m)] for own in group]
-    beliefs = [[belief_of(labels_of(kept, knowledge), n, weights, prior) for kept in sets] for sets in subsets]
+    beliefs = [[belief_of(kept, knowledge, weights, prior, pairs) for kept in sets] for sets in subsets]
     sizes = [len(own) for own in group]
     best = inf
     for pick in product(*(range(len(sets)) for sets in subsets)):

@@ -1,11 +1,12 @@
 """What published terms reveal, in plain Python with fractions, straight from the definitions.
 
-A world is the adversary's knowledge: the terms of every label, how common labels are, and what was believed before.
+A world is the adversary's knowledge: the terms of every label, how common labels are, how often a label comes with a
+term, and what was believed before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -16,11 +17,12 @@ SLACK = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class World:
-    """Labels with their terms; labels that `weights` leaves out weigh 1, those that `priors` leaves out have none."""
+    """Labels with their terms; labels and pairs without a weight weigh 1, labels that `priors` leaves out have none."""
 
     labels: Mapping[str, frozenset[str]]
     weights: Mapping[str, Fraction] = field(default_factory=dict)
     priors: Mapping[str, Fraction] | None = None
+    pair_weights: Mapping[tuple[str, str], Fraction] = field(default_factory=dict)
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -31,15 +33,18 @@ class World:
         """K(t): the labels that have every term of the record."""
         return [label for label, held in self.labels.items() if set(terms) <= held]
 
-    def believes(self, terms: Iterable[str], unlinked: Belief | None = None) -> Belief:
+    def believes(self, terms: Collection[str], unlinked: Belief | None = None) -> Belief:
         """P(L | t) of one record; what a record that no label fits tells is nothing, or given."""
         found = self.linked(terms)
         if not found:
             return dict(unlinked or {})
-        total = sum(self.weights.get(label, Fraction(1)) for label in found)
-        return {label: self.weights.get(label, Fraction(1)) / total for label in found}
+        scores = {label: self.weights.get(label, Fraction(1)) for label in found}
+        for label in found:
+            for term in set(terms):
+                scores[label] *= self.pair_weights.get((label, term), Fraction(1))
+        return {label: score / sum(scores.values()) for label, score in scores.items()}
 
-    def mean(self, records: Sequence[Iterable[str]], unlinked: Belief | None = None) -> Belief:
+    def mean(self, records: Sequence[Collection[str]], unlinked: Belief | None = None) -> Belief:
         """beta of a group, alpha of a table: the mean of the records' beliefs."""
         out = dict.fromkeys(self.labels, Fraction(0))
         for terms in records:
@@ -47,7 +52,7 @@ class World:
                 out[label] += share / len(records)
         return out
 
-    def alpha(self, records: Sequence[Iterable[str]]) -> Belief:
+    def alpha(self, records: Sequence[Collection[str]]) -> Belief:
         """The prior: as given, or estimated from the whole original."""
         if self.priors is not None:
             return {label: self.priors.get(label, Fraction(0)) for label in self.labels}
@@ -84,7 +89,7 @@ class Demand:
     t: Fraction = Fraction(1)
     prior: bool = False
 
-    def met(self, world: World, group: Sequence[Iterable[str]], alpha: Belief) -> bool:
+    def met(self, world: World, group: Sequence[Collection[str]], alpha: Belief) -> bool:
         beta = world.mean(group, alpha if self.prior else None)
         if self.kind == "cl":
             found = ratio(beta, self.l)

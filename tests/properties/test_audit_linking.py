@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ TERMS = ("a", "b", "c", "d", "e")
 
 def belief_in(
     records: Sequence[Sequence[str]],
-    table: Sequence[tuple[set[str], Fraction]],
+    table: Sequence[tuple[dict[str, Fraction], Fraction]],
     alpha: Sequence[Fraction],
     unlinked: str,
 ) -> tuple[list[Fraction], int]:
@@ -36,12 +37,12 @@ def belief_in(
     total = [Fraction(0)] * len(table)
     linked = 0
     for terms in records:
-        mine = [i for i, (held, _) in enumerate(table) if set(terms) <= held]
+        mine = [i for i, (held, _) in enumerate(table) if set(terms) <= set(held)]
         linked += bool(mine)
-        weight = sum((table[i][1] for i in mine), Fraction(0))
+        score = {i: table[i][1] * prod(table[i][0][term] for term in set(terms)) for i in mine}
         for i in range(len(table)):
             if i in mine:
-                total[i] += table[i][1] / weight
+                total[i] += score[i] / sum(score.values())
             elif not mine and unlinked == "prior":
                 total[i] += alpha[i]
     return [one / len(records) for one in total], linked
@@ -49,7 +50,7 @@ def belief_in(
 
 def told(
     records: Sequence[Sequence[str]],
-    table: Sequence[tuple[set[str], Fraction]],
+    table: Sequence[tuple[dict[str, Fraction], Fraction]],
     alpha: Sequence[Fraction],
     unlinked: str,
     truth: int | None,
@@ -89,12 +90,20 @@ def agrees(frame: pl.DataFrame, place: int, wanted: dict[str, Any], labels: Sequ
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[nr.Knowledge, list[tuple[set[str], Fraction]]]:
+def tables(draw: st.DrawFn) -> tuple[nr.Knowledge, list[tuple[dict[str, Fraction], Fraction]]]:
     sets = draw(st.lists(st.sets(st.integers(0, 4)), min_size=1, max_size=5).filter(any))
     weights = draw(st.none() | st.lists(st.sampled_from([1, 2, 5]), min_size=len(sets), max_size=len(sets)))
-    found = nr.Knowledge.from_sets(sets, terms=TERMS, weights=None if weights is None else np.array(weights, float))
-    plain = [({TERMS[t] for t in held}, Fraction(w)) for held, w in zip(sets, weights or [1] * len(sets), strict=True)]
-    return found, plain
+    many = sum(map(len, sets))
+    paired = draw(st.none() | st.lists(st.sampled_from([0.125, 1.0, 3.0]), min_size=many, max_size=many))
+    found = nr.Knowledge.from_sets(
+        sets,
+        terms=TERMS,
+        weights=None if weights is None else np.array(weights, float),
+        pair_weights=None if paired is None else np.array(paired),
+    )
+    own = iter([1.0] * many if paired is None else paired)
+    held = [{TERMS[t]: Fraction(next(own)) for t in sorted(terms)} for terms in sets]
+    return found, [(terms, Fraction(w)) for terms, w in zip(held, weights or [1] * len(sets), strict=True)]
 
 
 RECORDS = st.lists(st.lists(st.sampled_from([*TERMS, "?"]), max_size=4), min_size=1, max_size=8)
@@ -178,10 +187,12 @@ def test_many_groups_fill_more_than_one_word_and_of_many_values_more_than_one_bl
 
 
 KNOWN = nr.Knowledge.from_pairs(
-    [("x", t) for t in "abc"] + [("y", t) for t in "bcd"] + [("z", t) for t in "ade"] + [("w", "e"), ("w", "b")]
+    [("x", t) for t in "abc"] + [("y", t) for t in "bcd"] + [("z", t) for t in "ade"] + [("w", "e"), ("w", "b")],
+    pair_weights={("x", "b"): 0.5, ("y", "b"): 2.0, ("w", "e"): 0.75},
 )
 PLAIN = [
-    ({TERMS[c] for c in KNOWN.codes[a:b]}, Fraction(1)) for a, b in zip(KNOWN.bounds, KNOWN.bounds[1:], strict=False)
+    ({TERMS[KNOWN.codes[at]]: Fraction(KNOWN.pair_weights[at]) for at in range(a, b)}, Fraction(1))
+    for a, b in zip(KNOWN.bounds, KNOWN.bounds[1:], strict=False)
 ]
 CELLS = st.tuples(
     st.integers(20, 29), st.sampled_from("mf"), st.lists(st.sampled_from(TERMS), max_size=3, unique=True),

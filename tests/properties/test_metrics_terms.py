@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,18 +88,21 @@ def test_columns_that_are_read_together(rows) -> None:
 
 
 @st.composite
-def tables_of_knowledge(draw) -> tuple[Knowledge, list[set[int]], list[float]]:
+def tables_of_knowledge(draw) -> tuple[Knowledge, list[set[int]], list[float], dict[tuple[int, int], float]]:
     held = draw(st.lists(st.sets(st.integers(0, KNOWN - 1)), min_size=1, max_size=5))
     weights = draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(held), max_size=len(held)))
     names = [f"t{i}" for i in range(KNOWN)]
-    return Knowledge.from_sets(held, terms=names, weights=np.array(weights)), held, weights
+    pairs = {(label, term): draw(st.sampled_from([0.01, 1.0, 4.0])) for label, own in enumerate(held) for term in own}
+    own = np.array([pairs[label, term] for label, has in enumerate(held) for term in sorted(has)])
+    found = Knowledge.from_sets(held, terms=names, weights=np.array(weights), pair_weights=own)
+    return found, held, weights, pairs
 
 
 @given(case=removals(), facts=tables_of_knowledge(), seed=st.integers(0, 99), prior=st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_beliefs(case, facts, seed, prior) -> None:
     _, left, group = case
-    knowledge, held, weights = facts
+    knowledge, held, weights, pairs = facts
     drawn = np.random.default_rng(seed).random(len(held)) + 0.01
     alpha = drawn / drawn.sum()
     found = belief_change(cells(left), np.array(group), knowledge, alpha, "prior" if prior else "ignore")
@@ -107,10 +112,11 @@ def test_beliefs(case, facts, seed, prior) -> None:
         beta = [0.0] * len(held)
         for terms in own:
             linked = [label for label, has in enumerate(held) if terms <= has]
-            total = sum(weights[label] for label in linked)
+            score = [w * prod(pairs[label, t] for t in terms if label in linked) for label, w in enumerate(weights)]
+            total = sum(score[label] for label in linked)
             for label in range(len(held)):
                 if label in linked:
-                    beta[label] += weights[label] / total / len(own)
+                    beta[label] += score[label] / total / len(own)
                 elif prior and not linked:
                     beta[label] += alpha[label] / len(own)
         rises.append(max(b - a for b, a in zip(beta, alpha, strict=True)))

@@ -32,10 +32,14 @@ def cases(draw: st.DrawFn) -> tuple[World, list[list[str]], list[list[int]], boo
     weights = {}
     if draw(st.booleans()):
         weights = {label: Fraction(draw(st.integers(1, 5))) for label in list(labels)[:8]}
+    paired = {}
+    if draw(st.booleans()):
+        some = [(label, term) for label, held in list(labels.items())[:8] for term in sorted(held)]
+        paired = {pair: Fraction(draw(st.sampled_from(["1/1000", "1/4", "1", "3"]))) for pair in some}
     records = draw(st.lists(st.lists(st.sampled_from(TERMS + "?"), max_size=3, unique=True), min_size=1, max_size=8))
     place = [draw(st.integers(0, 3)) for _ in records]
     groups = [[r for r, own in enumerate(place) if own == g] for g in sorted(set(place))]
-    return World(labels, weights), records, groups, draw(st.booleans()), draw(st.integers(1, 4))
+    return World(labels, weights, pair_weights=paired), records, groups, draw(st.booleans()), draw(st.integers(1, 4))
 
 
 @settings(max_examples=150)
@@ -45,7 +49,8 @@ def test_kernels_and_oracle_agree(
 ) -> None:
     world, records, groups, prior, l = case  # noqa: E741
     weights = {label: float(w) for label, w in world.weights.items()} or None
-    known = Knowledge.from_pairs(world.pairs, weights=weights)
+    paired = {pair: float(w) for pair, w in world.pair_weights.items()} or None
+    known = Knowledge.from_pairs(world.pairs, weights=weights, pair_weights=paired)
     codes = np.concatenate([known.encode(own) for own in records]).astype(np.int64)
     bounds = np.concatenate(([0], np.cumsum([len(own) for own in records]))).astype(np.int64)
     order = np.array([r for group in groups for r in group], np.int64)
@@ -53,14 +58,14 @@ def test_kernels_and_oracle_agree(
 
     estimate = world.mean(records)
     alpha = np.array([float(share) for share in estimate.values()])
-    assert beliefs.mean_beliefs(bounds, codes, known.bits, known.label_weights) == pytest.approx(alpha, abs=1e-12)
+    assert beliefs.mean_beliefs(bounds, codes, *known.links) == pytest.approx(alpha, abs=1e-12)
     assert estimated_prior(bounds, codes, known) == pytest.approx(alpha, abs=1e-12)
     if given_prior:
         estimate = dict.fromkeys(world.labels, Fraction(1, len(world.labels)))
         alpha = np.full(len(world.labels), 1 / len(world.labels))
 
     table = beliefs.group_beliefs(
-        order, ends, bounds, codes, known.bits, known.label_weights, alpha, prior, l
+        order, ends, bounds, codes, *known.links, alpha, prior, l
     )  # fmt: skip
     other = measure_groups(order, ends, bounds, codes, known, alpha, l=l, unlinked="prior" if prior else "ignore")
     columns = [beliefs.LINKED, beliefs.PEAK, beliefs.TAIL, beliefs.SQUARE, beliefs.MOVED]

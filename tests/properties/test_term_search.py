@@ -24,7 +24,7 @@ SEARCHES: tuple[Search, ...] = ("best", "adaptive", "depth-first")
 class Case:
     """A small knowledge table, a group (with an unknown term now and then), a prior and a requirement."""
 
-    def __init__(self, draw: Any, most_terms: int = 4, priced: bool = False) -> None:
+    def __init__(self, draw: Any, most_terms: int = 4, priced: bool = False, paired: bool = False) -> None:
         terms = draw(st.integers(1, 6))
         worth = st.lists(st.sampled_from([0.1, 1.0, 1.5, 7.0]), min_size=terms + 1, max_size=terms + 1)
         self.prices: list[float] | None = draw(worth) if priced else None
@@ -52,9 +52,17 @@ class Case:
             if self.kind == "cl"
             else TermRequirement("t", t=t, metric="l2" if self.kind == "l2" else "emd")
         )
+        self.pairs: oracle.Pairs | None = None
+        if paired:
+            held = [(label, term) for label, own in enumerate(self.sets) for term in sorted(own)]
+            some = st.sampled_from([0.01, 0.2, 0.5, 1.0, 1.0, 3.0]) | st.floats(0.001, 1.0)
+            self.pairs = dict(zip(held, draw(st.lists(some, min_size=len(held), max_size=len(held))), strict=True))
         names = [f"term {i}" for i in range(terms)]
         self.knowledge = Knowledge.from_sets(
-            self.sets, terms=names, weights=None if self.weights is None else np.array(self.weights)
+            self.sets,
+            terms=names,
+            weights=None if self.weights is None else np.array(self.weights),
+            pair_weights=None if self.pairs is None else np.array(list(self.pairs.values())),
         )
 
     @property
@@ -69,7 +77,13 @@ class Case:
         )  # fmt: skip
 
     def least(self) -> float | None:
-        return oracle.brute_force(self.group, self.sets, self.rule, self.weights, self.believed, self.prices)
+        return oracle.brute_force(
+            self.group, self.sets, self.rule, self.weights, self.believed, self.prices, self.pairs
+        )
+
+    def holds(self, removed: NDArray[np.bool_]) -> bool:
+        left = kept(self.group, removed)
+        return self.rule.holds(oracle.group_belief(left, self.sets, self.weights, self.believed, self.pairs))
 
 
 def csr(group: list[list[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -95,8 +109,7 @@ def test_every_search_finds_the_optimum_and_knows_it(priced: bool, data: st.Data
         if least is not None:
             assert found.cost == pytest.approx(least, abs=1e-9)
             assert found.lower_bound == found.cost
-            beta = oracle.group_belief(kept(case.group, found.removed), case.sets, case.weights, case.believed)
-            assert case.rule.holds(beta)
+            assert case.holds(found.removed)
         else:
             assert found.cost == np.inf
             assert not found.removed.any()
@@ -116,8 +129,7 @@ def test_what_stops_early_is_still_right(priced: bool, data: st.DataObject) -> N
                 assert found.lower_bound <= least + 1e-9
                 assert found.cost >= least - 1e-9
             if found.feasible:
-                beta = oracle.group_belief(kept(case.group, found.removed), case.sets, case.weights, case.believed)
-                assert case.rule.holds(beta)
+                assert case.holds(found.removed)
                 assert not found.optimal or found.cost == pytest.approx(least, abs=1e-9)
             again = case.search(how, nodes=nodes)
             assert (again.cost, again.nodes) == (found.cost, found.nodes)
@@ -137,12 +149,13 @@ def test_the_adaptive_search_walks_the_paper_s_tree(data: st.DataObject, budget:
     assert fast.cost == pytest.approx(np.inf if cost is None else cost)
 
 
+@pytest.mark.parametrize("paired", [False, True], ids=["labels", "pairs"])
 @given(st.data())
 @settings(max_examples=100, deadline=None)
-def test_groups_are_measured_as_defined(data: st.DataObject) -> None:
-    case = Case(data.draw)
+def test_groups_are_measured_as_defined(paired: bool, data: st.DataObject) -> None:
+    case = Case(data.draw, paired=paired)
     n, d = len(case.sets), len(case.group)
-    beta = oracle.group_belief(case.group, case.sets, case.weights, case.believed)
+    beta = oracle.group_belief(case.group, case.sets, case.weights, case.believed, case.pairs)
     bounds, codes = csr(case.group)
     row = measure_groups(
         np.arange(d), np.array([0, d]), bounds, codes, case.knowledge, case.alpha, l=case.rule.l, unlinked=case.unlinked
@@ -152,7 +165,7 @@ def test_groups_are_measured_as_defined(data: st.DataObject) -> None:
     assert row[2] == pytest.approx(oracle.tail(beta, case.rule.l), abs=1e-12)
     assert row[3] ** 0.5 == pytest.approx(oracle.distance(beta, case.alpha.tolist(), "l2"), abs=1e-7)
     assert row[4] == pytest.approx(oracle.distance(beta, case.alpha.tolist(), "emd"), abs=1e-12)
-    ignored = oracle.group_belief(case.group, case.sets, case.weights)
+    ignored = oracle.group_belief(case.group, case.sets, case.weights, None, case.pairs)
     assert estimated_prior(bounds, codes, case.knowledge) == pytest.approx(np.array(ignored), abs=1e-12)
     assert len(beta) == n
 

@@ -29,7 +29,8 @@ N = 80
 def known(world: World = WORLD) -> nr.Knowledge:
     weights = {label: float(w) for label, w in world.weights.items()} or None
     priors = None if world.priors is None else {label: float(p) for label, p in world.priors.items()}
-    return nr.Knowledge.from_pairs(world.pairs, weights=weights, priors=priors)
+    paired = {pair: float(w) for pair, w in world.pair_weights.items()} or None
+    return nr.Knowledge.from_pairs(world.pairs, weights=weights, priors=priors, pair_weights=paired)
 
 
 def table(n: int = N, seed: int = 1) -> pa.Table:

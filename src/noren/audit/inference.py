@@ -175,7 +175,7 @@ class Adversary:
             asked_bounds = offsets_of(np.bincount(of, minlength=sets))
         knowledge = self.knowledge
         told, answers = kernel.attack_groups(
-            part.order, part.bounds, cells.offsets, cells.data, knowledge.bits, knowledge.label_weights,
+            part.order, part.bounds, cells.offsets, cells.data, *knowledge.links,
             np.asarray(self.alpha, np.float64), self.prior, asked_bounds, asked,
         )  # fmt: skip
         out.groups[people] = part.groups[of]

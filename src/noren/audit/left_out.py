@@ -42,7 +42,7 @@ def attack_terms(
     terms = linked_terms([(one, cells[one.name]) for one in columns], knowledge)
     alpha = knowledge.priors
     if alpha is None:
-        alpha = np.asarray(mean_beliefs(terms.offsets, terms.data, knowledge.bits, knowledge.label_weights))
+        alpha = np.asarray(mean_beliefs(terms.offsets, terms.data, *knowledge.links))
     order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
     found = left_out(terms, knowledge, model, np.asarray(alpha, np.float64), order, bounds)
     n = len(found.rows)

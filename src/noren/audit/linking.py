@@ -258,7 +258,7 @@ def _published(release: Release, names: Sequence[str], knowledge: Knowledge) -> 
 def _mean(cells: TermCells, knowledge: Knowledge) -> NDArray[np.float64]:
     from noren.kernels.beliefs import mean_beliefs
 
-    return np.asarray(mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights))
+    return np.asarray(mean_beliefs(cells.offsets, cells.data, *knowledge.links))
 
 
 def _truths(column: str | None, people: People, knowledge: Sequence[Knowledge]) -> list[NDArray[np.int64] | None]:

@@ -2,6 +2,8 @@
 
 Deliberately plain, and apart from `linkage` and the searches: K(t) is the intersection of the bit rows of a record's
 terms, beliefs are summed in a dense array, and the largest are found by sorting. A code below 0 is an unknown term.
+`record_beliefs` is the one place where the belief in a label is worked out from the weights of labels and of pairs;
+`pairs` is `Knowledge.pairs`, None where pairs say nothing.
 """
 
 # mypy: ignore-errors
@@ -38,24 +40,63 @@ def linked_labels(own, bits, out):
 
 
 @kernel()
-def mean_beliefs(offsets, codes, bits, weights):
+def _pair_log(own, pairs, label):
+    """The sum over one record's terms of log w(label, term), for a label that has them all."""
+    total = 0.0
+    for j in range(own.size):
+        low, high = pairs.start[own[j]], pairs.start[own[j] + 1] - 1
+        while low < high:
+            middle = (low + high) // 2
+            if pairs.of[middle] < label:
+                low = middle + 1
+            else:
+                high = middle
+        total += pairs.logs[low]
+    return total
+
+
+@kernel()
+def record_beliefs(own, bits, weights, pairs, room, belief):
+    """The labels that have all terms of one record, into `room`, and the belief in each, into `belief`; how many.
+
+    P(L | t) = w(L) w(L, t1) w(L, t2) ... over the sum of the same. Products are taken relative to the largest, so that
+    none vanishes for being a product of many small numbers. Not for records without terms.
+    """
+    found = linked_labels(own, bits, room)
+    total = 0.0
+    if pairs is None:
+        for i in range(found):
+            belief[i] = weights[room[i]]
+            total += belief[i]
+    else:
+        most = -np.inf
+        for i in range(found):
+            belief[i] = _pair_log(own, pairs, room[i])
+            most = max(most, belief[i])
+        for i in range(found):
+            belief[i] = weights[room[i]] * np.exp(belief[i] - most)
+            total += belief[i]
+    for i in range(found):
+        belief[i] /= total
+    return found
+
+
+@kernel()
+def mean_beliefs(offsets, codes, bits, weights, pairs):
     """The mean belief in every label over all records; a record that is linked to nothing believes nothing."""
     labels = weights.size
     n = offsets.size - 1
     out = np.zeros(labels)
-    room = np.empty(labels, np.int64)
+    room, own_belief = np.empty(labels, np.int64), np.empty(labels)
     everywhere = 0
     for r in range(n):
         own = codes[offsets[r] : offsets[r + 1]]
         if own.size == 0:
             everywhere += 1
             continue
-        found = linked_labels(own, bits, room)
-        total = 0.0
+        found = record_beliefs(own, bits, weights, pairs, room, own_belief)
         for i in range(found):
-            total += weights[room[i]]
-        for i in range(found):
-            out[room[i]] += weights[room[i]] / total
+            out[room[i]] += own_belief[i]
     whole = _sum(weights, labels)
     for label in range(labels):
         out[label] = (out[label] + everywhere * weights[label] / whole) / max(1, n)
@@ -89,7 +130,7 @@ def _sort(values, n):
 
 
 @kernel()
-def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l):  # noqa: E741
+def group_beliefs(order, bounds, offsets, codes, bits, weights, pairs, alpha, prior, l):  # noqa: E741
     """One line per group order[bounds[g]:bounds[g + 1]], columns as named above.
 
     The columns "linked" count linked records alone, renormalised. With `prior` an unlinked record believes alpha.
@@ -99,7 +140,7 @@ def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l)
     out = np.zeros((groups, COLUMNS))
     belief = np.zeros(labels)
     linked_only = np.zeros(labels)
-    ranked = np.empty(labels)
+    ranked, own_belief = np.empty(labels), np.empty(labels)
     room = np.empty(labels, np.int64)
     whole = _sum(weights, labels)
     rest_alpha = max(0.0, 1.0 - _sum(alpha, labels))
@@ -115,12 +156,9 @@ def group_beliefs(order, bounds, offsets, codes, bits, weights, alpha, prior, l)
                 everywhere += 1
                 linked += 1
                 continue
-            found = linked_labels(own, bits, room)
-            total = 0.0
+            found = record_beliefs(own, bits, weights, pairs, room, own_belief)
             for i in range(found):
-                total += weights[room[i]]
-            for i in range(found):
-                belief[room[i]] += weights[room[i]] / total
+                belief[room[i]] += own_belief[i]
             linked += found > 0
         for label in range(labels):
             belief[label] += everywhere * weights[label] / whole

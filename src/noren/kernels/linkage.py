@@ -30,6 +30,8 @@ class Postings(NamedTuple):
     """(terms, labels / 64): the same as bits."""
     weights: Any
     """Per label: its weight."""
+    logs: Any = None
+    """Logarithms of the weights of pairs, beside `of`; None where pairs say nothing."""
 
 
 @kernel()
@@ -57,6 +59,48 @@ def link(codes, postings, out):
             out[n] = label
             n += 1
     return n
+
+
+@kernel()
+def _share(codes, postings, logs, labels, n, out):
+    """The beliefs of one record in the n labels that it links to, into `out`. `logs` are those of the postings."""
+    weights = postings.weights
+    total = 0.0
+    if n == 0:
+        return
+    if logs is None:
+        for k in range(n):
+            total += weights[labels[k]]
+        for k in range(n):
+            out[k] = weights[labels[k]] / total
+    else:
+        for k in range(n):
+            out[k] = 0.0
+        for j in range(codes.size):  # labels and postings both ascend: one walk through a posting finds them all
+            p = postings.start[codes[j]]
+            for k in range(n):
+                while postings.of[p] < labels[k]:
+                    p += 1
+                out[k] += logs[p]
+        most = -np.inf
+        for k in range(n):
+            most = max(most, out[k])
+        for k in range(n):
+            out[k] = weights[labels[k]] * np.exp(out[k] - most)
+            total += out[k]
+        for k in range(n):
+            out[k] /= total
+
+
+@kernel()
+def link_beliefs(bounds, codes, postings, at, labels):
+    """The beliefs of all records, as `link_labels` lists their labels. Not for records without terms."""
+    out = np.empty(labels.size)
+    for r in range(bounds.size - 1):
+        first, last = at[r], at[r + 1]
+        own = codes[bounds[r] : bounds[r + 1]]
+        _share(own, postings, postings.logs, labels[first:last], last - first, out[first:last])
+    return out
 
 
 @kernel()
@@ -98,7 +142,7 @@ def belief_sums(bounds, codes, postings):
     weights = postings.weights
     labels = weights.size
     out = np.zeros(labels)
-    room = np.empty(labels, np.int64)
+    room, share = np.empty(labels, np.int64), np.empty(labels)
     empty = unlinked = 0
     for r in range(bounds.size - 1):
         own = codes[bounds[r] : bounds[r + 1]]
@@ -107,11 +151,9 @@ def belief_sums(bounds, codes, postings):
             continue
         n = link(own, postings, room)
         unlinked += n == 0
-        total = 0.0
+        _share(own, postings, postings.logs, room, n, share)
         for k in range(n):
-            total += weights[room[k]]
-        for k in range(n):
-            out[room[k]] += weights[room[k]] / total
+            out[room[k]] += share[k]
     if empty:
         whole = _sum(weights, labels)
         for label in range(labels):
@@ -170,7 +212,7 @@ def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l
     room = np.empty(labels, np.int64)
     belief = np.zeros(labels)
     touched = np.empty(labels, np.int64)
-    values = np.empty(labels)
+    values, share = np.empty(labels), np.empty(labels)
     everything, alpha_total = _sum(weights, labels), _sum(alpha, labels)
     alpha_square = 0.0
     for label in range(labels):
@@ -186,15 +228,15 @@ def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l
                 continue
             n = link(own, postings, room)
             linked += n > 0
-            total = 0.0
-            for i in range(n):
-                total += weights[room[i]]
+            _share(own, postings, postings.logs, room, n, share)
             for i in range(n):
                 label = room[i]
+                if share[i] == 0:  # too small for a number
+                    continue
                 if belief[label] == 0:
                     touched[found] = label
                     found += 1
-                belief[label] += weights[label] / total
+                belief[label] += share[i]
         linked += empty
         dense = empty > 0 or (prior and linked < size)
         if dense:

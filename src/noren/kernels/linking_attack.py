@@ -1,6 +1,6 @@
 """The linking attack: what records that could be a person's tell about labels, and which groups could hold a person.
 
-Which labels a record is linked to comes from the code of the verification. Only the labels that a group touches are
+What a record tells comes from the code of the verification. Only the labels that a group touches are
 looked at, so that a million groups of one record and ten thousand labels stay cheap.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.beliefs import linked_labels
+from noren.kernels.beliefs import record_beliefs
 from noren.kernels.compiled import kernel
 
 COLUMNS = 7
@@ -22,7 +22,7 @@ WORDS = 1 << 22
 
 
 @kernel()
-def attack_groups(order, bounds, offsets, codes, bits, weights, alpha, prior, asked_bounds, asked):
+def attack_groups(order, bounds, offsets, codes, bits, weights, pairs, alpha, prior, asked_bounds, asked):
     """One line per set of records order[bounds[g]:bounds[g + 1]], columns as named above.
 
     Beside it one line per entry of `asked`, labels asked of set g from asked_bounds[g] on: the belief in that label,
@@ -35,7 +35,7 @@ def attack_groups(order, bounds, offsets, codes, bits, weights, alpha, prior, as
     belief = np.zeros(labels)
     touched = np.zeros(labels, np.int64)
     seen = np.zeros(labels, np.bool_)
-    room = np.empty(labels, np.int64)
+    room, own_belief = np.empty(labels, np.int64), np.empty(labels)
     whole = weights.sum()
     least = alpha.min()
     for g in range(groups):
@@ -49,13 +49,10 @@ def attack_groups(order, bounds, offsets, codes, bits, weights, alpha, prior, as
                 everywhere += 1
                 linked += 1
                 continue
-            found = linked_labels(own, bits, room)
-            total = 0.0
-            for i in range(found):
-                total += weights[room[i]]
+            found = record_beliefs(own, bits, weights, pairs, room, own_belief)
             for i in range(found):
                 label = room[i]
-                belief[label] += weights[label] / total
+                belief[label] += own_belief[i]
                 if not seen[label]:
                     seen[label] = True
                     touched[many] = label

@@ -134,12 +134,12 @@ def belief_change(
     groups = int(group.max(initial=-1)) + 1
     bounds = np.searchsorted(group[order], np.arange(groups + 1)).astype(np.int64)
     codes = np.where(cells.data < len(knowledge.terms), cells.data, -1).astype(np.int32)
-    weights, prior = knowledge.label_weights, np.asarray(alpha, np.float64)
+    prior = np.asarray(alpha, np.float64)
 
     def some(part: slice) -> NDArray[np.float64]:
         ends = bounds[part.start : part.stop + 1]
         return np.asarray(
-            group_beliefs(order, ends, cells.offsets, codes, knowledge.bits, weights, prior, unlinked == "prior", 1)
+            group_beliefs(order, ends, cells.offsets, codes, *knowledge.links, prior, unlinked == "prior", 1)
         )
 
     found = _on_all_cores(some, groups, GROUPS_AT_ONCE)

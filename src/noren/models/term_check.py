@@ -166,19 +166,18 @@ class TermCheck(Check):
         cells = TermCells.concat(self._terms)
         order, bounds = _groups(self._keys)
         knowledge = self.knowledge
-        weights = knowledge.label_weights
         basis: Basis = "the release alone"
         if knowledge.priors is not None:
             alpha = knowledge.priors
         elif self.overall is not None:
             alpha, basis = self.overall.shares, self.overall.basis
         else:
-            alpha = kernel.mean_beliefs(cells.offsets, cells.data, knowledge.bits, weights)
+            alpha = kernel.mean_beliefs(cells.offsets, cells.data, *knowledge.links)
             basis = "an estimate from the release"
         model = self.model
         table = kernel.group_beliefs(
-            order, bounds, cells.offsets, cells.data, knowledge.bits, weights, np.asarray(alpha, np.float64),
-            model.unlinked == "prior", model.tail_from,
+            order, bounds, cells.offsets, cells.data, *knowledge.links,
+            np.asarray(alpha, np.float64), model.unlinked == "prior", model.tail_from,
         )  # fmt: skip
         return Beliefs(np.diff(bounds), table), basis
 

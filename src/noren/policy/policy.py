@@ -125,7 +125,7 @@ class Policy(BaseModel):
         attributes, require, methods = gathered.attributes, gathered.require, gathered.methods
         reader.broken |= gathered.broken
         reader.cross_check(attributes, require, methods, randomness, hierarchies)
-        reader.problems += knowledge_problems(knowledge, require, methods) + member_problems(attributes)
+        reader.problems += knowledge_problems(knowledge, attributes, require, methods) + member_problems(attributes)
         reader.problems += margin_problems(margins, attributes, methods, people)
         reader.sizes(require, methods)
         known = set(cls.model_fields)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from noren.errors import Problem
 from noren.methods.base import Method
 from noren.methods.parts import idle_problems
+from noren.methods.suppress import Suppress
 from noren.models.base import Model
 from noren.models.term_check import TermModel
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec, MatrixSpec, SemilatticeSpec
@@ -252,10 +253,13 @@ def member_problems(attributes: Mapping[str, Column]) -> list[Problem]:
 
 
 def knowledge_problems(
-    knowledge: Mapping[str, Knowledge], require: Mapping[int, Model], methods: Sequence[Method]
+    knowledge: Mapping[str, Knowledge],
+    attributes: Mapping[str, Column],
+    require: Mapping[int, Model],
+    methods: Sequence[Method],
 ) -> list[Problem]:
-    """What an adversary could put together, and requirements that the labels are too few for."""
-    out = []
+    """What an adversary could put together, what a search cannot do, and requirements that labels are too few for."""
+    out = _search_problems(knowledge, attributes, methods)
     asked: dict[int, tuple[str, Any]] = {}
     for number, model in require.items():
         for name in model.on if model.about == "terms" and methods[0].name == "suppress" else ():
@@ -278,6 +282,27 @@ def knowledge_problems(
             if isinstance(model, TermModel) and name in knowledge and model.tail_from > len(knowledge[name].labels):
                 message = f"l = {model.tail_from} exceeds the {len(knowledge[name].labels)} labels of {name!r}."
                 out.append(Problem(f"require[{number}].l", message, "Lower it, or give a knowledge table with more."))
+    return out
+
+
+def _search_problems(
+    knowledge: Mapping[str, Knowledge], attributes: Mapping[str, Column], methods: Sequence[Method]
+) -> list[Problem]:
+    """Searches that go by label sets where pairs have weights, and weights of terms that nothing links to labels."""
+    out: list[Problem] = []
+    known = {term for found in knowledge.values() for term in found.terms}
+    unread = any(column.knowledge is not None and name not in knowledge for name, column in attributes.items())
+    for method in methods:
+        if not isinstance(method, Suppress):
+            continue
+        if method.search != "best" and (paired := [name for name in knowledge if knowledge[name].pairs is not None]):
+            message = f"search {method.search!r} goes by label sets, and the knowledge of {paired[0]!r} weighs pairs."
+            out.append(Problem("method.search", message, 'Use search = "best", or leave pair_weight out of the file.'))
+        for term in method.term_weights if not unread else ():
+            if term not in known:
+                near = get_close_matches(term, known, n=1)
+                hint = f"Did you mean {near[0]!r}?" if near else "Name terms as the knowledge table writes them."
+                out.append(Problem(f"method.term_weights.{term}", "the term is in no knowledge table.", hint))
     return out
 
 

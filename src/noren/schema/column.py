@@ -108,7 +108,7 @@ class KnowledgeSpec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    csv: str = Field(description="CSV file of label,term pairs (also weight, prior), or a matrix of labels and terms.")
+    csv: str = Field(description="CSV file of label,term pairs (also weight, prior, pair_weight), or a matrix of both.")
     priors: str | None = Field(
         default=None, description="CSV file of label,prior: how likely each label is before any release."
     )

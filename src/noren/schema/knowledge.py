@@ -3,11 +3,13 @@
 A record's terms link it to K(t), the labels whose term set contains every term of the record; an empty term set links
 to all labels, a term that no label holds links to none. An adversary who sees the terms believes in label L with
 
-    P(L | t) = w(L) / (sum of w over K(t))  if L is in K(t), else 0.
+    P(L | t) = w(L) w(L, t1) w(L, t2) ... / (the sum of the same over K(t))  if L is in K(t), else 0.
 
-w is 1 for every label unless the table gives **weights**: how common a label is among those that fit the terms
-equally well (a cold before a plague). A weight belongs to a label, not to a pair. **Priors** are something else: what
-the adversary believes about a person before any release (alpha), if it is given and not estimated from the table.
+w(L) is 1 for every label unless the table gives **weights**: how common a label is among those that fit the terms
+equally well (a cold before a plague). w(L, t) is 1 for every pair unless the table gives **pair weights**: how often
+somebody with the label has the term. Terms that are not published say nothing. Since all labels of K(t) have all terms
+of t, only ratios within a term count. **Priors** are something else: what the adversary believes about a person before
+any release (alpha), if it is given and not estimated from the table.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,8 @@ from noren.schema.hierarchy import read_side_file, repeated
 
 EXTRAS = ("weight", "prior")
 """Further columns of a table of pairs, each the same in all lines of a label."""
+PAIR = "pair_weight"
+"""One more, which belongs to the line's own pair."""
 YES = frozenset({"1", "yes", "true"})
 NO = frozenset({"0", "no", "false", ""})
 
@@ -36,11 +40,21 @@ class KnowledgeError(NorenError):
     """A knowledge table that contradicts itself, or cannot be read."""
 
 
+class PairLogs(NamedTuple):
+    """Weights of pairs, turned round: term j has the labels of[start[j]:start[j + 1]], with as many logarithms."""
+
+    start: NDArray[np.int64]
+    of: NDArray[np.int64]
+    logs: NDArray[np.float64]
+    """log w(L, t), less the largest of the term: 0 for the labels that it speaks for most, below 0 for others."""
+
+
 @dataclass(frozen=True, eq=False)
 class Knowledge:
     """Which terms each label has: label i has the term codes `codes[bounds[i]:bounds[i + 1]]`, ascending.
 
-    `weights` (one per label, positive) and `priors` (one per label, sum 1) are None unless given.
+    `weights` (one per label, positive), `priors` (one per label, sum 1) and `pair_weights` (one per entry of `codes`,
+    positive) are None unless given.
     """
 
     labels: tuple[str, ...]
@@ -49,6 +63,7 @@ class Knowledge:
     codes: NDArray[np.int64]
     weights: NDArray[np.float64] | None = None
     priors: NDArray[np.float64] | None = None
+    pair_weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if not self.labels:
@@ -70,6 +85,13 @@ class Knowledge:
             raise KnowledgeError(
                 "a weight is not a positive number.", hint="A label that cannot be meant is left out of the table."
             )
+        if (own := self.pair_weights) is not None:
+            if own.shape != self.codes.shape:
+                message = f"{own.size} pair weights for {self.codes.size} pairs."
+                raise KnowledgeError(message, hint="Give one number for every pair of a label and a term.")
+            if not (np.isfinite(own).all() and (own > 0).all()):
+                hint = "A term that a label never has is left out of the table."
+                raise KnowledgeError("a pair weight is not a positive number.", hint=hint)
         if self.priors is not None:
             total = float(self.priors.sum())
             if not (self.priors >= 0).all() or not abs(total - 1) < 1e-6:
@@ -100,12 +122,30 @@ class Knowledge:
         return start.astype(np.int64), owner[np.argsort(self.codes, kind="stable")].astype(np.int64)
 
     @cached_property
+    def pairs(self) -> PairLogs | None:
+        """What pair weights tell; None where they tell nothing: none were given, or they are equal in every term."""
+        if self.pair_weights is None:
+            return None
+        start, of = self.postings
+        place = np.argsort(self.codes, kind="stable")
+        logs, term = np.log(np.asarray(self.pair_weights, np.float64))[place], self.codes[place]
+        most = np.full(len(self.terms), -np.inf)
+        np.maximum.at(most, term, logs)
+        logs = logs - most[term]
+        return PairLogs(start, of, logs) if logs.any() else None
+
+    @cached_property
     def bits(self) -> NDArray[np.uint64]:
         """(terms, words): bit L of row j says whether label L has term j."""
         out = np.zeros((len(self.terms), (len(self.labels) + 63) // 64), np.uint64)
         owner = np.repeat(np.arange(len(self.labels)), np.diff(self.bounds))
         np.bitwise_or.at(out, (self.codes, owner // 64), np.uint64(1) << (owner % 64).astype(np.uint64))
         return out
+
+    @property
+    def links(self) -> tuple[NDArray[np.uint64], NDArray[np.float64], PairLogs | None]:
+        """All that a belief follows from: who has which term, the weights of labels, and those of pairs."""
+        return self.bits, self.label_weights, self.pairs
 
     # ---------------------------------------------------------------- ways to write one
 
@@ -117,11 +157,12 @@ class Knowledge:
         labels: Sequence[str] | None = None,
         weights: Mapping[str, float] | None = None,
         priors: Mapping[str, float] | None = None,
+        pair_weights: Mapping[tuple[str, str], float] | None = None,
     ) -> Knowledge:
         """(label, term) pairs in any order; a repeated pair counts once, an empty term only names the label.
 
         `labels` fixes the order and may name labels without terms; otherwise labels stand in order of appearance.
-        Labels that a mapping leaves out weigh 1, or have prior 0.
+        Labels and pairs that a mapping leaves out weigh 1, or have prior 0.
         """
         held: dict[str, dict[str, None]] = {label: {} for label in labels or ()}
         terms: dict[str, int] = {}
@@ -138,11 +179,15 @@ class Knowledge:
             labels=tuple(held),
             weights=_per_label("weight", weights, held, 1.0),
             priors=_per_label("prior", priors, held, 0.0),
+            pair_weights=_per_pair(pair_weights, held, terms),
         )
 
     @classmethod
     def from_sets(cls, sets: Sequence[Iterable[int]], *, terms: Sequence[str], **names: Any) -> Knowledge:
-        """One set of term codes for each label; `labels`, `weights` and `priors` as in the class."""
+        """One set of term codes for each label; `labels`, `weights` and the rest as in the class.
+
+        Pair weights stand in the order of `codes`: label by label, the terms of each ascending.
+        """
         rows = [sorted(set(own)) for own in sets]
         codes = np.array([code for row in rows for code in row], np.int64)
         if codes.size and not (codes.min() >= 0 and codes.max() < len(terms)):
@@ -156,8 +201,9 @@ class Knowledge:
         """A CSV with a header, in one of two layouts.
 
         Pairs: `label,term`, or any two columns in this order; further columns `weight` and `prior` hold the same
-        number in every line of a label. An empty term names a label without terms. Matrix: the first column holds
-        the labels, every other column is a term, and the cells say 1/0 (or yes/no, true/false).
+        number in every line of a label, and `pair_weight` one for the line's own pair (1 where the cell is empty). An
+        empty term names a label without terms. Matrix: the first column holds the labels, every other column is a
+        term, and the cells say 1/0 (or yes/no, true/false).
         """
         header, rows, lines = _read(path)
         if _is_pairs(header, rows):
@@ -193,17 +239,58 @@ def _per_label(
     return np.array([given.get(label, default) for label in labels], np.float64)
 
 
+def _per_pair(
+    given: Mapping[tuple[str, str], float] | None, held: Mapping[str, Mapping[str, Any]], terms: Mapping[str, int]
+) -> NDArray[np.float64] | None:
+    """One weight for every pair, in the order of `Knowledge.codes`."""
+    if given is None:
+        return None
+    for label, term in given:
+        if term not in held.get(label, ()):
+            message = f"pair weight of {label!r} and {term!r}: no such pair."
+            raise KnowledgeError(message, hint="Name labels and terms as the table spells them.")
+    rows = [sorted(own, key=terms.__getitem__) for own in held.values()]
+    pairs = [(label, term) for label, own in zip(held, rows, strict=True) for term in own]
+    return np.array([given.get(pair, 1.0) for pair in pairs], np.float64)
+
+
 def _from_pair_rows(path: Path, header: list[str], rows: list[list[str]], lines: list[int]) -> Knowledge:
-    extras = {name: _numbers(path, name, place, rows, lines) for place, name in enumerate(header) if place >= 2}
+    if len(set(header[2:])) != len(header[2:]):
+        raise KnowledgeError(f"{path}: two columns are called {repeated(header[2:])!r}.", hint="Keep one of them.")
+    place = {name: header.index(name, 2) for name in header[2:]}
+    extras = {name: _numbers(path, name, place[name], rows, lines) for name in EXTRAS if name in place}
     pairs = [(row[0], row[1]) for row in rows]
-    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"))
+    own = _pair_numbers(path, place[PAIR], rows, lines) if PAIR in place else None
+    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"), pair_weights=own)
+
+
+def _pair_numbers(path: Path, place: int, rows: list[list[str]], lines: list[int]) -> dict[tuple[str, str], float]:
+    """The weight of every pair; 1 for an empty cell."""
+    out: dict[tuple[str, str], float] = {}
+    for row, line in zip(rows, lines, strict=True):
+        try:
+            number = float(row[place] or 1)
+        except ValueError:
+            number = np.nan
+        if not 0 < number < np.inf:
+            message = f"{path}: line {line}: the {PAIR} is not a positive number."
+            raise KnowledgeError(message, hint="For example 1 or 0.25; an empty cell counts as 1.")
+        if not row[1]:
+            if row[place]:
+                message = f"{path}: line {line} has a {PAIR} and names no term."
+                raise KnowledgeError(message, hint="Leave the cell empty where a label has no terms.")
+            continue
+        if out.setdefault((row[0], row[1]), number) != number:
+            message = f"{path}: line {line}: its pair stands in an earlier line, with another {PAIR}."
+            raise KnowledgeError(message, hint="Write every pair once.")
+    return out
 
 
 def _is_pairs(header: list[str], rows: list[list[str]]) -> bool:
     """Whether the lines are pairs: by their header, or two columns of which the second says more than yes and no."""
     if len(header) == 2:
         return header[1].lower() == "term" or any(row[1].lower() not in YES | NO for row in rows)
-    return 2 < len(header) <= 4 and {name.lower() for name in header[2:]} <= set(EXTRAS)
+    return len(header) > 2 and {name.lower() for name in header[2:]} <= {*EXTRAS, PAIR}
 
 
 def _numbers(path: Path, what: str, place: int, rows: list[list[str]], lines: list[int]) -> dict[str, float]:
@@ -263,7 +350,10 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
 
 
 def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
-    """The table line by line: label, term and, where given, weight and prior. A label without terms has one line."""
+    """The table line by line: label, term and, where given, weight, prior and pair weight.
+
+    A label without terms has one line, with neither a term nor a pair weight.
+    """
     sizes = np.diff(knowledge.bounds)
     owner = np.repeat(np.arange(len(sizes)), np.maximum(sizes, 1))
     bare = np.repeat(sizes == 0, np.maximum(sizes, 1))
@@ -274,12 +364,17 @@ def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
         "label": [knowledge.labels[i] for i in owner.tolist()],
         "term": [None if none else knowledge.terms[c] for none, c in zip(bare.tolist(), code.tolist(), strict=True)],
     }
-    return out | {name: found[owner].tolist() for name, found in numbers.items() if found is not None}
+    out |= {name: found[owner].tolist() for name, found in numbers.items() if found is not None}
+    if knowledge.pair_weights is not None:
+        own = iter(knowledge.pair_weights.tolist())
+        out[PAIR] = [None if none else next(own) for none in bare.tolist()]
+    return out
 
 
 def knowledge_of_rows(rows: Mapping[str, Sequence[Any]]) -> Knowledge:
     """The reverse of `knowledge_rows`. Raises ValueError or KnowledgeError for lines that contradict each other."""
-    if not {"label", "term"} <= set(rows) or not set(rows) <= {"label", "term", *EXTRAS} or None in rows["label"]:
+    known = {"label", "term", *EXTRAS, PAIR}
+    if not {"label", "term"} <= set(rows) or not set(rows) <= known or None in rows["label"]:
         raise ValueError("a knowledge table has labels and terms")
     extras = {}
     for name in EXTRAS:
@@ -288,5 +383,13 @@ def knowledge_of_rows(rows: Mapping[str, Sequence[Any]]) -> Knowledge:
             if any(found[label] != number for label, number in zip(rows["label"], rows[name], strict=True)):
                 raise ValueError("a label has two numbers")
             extras[name] = found
-    pairs = zip(rows["label"], (text or "" for text in rows["term"]), strict=True)
-    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"))
+    pairs = list(zip(rows["label"], (text or "" for text in rows["term"]), strict=True))
+    own: dict[tuple[str, str], float] | None = None
+    if PAIR in rows:
+        if any((number is None) != (term == "") for (_, term), number in zip(pairs, rows[PAIR], strict=True)):
+            raise ValueError("every pair has a weight, and nothing else has one")
+        own = {}
+        for pair, number in zip(pairs, rows[PAIR], strict=True):
+            if number is not None and own.setdefault(pair, number) != number:
+                raise ValueError("a pair has two weights")
+    return Knowledge.from_pairs(pairs, weights=extras.get("weight"), priors=extras.get("prior"), pair_weights=own)

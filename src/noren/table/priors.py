@@ -26,7 +26,7 @@ def priors(records: Records) -> dict[str, Overall]:
             continue
         parts = [(TermsStatement(records.terms[name].column), records.terms[name].cells) for name in names]
         cells = linked_terms([*parts], knowledge)
-        shares = mean_beliefs(cells.offsets, cells.data, knowledge.bits, knowledge.label_weights)
+        shares = mean_beliefs(cells.offsets, cells.data, *knowledge.links)
         out |= dict.fromkeys(names, Overall(np.asarray(shares), "the original"))
     return out
 

@@ -15,6 +15,9 @@ from noren.methods.suppress import Balance, Suppress
 from noren.policy.reading import open_table
 
 PAIRS = "label,term\nFlu,cough\nFlu,fever\nCold,cough\nCold,sneeze\nPox,rash\nPox,fever\n"
+WEIGHED = (
+    "label,term,pair_weight\nFlu,cough,0.8\nFlu,fever,0.9\nCold,cough,0.4\nCold,sneeze,\nPox,rash,1\nPox,fever,0.7\n"
+)
 OTHER = "label,term\nEast,tea\nWest,coffee\nNorth,tea\n"
 AGE = 'age = "quasi-identifier"\n'
 SIGNS = 'signs = { role = "quasi-sensitive", separator = ";", knowledge = "k.csv" }\n'
@@ -28,6 +31,8 @@ BOTH = DIVERSE.replace('"signs"', '["signs", "more"]')
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "k.csv").write_text(PAIRS)
     (tmp_path / "other.csv").write_text(OTHER)
+    (tmp_path / "pairs.csv").write_text(WEIGHED)
+    (tmp_path / "bad.csv").write_text("label,term,pair_weight\nFlu,cough,1\nCold,cough,-1\n")
     (tmp_path / "sharing.csv").write_text("label,term\nFlu,shivers\nMumps,swelling\n")
     return tmp_path
 
@@ -183,10 +188,50 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
         "method.term_weights.cough",
         "greater than 0",
     ),
+    (
+        {"method": method('cost = "terms"\nterm_weights = { cough = 2, fevre = 3 }')},
+        "method.term_weights.fevre",
+        "the term is in no knowledge table",
+    ),
+    (
+        {"attributes": signs('knowledge = "pairs.csv"'), "method": method('search = "adaptive"')},
+        "method.search",
+        "'adaptive' goes by label sets, and the knowledge of 'signs' weighs pairs",
+    ),
+    (
+        {"attributes": signs('knowledge = "pairs.csv"'), "method": method('search = "depth-first"')},
+        "method.search",
+        "'depth-first' goes by label sets",
+    ),
+    ({"attributes": signs('knowledge = "bad.csv"')}, "attributes.signs.knowledge", "line 3: the pair_weight is not"),
     ({"method": method('search = "worst"')}, "method.search", "'best', 'adaptive' or 'depth-first'"),
     ({"method": method('infeasible = "pray"')}, "method.infeasible", "'merge', 'drop' or 'refuse'"),
     ({"method": method('\n[randomness]\nrecord_key = "aeg"')}, "randomness.record_key", "no column 'aeg'"),
 ]
+
+
+def test_weights_of_terms_are_not_blamed_for_a_table_that_cannot_be_read(folder: Path) -> None:
+    worth = method('cost = "terms"\nterm_weights = { cough = 2 }')
+    with pytest.raises(PolicyError) as caught:
+        load(folder, attributes=signs('knowledge = "none.csv"'), method=worth)
+    assert [problem.where for problem in caught.value.problems] == ["attributes.signs.knowledge"]
+
+
+def test_a_mistyped_term_with_a_weight_is_told_its_neighbour(folder: Path) -> None:
+    with pytest.raises(PolicyError) as caught:
+        load(folder, method=method('cost = "terms"\nterm_weights = { couhg = 2, zzz = 1 }'))
+    hints = {problem.where: problem.hint for problem in caught.value.problems}
+    assert hints == {
+        "method.term_weights.couhg": "Did you mean 'cough'?",
+        "method.term_weights.zzz": "Name terms as the knowledge table writes them.",
+    }
+
+
+def test_pair_weights_are_read_from_a_policy_file(folder: Path) -> None:
+    known = load(folder, attributes=signs('knowledge = "pairs.csv"')).knowledge["signs"]
+    assert known.pair_weights is not None
+    assert known.pair_weights.tolist() == [0.8, 0.9, 0.4, 1.0, 0.7, 1.0]
+    assert known.pairs is not None
 
 
 @pytest.mark.parametrize(("parts", "where", "message"), WRONG, ids=lambda x: x if isinstance(x, str) else "")

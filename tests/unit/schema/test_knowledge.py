@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noren.errors import NorenError
-from noren.schema.knowledge import Knowledge, KnowledgeError
+from noren.schema.knowledge import Knowledge, KnowledgeError, knowledge_of_rows, knowledge_rows
 
 PAIRS = "label,term\nFlu,cough\nFlu,fever\nCold,cough\nFlu,cough\nIdiopathic,\n"
 
@@ -58,6 +58,92 @@ def test_quoted_lines_and_odd_line_ends(tmp_path: Path) -> None:
 def test_a_third_column_weighs_the_label(tmp_path: Path) -> None:
     knowledge = Knowledge.read_csv(write(tmp_path, "Label,Term,Weight\nFlu,cough,1\nCold,cough,4\nFlu,fever,1.0\n"))
     assert knowledge.label_weights.tolist() == [1, 4]
+
+
+def test_a_column_weighs_every_pair_on_its_own(tmp_path: Path) -> None:
+    """In any order with the other columns; an empty cell counts as 1, and a label without terms has none."""
+    text = "label,term,Prior,Pair_Weight,weight\nFlu,fever,0.5,2,1\nCold,cough,0.5,,4\nFlu,cough,0.5,0.25,1\nNo,,0,,1\n"
+    knowledge = Knowledge.read_csv(write(tmp_path, text + "Flu,fever,0.5,2.0,1\n"))
+    assert held(knowledge) == {"Flu": {"fever", "cough"}, "Cold": {"cough"}, "No": set()}
+    assert knowledge.terms == ("fever", "cough")
+    assert knowledge.pair_weights is not None
+    assert knowledge.pair_weights.tolist() == [2, 0.25, 1]
+    assert knowledge.label_weights.tolist() == [1, 4, 1]
+    rows = knowledge_rows(knowledge)
+    assert rows["pair_weight"] == [2, 0.25, 1, None]
+    again = knowledge_of_rows(rows)
+    assert held(again) == held(knowledge)
+    assert again.pair_weights is not None
+    assert again.pair_weights.tolist() == [2, 0.25, 1]
+
+
+def test_only_ratios_within_a_term_tell(tmp_path: Path) -> None:
+    """Logarithms beside the postings, 0 for the labels that a term speaks for most; none where all are equal."""
+    text = "label,term,pair_weight\nFlu,cough,4\nFlu,fever,3\nCold,cough,1\nPox,fever,3\n"
+    knowledge = Knowledge.read_csv(write(tmp_path, text))
+    assert knowledge.pairs is not None
+    assert knowledge.pairs.of.tolist() == [0, 1, 0, 2]
+    assert knowledge.pairs.logs.tolist() == [0, -np.log(4), 0, 0]
+    for same in (text.replace("4", "1"), "label,term,pair_weight\nFlu,cough,\nCold,cough,\n"):
+        silent = Knowledge.read_csv(write(tmp_path, same))
+        assert silent.pair_weights is not None
+        assert silent.pairs is None
+    assert Knowledge.read_csv(write(tmp_path, PAIRS)).pair_weights is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Flu,cough,much", "line 2: the pair_weight is not a positive number"),
+        ("Flu,cough,1\nCold,cough,0", "line 3: the pair_weight is not a positive number"),
+        ("Flu,cough,-2.5", "line 2: the pair_weight is not a positive number"),
+        ("Flu,cough,inf", "line 2: the pair_weight is not a positive number"),
+        ("Flu,cough,nan", "line 2: the pair_weight is not a positive number"),
+        ("Flu,cough,2\nCold,,3", "line 3 has a pair_weight and names no term"),
+        ("Flu,cough,2\nCold,cough,2\nFlu,cough,3", "line 4: its pair stands in an earlier line, with another"),
+        ("Flu,cough,2\nFlu,cough,", "line 3: its pair stands in an earlier line, with another pair_weight"),
+    ],
+)
+def test_a_pair_weight_that_makes_no_sense_is_refused_by_its_line(tmp_path: Path, text: str, said: str) -> None:
+    path = write(tmp_path, f"label,term,pair_weight\n{text}\n")
+    with pytest.raises(KnowledgeError, match=said) as caught:
+        Knowledge.read_csv(path)
+    told = f"{caught.value.message.removeprefix(str(path))} {caught.value.hint}"
+    assert not any(cell in told for cell in ("much", "Flu", "Cold", "cough", "-2.5", "inf", "nan"))
+
+
+def test_a_column_stands_once(tmp_path: Path) -> None:
+    with pytest.raises(KnowledgeError, match="two columns are called 'pair_weight'"):
+        Knowledge.read_csv(write(tmp_path, "label,term,pair_weight,pair_weight\nFlu,cough,1,2\n"))
+
+
+def test_pair_weights_by_name() -> None:
+    pairs = [("b", "y"), ("b", "x"), ("a", "x")]
+    knowledge = Knowledge.from_pairs(pairs, pair_weights={("b", "x"): 0.5, ("a", "x"): 3})
+    assert knowledge.pair_weights is not None
+    assert knowledge.pair_weights.tolist() == [1, 0.5, 3]
+    with pytest.raises(KnowledgeError, match="pair weight of 'a' and 'y': no such pair"):
+        Knowledge.from_pairs(pairs, pair_weights={("a", "y"): 1.0})
+    with pytest.raises(KnowledgeError, match="2 pair weights for 1 pairs"):
+        Knowledge.from_sets([[0]], terms=["x"], pair_weights=np.ones(2))
+    for bad in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(KnowledgeError, match="a pair weight is not a positive number"):
+            Knowledge.from_sets([[0]], terms=["x"], pair_weights=np.array([bad]))
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ([0.5, None, None, 0.5], "every pair has a weight"),
+        ([0.5, 1.0, 2.0, 0.5], "nothing else has one"),
+        ([0.5, 1.0, None, 0.25], "a pair has two weights"),
+    ],
+)
+def test_published_lines_that_contradict_each_other_are_no_table(own: list[float | None], said: str) -> None:
+    rows = {"label": ["a", "b", "c", "a"], "term": ["x", "x", None, "x"], "pair_weight": [0.5, 1.0, None, 0.5]}
+    assert held(knowledge_of_rows(rows)) == {"a": {"x"}, "b": {"x"}, "c": set()}
+    with pytest.raises(ValueError, match=said):
+        knowledge_of_rows(rows | {"pair_weight": own})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What quasi-sensitive terms reveal of a class, judged for the cuts of `mondrian`.
 
-A profile is one label set K(t) with its weights: records with the same K(t) share it. Two profiles are never written
+A profile is one label set K(t) with its weights: records with the same terms share it. Two profiles are never written
 out: EVERYTHING (no terms, every label fits) and NOTHING (no label fits). A class is judged from its members alone, by
 adding their profiles label by label, so that a small class costs little however many labels and profiles there are.
 """
@@ -36,6 +36,8 @@ class TermRules(NamedTuple):
     """Profile p fits the labels labels[bounds[p]:bounds[p + 1]]."""
     shares: Any
     """1 / (the weights of a profile's labels together)."""
+    beliefs: Any
+    """Where pairs have weights: the belief in each of these labels, which is not weight times share then. Or empty."""
     starts: Any
     weights: Any
     alpha: Any
@@ -83,7 +85,7 @@ def terms_hold(terms, m):
 def _gather(terms, j, m):
     """Add the profiles of a class in linkage j: how many labels are touched, how many records fit all or none."""
     profiles, bounds, labels, shares = terms.profiles, terms.bounds, terms.labels, terms.shares
-    weights, belief, touched = terms.weights, terms.belief, terms.touched
+    weights, belief, touched, paired = terms.weights, terms.belief, terms.touched, terms.beliefs.size > 0
     found = empty = unlinked = 0
     for i in range(m):
         p = profiles[terms.members[i], j]
@@ -95,10 +97,13 @@ def _gather(terms, j, m):
             share = shares[p]
             for place in range(bounds[p], bounds[p + 1]):
                 label = labels[place]
+                more = terms.beliefs[place] if paired else weights[label] * share
+                if more == 0.0:
+                    continue
                 if belief[label] == 0.0:
                     touched[found] = label
                     found += 1
-                belief[label] += weights[label] * share
+                belief[label] += more
     return found, empty, unlinked
 
 

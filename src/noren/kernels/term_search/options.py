@@ -4,6 +4,7 @@
 matters) get the same belief whatever is removed; they are one class with a size. **Options.** Whatever the metric, who
 keeps more terms loses less, so of all term sets that link to the same labels only the largest matters. These are the
 closed sets: intersections of the record's terms with the term sets of labels. A term set is a row of 64-bit words.
+Where pairs of a label and a term have weights, classes also agree in those, and `weighed` lists the options.
 
 **Prices.** Without them a removal costs one over the terms that are left (equation 2). Else `prices` holds a positive
 number for every entry, and a removal costs the sum over what it removes.
@@ -12,7 +13,6 @@ Beliefs are sums over the records, not means, and everything is scaled by the gr
 """
 
 # mypy: ignore-errors
-# ruff: noqa: SIM110  generators are slow or unknown inside Numba
 
 from __future__ import annotations
 
@@ -21,9 +21,17 @@ from typing import NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
-
-ONE = np.uint64(1)
-ZERO = np.uint64(0)
+from noren.kernels.term_search.term_sets import (
+    ONE,
+    cheapest_first,
+    closed_sets,
+    contains,
+    count_terms,
+    distinct_masks,
+    longer,
+    option_cost,
+)
+from noren.kernels.term_search.weighed import Fits, holders_of_terms, logs_of_record, weighed_options
 
 
 class GroupOptions(NamedTuple):
@@ -123,163 +131,12 @@ def masks_of_record(own, words, start, of, cls, room, place):
 
 
 @kernel(no_cpython_wrapper=True)
-def contains(masks, k, parts, o):
-    """Whether a term set, a row of masks, holds every term of another one, a row of parts."""
-    for w in range(parts.shape[1]):
-        if parts[o, w] & ~masks[k, w]:
-            return False
-    return True
-
-
-@kernel(no_cpython_wrapper=True)
-def count_terms(masks, k):
-    n = 0
-    for w in range(masks.shape[1]):
-        x = masks[k, w]
-        while x:
-            x &= x - ONE
-            n += 1
-    return n
-
-
-@kernel(no_cpython_wrapper=True)
-def _slot(table, stored, k):
-    """Where the k-th row of term sets stands in an open-addressing table, or the free slot for it."""
-    h = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(stored.shape[1]):
-        h = (h ^ stored[k, w]) * np.uint64(0xBF58476D1CE4E5B9)
-        h ^= h >> np.uint64(29)
-    at = np.int64(h & np.uint64(table.size - 1))
-    while table[at] >= 0:
-        same = True
-        for w in range(stored.shape[1]):
-            same = same and stored[table[at], w] == stored[k, w]
-        if same:
-            break
-        at = (at + 1) & (table.size - 1)
-    return at
-
-
-@kernel(no_cpython_wrapper=True)
-def _new_table(rows):
-    """An empty table for so many term sets."""
-    slots = 16
-    while slots < 4 * rows:
-        slots *= 2
-    table = np.empty(slots, np.int64)
-    table[:] = -1
-    return table
-
-
-@kernel(no_cpython_wrapper=True)
-def closed_sets(terms, generators, most):
-    """All intersections of the record's own term set with generators, and whether there were no more than `most`.
-
-    The full set comes first, the smallest second (if it differs), so that a truncated list still has both ends.
-    """
-    words = generators.shape[1]
-    table = _new_table(most)
-    stored = np.zeros((most + 2, words), np.uint64)
-    for j in range(terms):
-        stored[0, j >> 6] |= ONE << np.uint64(j & 63)
-    table[_slot(table, stored, 0)] = 0
-    for w in range(words):
-        stored[1, w] = stored[0, w]
-        for g in range(generators.shape[0]):
-            stored[1, w] &= generators[g, w]
-    n = 1
-    at = _slot(table, stored, 1)
-    if table[at] < 0:
-        table[at] = n
-        n += 1
-    q = 0
-    while q < n:
-        for g in range(generators.shape[0]):
-            for w in range(words):
-                stored[n, w] = stored[q, w] & generators[g, w]
-            at = _slot(table, stored, n)
-            if table[at] < 0:
-                if n >= most:
-                    return stored[:n], False
-                table[at] = n
-                n += 1
-        q += 1
-    return stored[:n], True
-
-
-@kernel(no_cpython_wrapper=True)
-def distinct_masks(masks, untouched):
-    """Distinct rows; the empty one is added if some label holds none of the record's terms."""
-    table = _new_table(masks.shape[0])
-    out = np.zeros((masks.shape[0] + 1, masks.shape[1]), np.uint64)
-    n = 0
-    for k in range(masks.shape[0]):
-        for w in range(masks.shape[1]):
-            out[n, w] = masks[k, w]
-        at = _slot(table, out, n)
-        if table[at] < 0:
-            table[at] = n
-            n += 1
-    if untouched:
-        for w in range(masks.shape[1]):
-            out[n, w] = ZERO
-        n += 1
-    return out[:n]
-
-
-@kernel(no_cpython_wrapper=True)
-def option_cost(sets, o, terms, prices):
-    """What a record loses that keeps these of its terms."""
-    total = 0.0
-    if prices.size:
-        for j in range(terms):
-            if not (sets[o, j >> 6] >> np.uint64(j & 63)) & ONE:
-                total += prices[j]
-    else:
-        for j in range(count_terms(sets, o) + 1, terms + 1):
-            total += 1.0 / j
-    return total
-
-
-@kernel(no_cpython_wrapper=True)
-def _put(target, row, source, o):
-    """One term set into a row of others."""
-    for w in range(target.shape[1]):
-        target[row, w] = source[o, w]
-
-
-@kernel(no_cpython_wrapper=True)
-def _cheapest_first(found, terms, prices):
-    """The same term sets, cheapest first, of equal ones the larger first: a smaller set never comes before a larger."""
-    sets = np.empty(found.shape, np.uint64)
-    n = 0
-    for left in range(terms, -1, -1):
-        for o in range(found.shape[0]):
-            if count_terms(found, o) == left:
-                _put(sets, n, found, o)
-                n += 1
-    if prices.size:
-        cost = np.empty(n)
-        for o in range(n):
-            own = option_cost(sets, o, terms, prices)
-            _put(found, 0, sets, o)
-            k = o
-            while k > 0 and cost[k - 1] > own:
-                cost[k] = cost[k - 1]
-                _put(sets, k, sets, k - 1)
-                k -= 1
-            cost[k] = own
-            _put(sets, k, found, 0)
-    return sets
-
-
-@kernel(no_cpython_wrapper=True)
 def record_options(terms, prices, classes, masks, labels, prior, most):
     """The options of one record, cheapest first: cost, term set, and beliefs as CSR (class, belief per label)."""
     size, weight, mean_alpha = labels
     n_classes = size.size
     found, complete = closed_sets(terms, distinct_masks(masks, classes.size < n_classes), most)
-    sets = _cheapest_first(found, terms, prices)
+    sets = cheapest_first(found, terms, prices)
     cost = np.empty(sets.shape[0])
     at = np.zeros(sets.shape[0] + 1, np.int64)
     cls = np.empty(0, np.int64)
@@ -320,34 +177,41 @@ def record_options(terms, prices, classes, masks, labels, prior, most):
     return cost, sets, at, cls, val, complete
 
 
-@kernel(no_cpython_wrapper=True)
-def _longer(numbers, least):
-    """The same numbers with room for so many, and more."""
-    if numbers.size >= least:
-        return numbers
-    out = np.empty(2 * least, numbers.dtype)
-    for i in range(numbers.size):
-        out[i] = numbers[i]
-    return out
+class Splits(NamedTuple):
+    """What tells labels of a group apart: of[start[s]:start[s + 1]] from all others, for every s of codes."""
+
+    codes: np.ndarray
+    start: np.ndarray
+    of: np.ndarray
 
 
-def group_options(bounds, codes, prices, postings, key, keys, alpha, prior, most):
-    """Everything the search needs to know about a group; at most `most` options a record. No prices: equation 2."""
+class Asked(NamedTuple):
+    """How options are listed: at most `most` a record, alpha for records that fit nothing (`prior`), and whether those
+    that cannot all be listed should be near alpha."""
+
+    alpha: np.ndarray
+    prior: bool
+    near: bool
+    most: int
+
+
+def group_options(bounds, codes, prices, postings, splits, key, keys, asked):
+    """Everything the search needs to know about a group. No prices: equation 2."""
     words = max(1, (int(np.diff(bounds).max(initial=0)) + 63) // 64)
     first, at = np.zeros(bounds.size, np.int64), np.zeros(65, np.int64)
     complete = np.zeros(bounds.size - 1, np.bool_)
     size, mass, cost, sets, at, cls, val, flat = _options(
-        bounds, codes, prices, postings, key, keys, alpha, prior, most, words, first, at, complete
+        bounds, codes, prices, postings, postings.logs, splits, key, keys, asked, words, first, at, complete
     )
     return GroupOptions(size, mass, first, cost, sets.reshape(-1, words), at, cls, val, flat, complete)
 
 
 @kernel()
-def _options(bounds, codes, prices, postings, key, keys, alpha, prior, most, words, first, at, complete):
-    """`group_options`, into `first` and `complete`; term sets one after the other."""
-    start, of, weights = postings.start, postings.of, postings.weights
+def _options(bounds, codes, prices, postings, logs, splits, key, keys, asked, words, first, at, complete):
+    """`group_options`, into `first` and `complete`; term sets one after the other. `logs` are those of the postings."""
+    start, of, weights, alpha = postings.start, postings.of, postings.weights, asked.alpha
     d = bounds.size - 1
-    label_class, n, size = label_classes(codes, start, of, key, keys)
+    label_class, n, size = label_classes(splits.codes, splits.start, splits.of, key, keys)
     weight, mass, mean = np.zeros(n), np.zeros(n), np.zeros(n)
     for label in range(key.size):
         weight[label_class[label]] = weights[label]
@@ -364,10 +228,17 @@ def _options(bounds, codes, prices, postings, key, keys, alpha, prior, most, wor
         own = codes[bounds[i] : bounds[i + 1]]
         classes, masks = masks_of_record(own, words, start, of, label_class, room, place)
         paid = prices[bounds[i] : bounds[i + 1]] if prices.size else prices
-        c, s, a, k, v, complete[i] = record_options(own.size, paid, classes, masks, labels, prior, most)
+        if logs is None:
+            c, s, a, k, v, whole = record_options(own.size, paid, classes, masks, labels, asked.prior, asked.most)
+        else:
+            weighed = logs_of_record(own, start, of, logs, label_class, classes, place)
+            begin, held = holders_of_terms(masks, own.size)
+            fits = Fits(classes, masks, weighed, begin, held, size, weight, mean, asked.prior)
+            c, s, a, k, v, whole = weighed_options(own.size, paid, fits, asked.near, asked.most)
+        complete[i] = whole
         used = at[m]
-        cost, at, sets = _longer(cost, m + c.size), _longer(at, m + c.size + 1), _longer(sets, (m + c.size) * words)
-        cls, val = _longer(cls, used + k.size), _longer(val, used + k.size)
+        cost, at, sets = longer(cost, m + c.size), longer(at, m + c.size + 1), longer(sets, (m + c.size) * words)
+        cls, val = longer(cls, used + k.size), longer(val, used + k.size)
         for o in range(c.size):  # in loops, which take a tenth of the time to compile that slices do
             cost[m + o] = c[o]
             at[m + o + 1] = used + a[o + 1]

@@ -17,7 +17,7 @@ import numpy as np
 
 from noren.kernels.compiled import kernel
 from noren.kernels.term_search.judge import judge, lay_out, lift, put_back
-from noren.kernels.term_search.options import ONE, contains
+from noren.kernels.term_search.term_sets import ONE, contains
 
 TABLED = 12
 FEW = 40

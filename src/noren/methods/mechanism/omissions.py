@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from noren.cells import TermCells
 from noren.models.term_check import Beliefs as GroupBeliefs
 from noren.models.term_check import TermModel
+from noren.ragged import owners
 from noren.schema.knowledge import Knowledge
 
 MOST_WORK = 2_000_000_000
@@ -82,6 +83,10 @@ class PublishedTerms:
         self.masks = np.ones((len(cells), len(self.weights)), bool)
         np.logical_and.at(self.masks, owner[known], self.links[cells.data[known]])
         self.masks[owner[~known]] = False
+        self.logs = _dense_logs(knowledge)
+        self.scores = None if self.logs is None else np.zeros(self.masks.shape)
+        if self.scores is not None and self.logs is not None:
+            np.add.at(self.scores, owner[known], self.logs[cells.data[known]])
         self.has = np.zeros((len(cells), len(self.links)), bool)
         self.has[owner[known], cells.data[known]] = True
         common = np.minimum(self.has.mean(axis=0), 0.5)
@@ -89,7 +94,7 @@ class PublishedTerms:
 
     def group(self, rows: NDArray[np.int64]) -> tuple[float, float, int, int]:
         """The largest belief before and after, how many terms were never there, how many may be missing."""
-        own = self._beliefs(self.masks[rows])
+        own = self._own(rows)
         whole = own.mean(axis=0)
         after = np.zeros(len(self.weights))
         excluded = possible = 0
@@ -109,16 +114,26 @@ class PublishedTerms:
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
         """For some rows of a group and every term: whether the row could have it, whether the group would then fall
         short, and what would be believed of the row."""
-        own = self._beliefs(self.masks[rows])
+        own = self._own(rows)
         back = self.masks[rows[some]][:, None, :] & self.links[None]
         could = back.any(axis=2) & ~self.has[rows[some]]
-        with_it = self._beliefs(back)
+        scores = None
+        if self.scores is not None and self.logs is not None:
+            scores = self.scores[rows[some]][:, None, :] + self.logs
+        with_it = self._beliefs(back, scores)
         changed = own.mean(axis=0) + (with_it - own[some][:, None]) / len(rows)
         return could, could & ~self._holds(changed), with_it
 
-    def _beliefs(self, masks: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """The belief in every label of rows that leave these possible."""
+    def _own(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The belief in every label of rows as they stand."""
+        return self._beliefs(self.masks[rows], None if self.scores is None else self.scores[rows])
+
+    def _beliefs(self, masks: NDArray[np.bool_], scores: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """The belief in every label of rows that leave these possible, given the logarithms of their pairs' weights."""
         found = masks * self.weights
+        if scores is not None:
+            most = np.where(masks, scores, -np.inf).max(axis=-1, keepdims=True)
+            found = found * np.exp(np.where(masks, scores - np.where(np.isfinite(most), most, 0.0), -np.inf))
         total = found.sum(axis=-1, keepdims=True)
         nothing = self.alpha if self.model.unlinked == "prior" else np.zeros(len(self.weights))
         return np.asarray(np.where(total > 0, found / np.where(total > 0, total, 1.0), nothing))
@@ -137,3 +152,13 @@ class PublishedTerms:
         table[:, kernel.MOVED] = (np.abs(flat - self.alpha).sum(axis=1) + rest) / 2
         good = self.model.judged(GroupBeliefs(np.ones(len(flat), np.int64), table))[1]
         return np.asarray(good).reshape(beliefs.shape[:-1])
+
+
+def _dense_logs(knowledge: Knowledge) -> NDArray[np.float64] | None:
+    """(terms, labels): the logarithms of pair weights, 0 where a label does not have a term; None without any."""
+    if knowledge.pairs is None:
+        return None
+    start, of, logs = knowledge.pairs
+    out = np.zeros((len(knowledge.terms), len(knowledge.labels)))
+    out[owners(start), of] = logs
+    return out

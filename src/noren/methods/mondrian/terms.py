@@ -1,7 +1,7 @@
 """Requirements on quasi-sensitive terms as the kernels of `mondrian` read them.
 
-Records with the same terms share a profile: the labels they link to. Records without terms link to all labels and
-records that link to none hold nothing; both are marked, not written out.
+Records with the same terms share a profile: the labels they link to, and the beliefs in them. Records without terms
+link to all labels and records that link to none hold nothing; both are marked, not written out.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | Non
     starts = offsets_of([len(found.knowledge.labels) for found in asked])
     profiles = np.empty((table.n, len(asked)), np.int32)
     labels, sizes, shares = [np.empty(0, np.int32)], [np.empty(0, np.int64)], [np.empty(0)]
+    beliefs = [np.empty(0)]
+    paired = any(found.knowledge.pairs is not None for found in asked)
     passed = 0
     for j, found in enumerate(asked):
-        of, size, label = _profiles(found)
+        of, size, label, belief = _profiles(found, paired)
         profiles[:, j] = np.where(of >= 0, of + passed, of)
         passed += len(size)
         weight = found.knowledge.label_weights[label]
         labels.append((label + starts[j]).astype(np.int32))
         sizes.append(size)
+        beliefs.append(belief)
         shares.append(1 / np.add.reduceat(weight, offsets_of(size)[:-1]) if len(size) else np.empty(0))
     weights = np.concatenate([np.empty(0), *(found.knowledge.label_weights for found in asked)])
     alpha = np.concatenate([np.empty(0), *(found.alpha for found in asked)])
@@ -59,6 +62,7 @@ def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | Non
         offsets_of(np.concatenate(sizes)),
         np.concatenate(labels),
         np.concatenate(shares),
+        np.concatenate(beliefs),
         starts,
         weights,
         alpha,
@@ -74,8 +78,11 @@ def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | Non
     )
 
 
-def _profiles(found: Linkage) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The profile of every record (or a mark), how many labels each profile has, and the labels of all profiles."""
+def _profiles(
+    found: Linkage, paired: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """The profile of every record (or a mark), how many labels each profile has, the labels of all profiles, and, if
+    pairs have weights, the beliefs in them."""
     from noren.kernels import linkage
     from noren.kernels.mondrian.term_rules import EVERYTHING, NOTHING
 
@@ -85,10 +92,11 @@ def _profiles(found: Linkage) -> tuple[NDArray[np.int64], NDArray[np.int64], NDA
     some = cells.take(np.flatnonzero(~empty))
     postings = postings_of(found.knowledge)
     size = linkage.link_counts(some.offsets, some.data, postings)
-    _, label = linkage.link_labels(some.offsets, some.data, postings, size)
+    at, label = linkage.link_labels(some.offsets, some.data, postings, size)
+    belief = linkage.link_beliefs(some.offsets, some.data, postings, at, label) if paired else np.empty(0)
     number = np.full(len(first), EVERYTHING, np.int64)
     number[~empty] = np.where(size > 0, np.cumsum(size > 0) - 1, NOTHING)
-    return number[of], size[size > 0], label
+    return number[of], size[size > 0], label, belief
 
 
 def same_terms(cells: TermCells) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

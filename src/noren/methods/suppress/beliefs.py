@@ -63,7 +63,8 @@ def postings_of(knowledge: Knowledge) -> Postings:
     """A knowledge table as the kernels read it."""
     from noren.kernels.linkage import Postings
 
-    return Postings(*knowledge.postings, knowledge.bits, knowledge.label_weights)
+    logs = None if knowledge.pairs is None else knowledge.pairs.logs
+    return Postings(*knowledge.postings, knowledge.bits, knowledge.label_weights, logs)
 
 
 def estimated_prior(bounds: Array, codes: Array, knowledge: Knowledge) -> NDArray[np.float64]:

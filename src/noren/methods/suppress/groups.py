@@ -48,10 +48,6 @@ def suppressed(method: Suppress, table: Records, first: Plan, requirements: Sequ
             names = " and ".join(map(repr, one.linkage.names))
             message = f"{names} are linked by one knowledge table and must meet one and the same requirement."
             raise PolicyError([Problem("require", message, 'Ask the same of all of them, or use "mondrian".')])
-    known = {term for one in found for term in one.linkage.knowledge.terms}
-    if strange := [name for name in method.term_weights if name not in known]:
-        message = f"{len(strange)} of {len(method.term_weights)} terms with a weight are in no knowledge table."
-        raise PolicyError([Problem("method.term_weights", message, "Name terms as the knowledge table writes them.")])
     recoding = first
     group, count = groups_of(table, recoding)
     stale = np.ones(count, bool)

@@ -107,9 +107,16 @@ def search_group(
 
     prices: what every term is worth, by code; equation 2 unless given.
     """
-    setting = Setting.of(knowledge, requirement, alpha, unlinked, prices)
+    setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
     _compile(search)
     return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
+
+
+def _setting(search: Search, knowledge: Knowledge, *given: Any) -> Setting:
+    if search != "best" and knowledge.pairs is not None:
+        message = f"search {search!r} goes by label sets, and pairs of a label and a term have weights."
+        raise NorenError(message, hint='Use search = "best".')
+    return Setting.of(knowledge, *given)
 
 
 def _whole(numbers: Array) -> NDArray[np.int64]:
@@ -157,6 +164,9 @@ def _search(
     rule, group, paid = setting.rule(bounds.size - 1), setting.options(bounds, codes), setting.paid(codes)
     if search == "best":
         removed, lower, optimal, found, looked = _best(bounds, group, rule, clock)
+        if setting.weighed and not (group.complete.all() or (optimal and not removed.any())):
+            # an option that is not listed may believe less in its top label than all that are
+            lower, optimal = 0.0, False
     else:
         removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, paid)
     sizes = np.diff(bounds)
@@ -292,7 +302,7 @@ def search_groups(
     the groups still to come. `progress(done, groups, mean cost so far)` is called after every searched group.
     `prices` are those of the terms, by code.
     """
-    setting = Setting.of(knowledge, requirement, alpha, unlinked, prices)
+    setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
     order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
     _compile(search)
     begin = time.perf_counter()

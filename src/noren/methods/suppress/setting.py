@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,13 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 from noren.methods.suppress.beliefs import TOLERANCE, Array, TermRequirement, Unlinked, postings_of
+from noren.ragged import owners, ranges
 from noren.schema.knowledge import Knowledge
 
 MOST_OPTIONS = 4096
+"""Options of a record."""
+MOST_WEIGHED, LEAST_WEIGHED = 1 << 14, 16
+"""Where pairs have weights, options are many: so many a group, but no fewer a record than the second says."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,11 @@ class Setting:
         keys = key.ravel().astype(np.int64), distinct.shape[1]
         return cls(knowledge, requirement, given, unlinked == "prior", *keys, prices)
 
+    @property
+    def weighed(self) -> bool:
+        """Whether one label that fits may be believed in more than another."""
+        return self.knowledge.weights is not None or self.knowledge.pairs is not None
+
     def rule(self, d: int) -> Any:
         from noren.kernels.term_search import judge as judges
 
@@ -70,8 +80,29 @@ class Setting:
         """What every entry is worth; nothing where equation 2 counts."""
         return np.zeros(0) if self.prices is None else np.ascontiguousarray(self.prices[codes], np.float64)
 
+    @cached_property
+    def _levels(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Labels for which a term has one and the same weight: which of these sets belong to every term, where each
+        begins, and its labels."""
+        pairs = self.knowledge.pairs
+        assert pairs is not None
+        term = owners(pairs.start)
+        order = np.lexsort((pairs.logs, term))
+        ahead = np.flatnonzero(
+            np.diff(term[order], prepend=-1) | np.diff(pairs.logs[order], prepend=np.nan).astype(bool)
+        )
+        first = np.searchsorted(term[order][ahead], np.arange(len(pairs.start)))
+        return first, np.append(ahead, len(term)), pairs.of[order]
+
     def options(self, bounds: Array, codes: Array) -> Any:
-        from noren.kernels.term_search.options import group_options
+        from noren.kernels.term_search.options import Asked, Splits, group_options
 
         postings, paid = postings_of(self.knowledge), self.paid(codes)
-        return group_options(bounds, codes, paid, postings, self.key, self.keys, self.alpha, self.prior, MOST_OPTIONS)
+        splits, most = Splits(codes, postings.start, postings.of), MOST_OPTIONS
+        if self.knowledge.pairs is not None:
+            first, start, of = self._levels
+            known = np.unique(codes[(codes >= 0) & (codes < len(first) - 1)])
+            splits = Splits(ranges(first[known], first[known + 1]), start, of)
+            most = min(most, max(LEAST_WEIGHED, MOST_WEIGHED // max(1, bounds.size - 1)))
+        asked = Asked(self.alpha, self.prior, self.requirement.kind == "t", most)
+        return group_options(bounds, codes, paid, postings, splits, self.key, self.keys, asked)
