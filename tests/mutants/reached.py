@@ -55,23 +55,25 @@ class Reached:
 
 
 def batches(tests: list[str], seconds: dict[str, float], most: float) -> list[list[str]]:
-    """Few and varied ones first, then others, as many as take so long; each batch file by file, because fixtures are
-    shared in a file."""
+    """Few and varied ones first, and then others, of which no more than take so long; each batch file by file,
+    because fixtures are shared in a file."""
     out: list[list[str]] = []
-    left = tests
-    for many, alike, most_files in FIRST:
+    left, spent = tests, 0.0
+    for number, (many, alike, most_files) in enumerate(FIRST):
         times: dict[str, int] = defaultdict(int)
         files: set[str] = set()
         some = []
         for test in left:
             name, file = test.split("[")[0], test.split("::")[0]
             times[name] += 1
-            if len(some) < many and times[name] <= alike and (file in files or len(files) < most_files):
+            varied = times[name] <= alike and (file in files or len(files) < most_files)
+            if len(some) < many and varied and (number == 0 or spent + seconds[test] <= most):
+                spent += seconds[test] if number else 0.0
                 some.append(test)
                 files.add(file)
         out.append(_by_file(some))
         left = [test for test in left if test not in set(some)]
-    others, spent = [], 0.0
+    others = []
     for test in left:
         if spent + seconds[test] <= most:
             others.append(test)
