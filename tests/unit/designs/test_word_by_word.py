@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from math import inf
 from types import SimpleNamespace
 from typing import Any
@@ -138,6 +139,24 @@ def test_the_worst_belief_on_a_circle_is_that_of_all_sets(F: int, size: int, ste
     found = design.posterior_summary(prior)
     assert found.exact
     assert _law(design).worst_posterior(prior) == pytest.approx(found.worst, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [[0, 0, 1, 1, 1], [0, 0, 1, 2, 2], [0, 1, 1, 1, 2, 2]])
+def test_the_worst_belief_of_balanced_sets_is_that_of_all_sets(kind: list[int]) -> None:
+    """Two kinds in a set: its truth is believed as its prior times the chance of the type, over that of both."""
+    own = np.array(kind)
+    compatibility = Compatibility.from_distances((own[:, None] != own[None, :]).astype(float), 1.0)
+    pairs = np.array([(a, b) for a in range(max(kind) + 1) for b in range(a + 1, max(kind) + 1)])
+    chances = np.full(pairs.shape, 1 / max(kind))
+    law = Balanced(compatibility, 2, Types(own, pairs, chances))
+    prior = np.random.default_rng(len(kind)).dirichlet(np.ones(len(kind)))
+    sizes = np.bincount(own)
+    worst = 0.0
+    for v, w in permutations(range(len(kind)), 2):
+        if own[v] != own[w]:  # a set {v, w}: P(set | v) = chance of the pair of kinds / how many w there are
+            mine, other = prior[v] / sizes[own[w]], prior[w] / sizes[own[v]]
+            worst = max(worst, mine / (mine + other))
+    assert law.worst_posterior(prior) == pytest.approx(worst, rel=1e-9)
 
 
 def test_changed_values_that_are_hardly_ever_kept_say_nothing_unless_there_is_only_one() -> None:

@@ -27,6 +27,7 @@ from noren.release.database.counts import PairTally, kept_pairs
 from noren.release.database.layout import LONGEST, demand_names, lookup_name, plain, sql_type
 from noren.release.database.ranges import range_type
 from noren.release.kept import KeptStore, kept
+from noren.release.package import manifest_block, manifest_of
 from noren.release.sides import sides
 from noren.release.store import CsvStore, MemoryStore, ParquetStore, rows_at_once, store_for, titles_of
 from tests.statements import exact_column, group_column, meaning, node_column, set_column
@@ -293,3 +294,13 @@ def test_intervals_are_ranges(labels: list[str], kind: str, texts: list[str]) ->
     assert range_type(labels) == (kind, texts)
     assert range_type([*labels, "Ulm"]) is None
     assert range_type(["*"]) is None, "nothing tells of what"
+
+
+def test_a_manifest_in_a_base_is_compared_with_its_checksum(drawn: nr.Release) -> None:
+    block = manifest_block(drawn.manifest)
+    assert manifest_of("base", dict(block)) == drawn.manifest
+    with pytest.raises(ReleaseError, match="does not match its checksum"):
+        manifest_of("base", block | {"records": 23})
+    for nothing in ({}, {name: one for name, one in block.items() if name != "sha256"}, None, [block]):
+        with pytest.raises(ReleaseError, match="is not the manifest of a release"):
+            manifest_of("base", nothing)
