@@ -11,12 +11,15 @@ import pytest
 import noren as nr
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from noren.pipeline.foreign import foreign_table
+from noren.pipeline.prepare import prepare
 from noren.pipeline.republish import registrations
+from noren.pipeline.settling import settled
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
+from noren.secret import Register
 from noren.table import Recode
 from tests.statements import meaning
 from tests.unit import term_world
@@ -104,3 +107,43 @@ def test_a_register_beside_a_policy_is_asked_by_the_column_of_its_key(tmp_path: 
     (found,) = registrations(fresh, None, None)
     assert (found.key, found.rule.column, found.memoised) == ("who" if renamed else "id", "id", False)
     assert registrations(nr.Policy(attributes={"ill": "sensitive"}, require=asked, base=tmp_path), None, None) == []
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_a_register_learns_what_classes_leave_possible(tmp_path: Path, least: int) -> None:
+    people = pl.DataFrame({"id": [f"p{i}" for i in range(24)], "age": [20, 60] * 12, "ill": list("aabbccddabcd") * 2})
+    nr.Secret.create(tmp_path / "key")
+    rules = nr.Policy(
+        attributes={"id": "identifier", "age": "quasi-identifier", "ill": "sensitive"},
+        require=[nr.models.DistinctLDiversity(on="ill", l=least)],
+        method="mondrian",
+        randomness={"record_key": "id", "mode": "fresh"},
+    )
+    release = nr.anonymize(people, rules, secret=tmp_path / "key")
+    found = Register.open(tmp_path / "key").contents
+    assert len(found.people) == 24
+    sets = found.classes["ill"]
+    sizes = np.diff(sets.bounds)[sets.which]
+    classes = release.frame().group_by("age").agg(pl.col("ill").n_unique().alias("values"), pl.len())
+    assert sorted(sizes.tolist()) == sorted(
+        size for values, people in classes.select("values", "len").rows() for size in [values] * people
+    )
+
+
+def test_a_table_whose_rows_are_people_is_decided_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes grow where people have several rows, and what is drawn has no classes to grow."""
+
+    def never(*given: object) -> None:
+        raise AssertionError("nothing is judged before it is written")
+
+    monkeypatch.setattr("noren.pipeline.settling.judged", never)
+    people = pl.DataFrame({"who": [*range(20), *range(20)], "age": [20, 60] * 20, "ill": list("abcd") * 10})
+    roles = {"who": "identifier", "age": "quasi-identifier", "ill": "sensitive"}
+    asked = [nr.models.DistinctLDiversity(on="ill", l=2)]
+    alone = nr.Policy(attributes=roles, require=asked, method="mondrian", people={"rows": "independent"})
+    assert settled(prepare(people, alone), alone).records == 40
+    drawn = nr.Policy(attributes=roles | {"age": "plain"}, require=asked, method="decoys", people={"key": "who"})
+    assert settled(prepare(people, drawn), drawn).records == 40
+    several = nr.Policy(attributes=roles, require=asked, method="mondrian", people={"key": "who"})
+    with pytest.raises(AssertionError, match="nothing is judged"):
+        settled(prepare(people, several), several)
