@@ -39,12 +39,14 @@ class Reached:
                         held |= {one for one in seconds if one.startswith(file)}
 
     def tests(self, path: Path, text: str, line: int) -> list[str]:
-        """The tests that run the statement of a line, best first; for what runs at import, those that use the file."""
+        """The tests that run the statement of a line, best first; for what runs at import, those that use the file or
+        stand in the folder of its room, because what a class declares is seen without running a line of it."""
         lines = self.lines.get(str(path), {})
-        span = statement(text, line)
+        span, folder = statement(text, line), f"tests/unit/{path.parts[2]}/"
         if span is None:
             inside = {n for n in lines if statement(text, n) is not None}
-            some = {test for n in inside for test in lines[n]} or {*self.seconds}
+            some = {test for n in inside for test in lines[n]} | {one for one in self.seconds if one.startswith(folder)}
+            some = some or {*self.seconds}
         else:
             some = {test for n in span for test in lines.get(n, ())}
         own, room = f"test_{path.stem}", f"/{path.parts[2]}/"

@@ -49,11 +49,11 @@ def test_a_change_belongs_to_a_statement_or_to_the_import():
 
 
 def test_tests_by_line_with_shared_fixtures_as_those_of_their_file():
-    reached = Reached()
+    reached, near = Reached(), "tests/unit/x/test_facts.py::e"
     own, other = "tests/unit/x/test_box.py::", "tests/unit/y/test_all.py::"
     reached.add(
         {
-            "seconds": {own + "a": 2.0, own + "b": 1.0, other + "c": 0.1, other + "d": 0.2},
+            "seconds": {own + "a": 2.0, own + "b": 1.0, other + "c": 0.1, other + "d": 0.2, near: 3.0},
             "lines": {"src/noren/x/box.py": {"10": [own + "a|setup"], "19": [other + "d", other + "gone"], "1": [""]}},
         }
     )
@@ -61,7 +61,7 @@ def test_tests_by_line_with_shared_fixtures_as_those_of_their_file():
     assert reached.tests(path, SOURCE, 10) == [own + "b", own + "a"]
     assert reached.tests(path, SOURCE, 19) == [other + "d"]
     assert reached.tests(path, SOURCE, 20) == []
-    assert reached.tests(path, SOURCE, 5) == [own + "b", own + "a", other + "d"], "whatever uses the file"
+    assert reached.tests(path, SOURCE, 5) == [own + "b", own + "a", near, other + "d"], "what uses the file or is near"
 
 
 def test_a_few_varied_tests_come_first_and_no_test_twice():

@@ -144,7 +144,7 @@ def test_the_worst_belief_on_a_circle_is_that_of_all_sets(F: int, size: int, ste
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize(("F", "size", "step"), [(7, 3, 2), (8, 2, 3)])
 def test_the_worst_belief_on_a_line_is_that_of_all_sets(F: int, size: int, step: int, zero: bool) -> None:
-    """All sets that have the truth are equally likely: its values are believed as prior over how many sets have each."""
+    """All sets that have the truth are equally likely: values are believed as prior over how many sets have each."""
     ranks = np.abs(np.subtract.outer(np.arange(float(F)), np.arange(float(F))))
     prior = np.random.default_rng(F).dirichlet(np.ones(F))
     if zero:
