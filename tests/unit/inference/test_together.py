@@ -28,6 +28,9 @@ def test_members_of_a_composite_have_means_models_and_relations() -> None:
     truth = dict(frame.group_by("town").agg(pl.col("pay").mean()).iter_rows())
     for row in release.mean("pay", by="town"):
         assert abs(row["mean"] - truth[row["town"]]) < FAR * row["std_error"]
+    low = release.mean("pay", where={"code": [0, 1], "town": "Ulm"})[0]
+    own = pay[(code < 2) & (town == 1)].mean()
+    assert abs(low["mean"] - own) < FAR * low["std_error"] < 2.5, "codes above have means of 1.5 and 2.5"
     found = release.correlation("code", "pay")[0]
     assert abs(found["correlation"] - np.corrcoef(code, pay)[0, 1]) < FAR * found["std_error"]
     fit = release.regress("pay ~ code")
