@@ -98,6 +98,7 @@ def test_groups_are_classes_of_their_own_whatever_else_is_published() -> None:
 def test_people_look_alike_in_all_quasi_identifiers() -> None:
     columns = {name: exact_column(name, 2, role=Role.QUASI_IDENTIFIER) for name in ("town", "sex")}
     columns["ill"] = exact_column("ill", 2, role=Role.SENSITIVE)
+    assert Evidence(columns, {}).classes(None).needs == ("town", "sex")
     judgement = Judgement(KAnonymity(k=2).checks(Evidence(columns, {})))
     cells = {"town": [0, 0, 0, 1, 1], "sex": [0, 0, 0, 1, 1], "ill": [0, 1, 0, 0, 1]}
     judgement.observe({name: CodeCells(2, np.array(codes)) for name, codes in cells.items()})
