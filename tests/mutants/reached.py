@@ -39,12 +39,14 @@ class Reached:
                         held |= {one for one in seconds if one.startswith(file)}
 
     def tests(self, path: Path, text: str, line: int) -> list[str]:
-        """The tests that run the statement of a line, best first; for what runs at import, those that use the file."""
+        """The tests that run the statement of a line, best first; for what runs at import, those that use the file or
+        stand in the folder of its room, because what a class declares is seen without running a line of it."""
         lines = self.lines.get(str(path), {})
-        span = statement(text, line)
+        span, folder = statement(text, line), f"tests/unit/{path.parts[2]}/"
         if span is None:
             inside = {n for n in lines if statement(text, n) is not None}
-            some = {test for n in inside for test in lines[n]} or {*self.seconds}
+            some = {test for n in inside for test in lines[n]} | {one for one in self.seconds if one.startswith(folder)}
+            some = some or {*self.seconds}
         else:
             some = {test for n in span for test in lines.get(n, ())}
         own, room = f"test_{path.stem}", f"/{path.parts[2]}/"
@@ -55,23 +57,25 @@ class Reached:
 
 
 def batches(tests: list[str], seconds: dict[str, float], most: float) -> list[list[str]]:
-    """Few and varied ones first, then others, as many as take so long; each batch file by file, because fixtures are
-    shared in a file."""
+    """Few and varied ones first, and then others, of which no more than take so long; each batch file by file,
+    because fixtures are shared in a file."""
     out: list[list[str]] = []
-    left = tests
-    for many, alike, most_files in FIRST:
+    left, spent = tests, 0.0
+    for number, (many, alike, most_files) in enumerate(FIRST):
         times: dict[str, int] = defaultdict(int)
         files: set[str] = set()
         some = []
         for test in left:
             name, file = test.split("[")[0], test.split("::")[0]
             times[name] += 1
-            if len(some) < many and times[name] <= alike and (file in files or len(files) < most_files):
+            varied = times[name] <= alike and (file in files or len(files) < most_files)
+            if len(some) < many and varied and (number == 0 or spent + seconds[test] <= most):
+                spent += seconds[test] if number else 0.0
                 some.append(test)
                 files.add(file)
         out.append(_by_file(some))
         left = [test for test in left if test not in set(some)]
-    others, spent = [], 0.0
+    others = []
     for test in left:
         if spent + seconds[test] <= most:
             others.append(test)

@@ -3,8 +3,9 @@
 First the files of tests run once while the lines that each test reaches are noted (kept in `.mutants`, so that only
 what changed runs again). Then each change is made in a copy of the sources and meets the tests that reach its
 statement, the near and the quick ones first, up to the first failure: those of the rooms, and then, for what these do
-not notice, those of several rooms and of whole releases. What nobody notices is listed to be read: it either changes
-nothing that can be observed, or a test is missing.
+not notice, those of other rooms and of whole releases, the dear ones last. The files of a later round run only while
+something is left for them. What nobody notices is listed to be read: it either changes nothing that can be observed,
+or a test is missing.
 """
 
 from __future__ import annotations
@@ -33,8 +34,14 @@ from tests.mutants.serve import FAULT
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("models", "designs", "cells", "table", "release", "pipeline", "secret")
-WHOLE = (("golden", "properties"), ("contracts", "leaks", "cli", "postgres"))
-"""Tests of several rooms and of whole releases, round by round, for what the tests of a room do not notice."""
+OTHERS = (
+    ("unit/demo", "unit/schema", "unit/policy", "unit/imputation", "unit/metrics", "unit/inference"),
+    ("unit/test_results.py", "unit/test_ragged.py", "unit/test_ahead.py", "unit/report", "golden", "properties"),
+    ("unit/engines", "unit/analysis", "unit/io", "unit/methods", "unit/audit"),
+    ("contracts", "leaks", "cli", "postgres"),
+)
+"""Tests of other rooms and of whole releases, round by round and the dear ones later, for what the tests of the
+changed rooms do not notice."""
 SLOWER, SPARE = 10, 120
 """A run that takes so many times its usual seconds, and some more, never ends: that does not pass unseen."""
 TICK = itertools.count(1_000_000_000)
@@ -158,8 +165,11 @@ class Home:
         return None
 
 
-def test_files(parts: Iterable[str]) -> list[Path]:
-    return [path.relative_to(ROOT) for part in parts for path in sorted((ROOT / "tests" / part).rglob("test_*.py"))]
+def files_of(parts: Iterable[str]) -> list[Path]:
+    """Those of folders, in their order; a part may also be a file."""
+    places = [ROOT / "tests" / part for part in parts]
+    found = [path for one in places for path in ([one] if one.is_file() else sorted(one.rglob("test_*.py")))]
+    return [path.relative_to(ROOT) for path in found]
 
 
 def main() -> int:
@@ -168,7 +178,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="which ones")
     parser.add_argument("--skip", type=int, default=0, help="leave out the first of them")
     parser.add_argument("--only", help="try those alone whose words contain this")
-    parser.add_argument("--seconds", type=float, default=inf, help="tests that a change meets at most in each round")
+    parser.add_argument("--seconds", type=float, default=60, help="of tests that a change meets at most in each round")
+    parser.add_argument("--rounds", type=int, help="only the first of them")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rooms", nargs="*", default=list(ROOMS))
     parser.add_argument("--summary", type=Path, default=Path("mutants.json"))
@@ -203,12 +214,13 @@ def main() -> int:
             return by
 
         found: dict[Mutant, str | None] = dict.fromkeys(tried)
-        rounds = [[f"unit/{room}" for room in given.rooms], *WHOLE]
+        rounds = [[f"unit/{room}" for room in given.rooms], *OTHERS][: given.rounds]
         for number, parts in enumerate(rounds, 1):
-            tests = test_files(parts)
-            reached = gathered(ROOT, tests, given.kept, watch, pool.map)
-            print(f"{len(reached.seconds)} tests, {sum(reached.seconds.values()):.0f} s", flush=True)
             left = [one for one, by in found.items() if by is None]
+            if not left:
+                break
+            reached = gathered(ROOT, files_of(parts), given.kept, watch, pool.map)
+            print(f"{len(reached.seconds)} tests, {sum(reached.seconds.values()):.0f} s", flush=True)
             found |= zip(left, pool.map(partial(run, reached=reached, last=number == len(rounds)), left), strict=True)
         for _ in range(given.workers):
             homes.get().close()

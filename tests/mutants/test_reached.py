@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 
 from tests.mutants.reached import FIRST, Reached, batches, statement
+from tests.mutants.run import OTHERS, ROOMS, ROOT, files_of
 from tests.mutants.serve import give, outermost
 
 SOURCE = """LIMIT = 3
@@ -48,11 +49,11 @@ def test_a_change_belongs_to_a_statement_or_to_the_import():
 
 
 def test_tests_by_line_with_shared_fixtures_as_those_of_their_file():
-    reached = Reached()
+    reached, near = Reached(), "tests/unit/x/test_facts.py::e"
     own, other = "tests/unit/x/test_box.py::", "tests/unit/y/test_all.py::"
     reached.add(
         {
-            "seconds": {own + "a": 2.0, own + "b": 1.0, other + "c": 0.1, other + "d": 0.2},
+            "seconds": {own + "a": 2.0, own + "b": 1.0, other + "c": 0.1, other + "d": 0.2, near: 3.0},
             "lines": {"src/noren/x/box.py": {"10": [own + "a|setup"], "19": [other + "d", other + "gone"], "1": [""]}},
         }
     )
@@ -60,7 +61,7 @@ def test_tests_by_line_with_shared_fixtures_as_those_of_their_file():
     assert reached.tests(path, SOURCE, 10) == [own + "b", own + "a"]
     assert reached.tests(path, SOURCE, 19) == [other + "d"]
     assert reached.tests(path, SOURCE, 20) == []
-    assert reached.tests(path, SOURCE, 5) == [own + "b", own + "a", other + "d"], "whatever uses the file"
+    assert reached.tests(path, SOURCE, 5) == [own + "b", own + "a", near, other + "d"], "what uses the file or is near"
 
 
 def test_a_few_varied_tests_come_first_and_no_test_twice():
@@ -70,7 +71,8 @@ def test_a_few_varied_tests_come_first_and_no_test_twice():
     assert sorted(test for some in found for test in some) == sorted(tests)
     many, alike, files = FIRST[0]
     assert len(found[0]) <= min(many, alike * files)
-    assert sum(map(len, batches(tests, seconds, 5.0))) == sum(map(len, found[:-1])) + 5
+    assert [len(some) for some in batches(tests, seconds, 5.0)] == [len(found[0]), 5], "a bound of what follows"
+    assert len(found[1]) > 5
 
 
 def test_a_fork_gives_an_imported_function_its_new_code(tmp_path):
@@ -86,3 +88,12 @@ def test_a_fork_gives_an_imported_function_its_new_code(tmp_path):
     give(file, SOURCE, SOURCE.replace("self.size > LIMIT", "(self.size <= LIMIT)"), 10)
     give(file, SOURCE, SOURCE.replace("n + 1", "(n + 2)"), 17)
     assert (module.Box().full, module.counted(1), module.counted()) == (False, 0, 7)
+
+
+def test_rounds_hold_every_part_once():
+    files = [file for parts in OTHERS for part in parts for file in files_of([part])]
+    assert len({*files}) == len(files)
+    assert all(files_of([part]) for parts in OTHERS for part in parts), "a part that is gone"
+    folders = {one.name for one in (ROOT / "tests/unit").iterdir() if any(one.glob("test_*.py"))}
+    held = {part.removeprefix("unit/") for parts in OTHERS for part in parts}
+    assert folders - held - {*ROOMS} == {"kernels"}, "compiling reaches none of the rooms"

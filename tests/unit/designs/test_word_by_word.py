@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations, permutations
 from math import inf
 from types import SimpleNamespace
 from typing import Any
@@ -138,6 +139,41 @@ def test_the_worst_belief_on_a_circle_is_that_of_all_sets(F: int, size: int, ste
     found = design.posterior_summary(prior)
     assert found.exact
     assert _law(design).worst_posterior(prior) == pytest.approx(found.worst, rel=1e-9)
+
+
+@pytest.mark.parametrize("zero", [False, True])
+@pytest.mark.parametrize(("F", "size", "step"), [(7, 3, 2), (8, 2, 3)])
+def test_the_worst_belief_on_a_line_is_that_of_all_sets(F: int, size: int, step: int, zero: bool) -> None:
+    """All sets that have the truth are equally likely: values are believed as prior over how many sets have each."""
+    ranks = np.abs(np.subtract.outer(np.arange(float(F)), np.arange(float(F))))
+    prior = np.random.default_rng(F).dirichlet(np.ones(F))
+    if zero:
+        prior[F // 2] = 0.0
+        prior /= prior.sum()
+    sets = [some for some in combinations(range(F), size) if np.diff(some).min() >= step]
+    having = [sum(value in some for some in sets) for value in range(F)]
+    odds = [prior[value] / having[value] for value in range(F)]
+    worst = max(odds[value] / sum(odds[other] for other in some) for some in sets for value in some)
+    law = _law(SemanticDesign.make("uniform-sets", ranks, size, step))
+    assert law.worst_posterior(prior) == pytest.approx(worst, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [[0, 0, 1, 1, 1], [0, 0, 1, 2, 2], [0, 1, 1, 1, 2, 2]])
+def test_the_worst_belief_of_balanced_sets_is_that_of_all_sets(kind: list[int]) -> None:
+    """Two kinds in a set: its truth is believed as its prior times the chance of the type, over that of both."""
+    own = np.array(kind)
+    compatibility = Compatibility.from_distances((own[:, None] != own[None, :]).astype(float), 1.0)
+    pairs = np.array([(a, b) for a in range(max(kind) + 1) for b in range(a + 1, max(kind) + 1)])
+    chances = np.full(pairs.shape, 1 / max(kind))
+    law = Balanced(compatibility, 2, Types(own, pairs, chances))
+    prior = np.random.default_rng(len(kind)).dirichlet(np.ones(len(kind)))
+    sizes = np.bincount(own)
+    worst = 0.0
+    for v, w in permutations(range(len(kind)), 2):
+        if own[v] != own[w]:  # a set {v, w}: P(set | v) = chance of the pair of kinds / how many w there are
+            mine, other = prior[v] / sizes[own[w]], prior[w] / sizes[own[v]]
+            worst = max(worst, mine / (mine + other))
+    assert law.worst_posterior(prior) == pytest.approx(worst, rel=1e-9)
 
 
 def test_changed_values_that_are_hardly_ever_kept_say_nothing_unless_there_is_only_one() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from noren.errors import DataError, SecretError
 from noren.secret import KeyRule, Keystream, RecordStream, Secret
+from noren.secret.carried import ORDER, CarriedKeys, numbered_digests, order_keys
 from tests.oracles import draw as oracle
 
 KEY = bytes(range(100, 132))
@@ -252,3 +253,21 @@ def test_a_part_of_a_longer_array_of_keys_has_the_digests_of_its_own_texts() -> 
     for kind in (pa.string(), pa.large_string()):
         for first in range(1, len(names)):
             assert (stream.digests(pa.array(names, kind).slice(first)) == whole[first:]).all()
+
+
+def test_rows_are_ordered_by_aes_of_the_record_and_which_of_its_rows():
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+    keys = CarriedKeys.of(Secret(KEY), [(ORDER, "")])
+    numbers, member = np.array([0, 1, 1, 7]), np.array([0, 0, 1, 3])
+    found = order_keys(keys, numbers, member)
+    blocks = b"".join(
+        int(n).to_bytes(8, "little") + int(m).to_bytes(8, "little") for n, m in zip(numbers, member, strict=True)
+    )
+    aes = Cipher(algorithms.AES(Secret(KEY).derive(ORDER)), modes.ECB()).encryptor()
+    assert found.astype("<i8").tobytes() == aes.update(blocks)
+    assert found.shape == (4, 2)
+    assert order_keys(keys, numbers[:0], member[:0]).shape == (0, 2)
+    assert numbered_digests(numbers).tolist() == [[0, 0], [1, 0], [1, 0], [7, 0]]
+    with pytest.raises(SecretError, match="did not travel"):
+        keys.derive("attribute", "job")

@@ -1,0 +1,84 @@
+"""Manifests of earlier formats are brought forward step by step, and refused where they have what came later."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from noren.release.manifest import FORMAT
+from noren.release.upgrades import known_format, upgraded
+
+
+def first(*forms: str, layout: str | None = "sets", method: Any = None) -> dict[str, Any]:
+    out = {"format": 1, "columns": [{"form": form, "empty": None} for form in forms]}
+    return out | {"method": method or {"name": "decoys"}} | ({} if layout is None else {"layout": layout})
+
+
+@pytest.mark.parametrize(("number", "known"), [(0, False), (1, True), (2, True), (3, True), (4, True), (5, False)])
+def test_formats_up_to_the_present_one_are_known(number: int, known: bool) -> None:
+    assert FORMAT == 4
+    assert known_format({"format": number}) is known
+    for strange in ("1", None, [1]):
+        assert not known_format({"format": strange})
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_needs_no_change_gets_the_next_number(number: int) -> None:
+    assert upgraded({"format": number, "columns": [{"form": "exact"}]}) == {
+        "format": 4,
+        "columns": [{"form": "exact"}],
+    }
+    assert upgraded({"format": 4, "columns": []}) == {"format": 4, "columns": []}
+    assert upgraded({"format": 9}) == {"format": 9}
+
+
+@pytest.mark.parametrize(
+    ("number", "field"),
+    [(2, "measure"), (2, "integers"), (2, "hidden"), (2, "tight"), (2, "sets"), (3, "sets")],
+)
+def test_a_field_of_a_later_format_is_refused(number: int, field: str) -> None:
+    block = {"format": number, "columns": [{"form": "exact"}, {"form": "node", field: 1}]}
+    with pytest.raises(ValueError, match="a field of a later format"):
+        upgraded(block)
+    assert field == "sets" or upgraded(block | {"format": 3})["format"] == 4
+
+
+def test_the_first_format_had_a_layout_and_one_method() -> None:
+    found = upgraded(first("value", "group", "group", "exact", layout="general"))
+    assert found["methods"] == [{"name": "decoys"}]
+    assert [*found["columns"]] == [
+        {"form": "exact"},
+        {"form": "group", "number": 1},
+        {"form": "group", "number": 2},
+        {"form": "exact"},
+    ]
+    assert "layout" not in found
+    assert "method" not in found
+    with pytest.raises(ValueError, match="more than its name"):
+        upgraded(first("set", method={"name": "decoys", "k": 2}))
+
+
+@pytest.mark.parametrize(
+    ("layout", "forms", "fits"),
+    [
+        ("sets", ["exact", "open", "set"], True),
+        (None, ["set"], True),
+        ("sets", ["exact", "member"], False),
+        ("sets", ["set", "node"], False),
+        ("records", ["exact", "open", "member"], True),
+        ("records", ["member"], True),
+        ("records", ["exact", "open"], False),
+        ("records", ["member", "set"], False),
+        ("general", ["exact", "open", "node", "group", "terms"], True),
+        ("general", ["exact"], True),
+        ("general", ["node", "set"], False),
+        ("other", ["exact"], False),
+    ],
+)
+def test_a_layout_has_its_forms(layout: str | None, forms: list[str], fits: bool) -> None:
+    if fits:
+        assert upgraded(first(*forms, layout=layout))["format"] == 4
+    else:
+        with pytest.raises(ValueError, match="the layout does not fit"):
+            upgraded(first(*forms, layout=layout))
