@@ -4,6 +4,7 @@ The maximum of the likelihood of many cells fits noise, so EM starts from a simp
 predicts records that were held out. Plain steps damp what the records tell with certainty first and the rest later, at
 rates in [0, 1] (see `path`); the semi-iterative nu-method does the same to that order of directions in about the square
 root of the steps, without a line search. Four folds walk side by side, one pass over the records serving all of them.
+Where records are many, most steps see a sample of them only (`sampled`), and the curve is known where all were seen.
 
 The stop is the earliest step within half a nat of the best: beyond it the curve is flat and noise decides. What all
 records say there is the mean of what the folds say, and goes on as 4/3 of the records ask for. What predicts other
@@ -19,7 +20,9 @@ from numpy.typing import NDArray
 
 from noren.analysis.ascent import LEAST, Progress
 from noren.analysis.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, Stopping
-from noren.analysis.tuples import Held, Tuples, Weighed
+from noren.analysis.folds import Held
+from noren.analysis.sampled import Looks
+from noren.analysis.tuples import Tuples, Weighed
 
 Floats = NDArray[np.float64]
 NU = 3.0  # order of the method: larger damps more like plain steps and takes longer
@@ -27,6 +30,7 @@ ROOM = 0.5  # nats below the best held-out likelihood that count as the best
 PATIENCE = 3  # passes without a new best
 WINDOW = 3  # steps over which the curve's gains are compared
 KEPT = 20_000_000  # cells of earlier tables that are kept for going back
+SPARSE = 0.34  # share of the steps so far that may follow before the score is looked at again
 SMALLEST = 1e-300
 
 
@@ -62,7 +66,9 @@ class Course:
     folds: Floats
     """Along the last dimension: what the records of each fold's training part say."""
     curve: list[float]
-    """Log likelihood of all held-out records at every step."""
+    """Log likelihood of all held-out records wherever they were looked at."""
+    steps: list[int]
+    """At which steps that was."""
     best: int
     plain_steps: float
     passes: int
@@ -115,11 +121,11 @@ class Walk:
         walk.totals = x.sum(axis=walk.inner, keepdims=True)
         return walk
 
-    def advance(self, acc: Floats) -> None:
+    def advance(self, slope: Floats) -> None:
         """One step; every slot (the first dimension) keeps its records."""
         self.k += 1
         again, length = momentum(self.k)
-        z = self.z + again * (self.z - self.last) + length * np.log(np.maximum(acc, SMALLEST))
+        z = self.z + again * (self.z - self.last) + length * slope
         self.last, self.z = self.z, z
         self.time, self.before = self.time + again * (self.time - self.before) + length, self.time
         self.settle()
@@ -133,19 +139,87 @@ class Walk:
 
     def restart(self) -> None:
         """Back to the table before the last step, and on from there without momentum."""
-        self.z, self.k, self.time = self.last, 0, self.before
+        self.back(self.last, self.before)
+
+    def back(self, z: Floats, time: float) -> None:
+        """To an earlier table, and on from there without momentum."""
+        self.z, self.k, self.time = z, 0, time
         self.settle()
         self.last, self.before = self.z, self.time
 
 
-def flattens(curve: list[float]) -> bool:
-    """No better for some steps, or what is still to be gained, going on as now, is little beside the room there is."""
-    if len(curve) <= 2 * WINDOW:
+def flattens(curve: list[float], steps: list[int] | None = None) -> bool:
+    """No better for some steps, or what is still to be gained, going on as now, is little beside the room there is.
+
+    `steps` says at which steps the curve is known, if not at all of them.
+    """
+    at = np.array(steps if steps is not None else range(len(curve)))
+    if at[-1] < 2 * WINDOW:
         return False
-    if max(curve[-PATIENCE:]) <= max(curve[:-PATIENCE]):
+    apart = int(at[-1] - at[-2])
+    recent = at > at[-1] - max(PATIENCE, apart)
+    known = np.array(curve)
+    if known[recent].max() <= known[~recent].max():
         return True
-    first, second = curve[-1 - WINDOW] - curve[-1 - 2 * WINDOW], curve[-1] - curve[-1 - WINDOW]
-    return 0 < second < first and second * second / (first - second) < ROOM / 4
+    window = max(WINDOW, apart)
+    last, middle, early = np.interp([at[-1], at[-1] - window, at[-1] - 2 * window], at, known)
+    first, second = middle - early, last - middle
+    return bool(0 < second < first and second * second / (first - second) < ROOM / 4)
+
+
+class Trail:
+    """The tables on a walk, and the score of held-out records wherever these were looked at."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.steps: list[int] = []
+        self.curve: list[float] = []
+        self.passed: dict[int, tuple[Floats, Floats, float, float, int]] = {}
+
+    def note(self, step: int, walk: Walk) -> None:
+        self.passed[step] = walk.x, walk.last, walk.time, walk.before, walk.k
+        while len(self.passed) > self.room:
+            del self.passed[min(self.passed)]
+
+    def score(self, step: int, value: float) -> None:
+        """Tables before the last look that is too far below the best are of no more use."""
+        self.steps.append(step)
+        self.curve.append(value)
+        within = max(self.curve) - ROOM
+        first = next(i for i, one in enumerate(self.curve) if one >= within)
+        least = self.steps[max(first - 1, 0)]
+        self.passed = {i: one for i, one in self.passed.items() if i >= least}
+
+    def retreat(self, walk: Walk) -> int:
+        """Back to the last look, as if it had not been; its step."""
+        step = self.steps.pop()
+        self.curve.pop()
+        x, _, time, _, _ = self.passed[step]
+        walk.back(np.log(np.maximum(x, SMALLEST)), time)
+        self.passed = {i: one for i, one in self.passed.items() if i <= step}
+        return step
+
+    def best(self) -> int:
+        """The earliest step within half a nat of the best."""
+        among = sorted(self.passed)
+        scores = np.maximum(smooth(np.array(among), self.steps, self.curve), min(self.curve))
+        within = np.flatnonzero(scores >= max(float(scores.max()), *self.curve) - ROOM)
+        return among[int(within[0])] if within.size else among[-1]
+
+
+def smooth(at: NDArray[np.int64], steps: list[int], curve: list[float]) -> Floats:
+    """A curve that is known at some steps, at any between the first and the last: cubic, and as steep at every known
+    step as the parabola through its neighbours."""
+    if len(steps) < 3:
+        return np.interp(at, steps, curve)
+    known, value = np.array(steps, np.float64), np.array(curve)
+    steep = np.gradient(value, known, edge_order=2)
+    right = np.clip(np.searchsorted(known, at), 1, len(known) - 1)
+    width = known[right] - known[right - 1]
+    t = (at - known[right - 1]) / width
+    low, high = value[right - 1], value[right]
+    bend = t * (1 - t) * width * ((1 - t) * steep[right - 1] - t * steep[right])
+    return np.asarray(low + (high - low) * t * t * (3 - 2 * t) + bend)
 
 
 def search(
@@ -160,30 +234,35 @@ def search(
     start, folds, floor = outset.table, outset.folds, outset.floor
     acc, score = outset.acc, outset.score
     walk = Walk.of_folds(folds)
-    room = max(2, KEPT // folds.size)
-    curve: list[float] = []
-    kept: dict[int, tuple[Floats, Floats, float, float, int]] = {}
+    looks = Looks.of_folds(records, held)
+    trail = Trail(max(2, KEPT // folds.size))
+    curve, step = trail.curve, 0
     while True:
         if curve:
             acc, score = records.fold_pass(walk.x, held, floor, scales(walk.x))
         if curve and not score > min(curve[0], curve[-1]) - (10 + 0.1 * (max(curve) - curve[0])) and walk.k > 1:
-            walk.restart()
+            if step - trail.steps[-1] > 1:
+                step = trail.retreat(walk)
+                looks.close()
+            else:
+                walk.restart()
             acc, score = records.fold_pass(walk.x, held, floor, scales(walk.x))
-        curve.append(score)
-        kept[len(curve) - 1] = walk.x, walk.last, walk.time, walk.before, walk.k
-        within = max(curve) - ROOM
-        kept = {i: one for i, one in kept.items() if curve[i] >= within or i == len(curve) - 1}
-        while len(kept) > room:
-            del kept[min(kept)]
+        trail.note(step, walk)
+        trail.score(step, score)
         if progress is not None:
             progress(len(curve), score)
-        if flattens(curve) or len(curve) >= max_steps:
+        if flattens(curve, trail.steps) or step + 1 >= max_steps:
             break
         if float(np.abs(walk.x * acc - walk.x).max()) <= rule.still:
             break
-        walk.advance(acc)
-    best = min(i for i in kept if curve[i] >= within) if any(curve[i] >= within for i in kept) else max(kept)
-    x, last, time, before, k = kept[best]
+        walk.advance(looks.seen(walk.x, acc))
+        step += 1
+        for _ in range(min(looks.apart, int(step * SPARSE), trail.room - 2, max_steps - 1 - step)):
+            trail.note(step, walk)
+            walk.advance(looks.between(walk.x))
+            step += 1
+    best = trail.best()
+    x, last, time, before, k = trail.passed[best]
     onward = Walk(start if k == 0 else x.mean(axis=-1) * (start.sum() / x.mean(axis=-1).sum()))
     onward.totals = start.sum(axis=onward.inner, keepdims=True)
     onward.settle()
@@ -191,18 +270,22 @@ def search(
     onward.last = onward.z if k == 0 else np.log(np.maximum(np.exp(last).mean(axis=-1), SMALLEST))
     table, passes = _as_far(records, onward, time * FOLDS / (FOLDS - 1), progress, len(curve), score)
     distance = time * FOLDS / (FOLDS - 1) + 1
-    return Course(table, x, curve, best, distance, len(curve) + passes, len(curve) < max_steps)
+    return Course(table, x, curve, trail.steps, best, distance, len(curve) + passes, step + 1 < max_steps)
 
 
 def _as_far(
     records: Tuples, walk: Walk, time: float, progress: Progress | None, told: int, score: float
 ) -> tuple[Floats, int]:
     """All records from where the folds stopped to a later time, then one plain step; and the passes that took."""
-    passes = 0
+    passes, looks, left = 0, Looks.of_all(records), 0
     while walk.time < time - 1e-9:
         earlier, at = walk.z, walk.time
-        walk.advance(records.em_pass(walk.x)[0])
-        passes += 1
+        if left == 0:
+            walk.advance(looks.seen(walk.x, records.em_pass(walk.x)[0]))
+            passes, left = passes + 1, looks.apart
+        else:
+            walk.advance(looks.between(walk.x))
+            left -= 1
         if walk.time > time:
             walk.z = earlier + (time - at) / (walk.time - at) * (walk.z - earlier)
             walk.time = time

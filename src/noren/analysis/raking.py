@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from noren.analysis.ascent import Progress
 from noren.analysis.bands import bands_of, restricted
 from noren.analysis.fit import Fit, Stopping, converge
+from noren.analysis.folds import Held
 from noren.analysis.held_out import Course, Outset, folds_of, search
-from noren.analysis.tuples import Held, Tuples
+from noren.analysis.tuples import Tuples
 
 Floats = NDArray[np.float64]
 Margins = Mapping[tuple[int, ...], Floats]
@@ -31,6 +32,11 @@ CLOSE = 1e-7  # share of the records that a round of raking moves at most in the
 MAX_MARGIN_STEPS = 2000
 RAKED_CELLS = 5_000_000  # most cells of a table that starts from its pairs
 MOST_COLUMNS = 8
+RARE = 1e-6  # of an even share: no value is rarer where a fit starts
+NEWTON_STEPS = 5
+RISING = 1e-3  # share by which EM may still raise a value where a fit starts
+UNDETERMINED = 1e-10  # directions of which the records know less, beside the best known, stay as they are
+NEWTON_WORK = 5_000_000  # additions that a step of Newton's may take
 
 
 def rake(table: Floats, margins: Margins, rounds: int = ROUNDS) -> Floats:
@@ -64,13 +70,22 @@ class Singles:
 
     @classmethod
     def of(cls, tuples: Tuples, counts: Floats, tolerance: float) -> Singles:
-        parts = [tuples.margin(0, tuples.shape[0], counts)]
+        """Tuple t occurs counts[t] times."""
+        entries = (tuples.entries(j) for j in range(len(tuples.shape)))
+        return cls.fitted(tuples, [_counted(at, counts, size) for at, size in entries], tolerance, {})
+
+    @classmethod
+    def fitted(cls, tuples: Tuples, margins: Sequence[Floats], tolerance: float, near: Mapping[int, Floats]) -> Singles:
+        """Set s of entry j occurs margins[j][s] times; `near` are estimates of some from much the same records."""
+        total, parts = margins[0].sum(), [margins[0]]
         weights = tuples.weights if tuples.weights is not None else [None] * len(tuples.sets)
         for j, (design, sets, weight) in enumerate(zip(tuples.designs, tuples.sets, weights, strict=True), start=1):
-            one = Tuples.single(design, sets, tuples.margin(j, len(sets), counts), weight)
-            flat = np.full(one.shape, counts.sum() / design.d)
-            found = converge(one, flat, tolerance, MAX_MARGIN_STEPS).table[0]
-            parts.append(found * (counts.sum() / max(found.sum(), 1e-300)))
+            one = Tuples.single(design, sets, margins[j], weight)
+            start = np.full(one.shape, total / design.d)
+            if j in near:
+                start = nearer(one, near[j].reshape(one.shape), start, tolerance)
+            found = converge(one, start, tolerance, MAX_MARGIN_STEPS).table[0]
+            parts.append(found * (total / max(found.sum(), 1e-300)))
         return cls(parts)
 
     def product(self, kept: Sequence[int] | None = None) -> Floats:
@@ -80,6 +95,31 @@ class Singles:
             shares = part / max(part.sum(), 1e-300)
             table = table[..., None] * (shares if kept is None or j in kept else np.ones(1))
         return np.asarray(table * self.parts[0].sum())
+
+
+def _counted(place: NDArray[np.int64], counts: Floats, size: int) -> Floats:
+    return np.bincount(place, counts, size).astype(np.float64)
+
+
+def nearer(one: Tuples, x: Floats, flat: Floats, tolerance: float) -> Floats:
+    """A start for the maximum of a single column, of which much the same records have theirs at x: a few steps of
+    Newton's over the values that are not on their way to none. If they lead nowhere, even shares as ever."""
+    if max(one.sets[0].size, one.shape[1] ** 2) * one.shape[1] > NEWTON_WORK:
+        return flat
+    least = RARE * flat
+    x = np.maximum(x * (flat.sum() / max(x.sum(), 1e-300)), least)
+    for _ in range(NEWTON_STEPS):
+        acc, sums, _ = one.em_pass(x)
+        free = np.flatnonzero((x > least) | (acc > 1))
+        information = one.information(sums)[0][np.ix_(free, free)]
+        move = np.linalg.lstsq(information, acc.ravel()[free] - 1, rcond=UNDETERMINED)[0]
+        after = x.ravel().copy()
+        after[free] = np.maximum(after[free] + move, least.ravel()[free])
+        x, before = after.reshape(x.shape), x
+        if float(np.abs(x - before).max()) <= tolerance:
+            break
+    is_top = float(one.em_pass(x)[0].max()) < 1 + RISING  # no value, however rare, would gain by being less so
+    return x if is_top else flat
 
 
 @dataclass(frozen=True)
@@ -95,10 +135,20 @@ class Sought:
     progress: Progress | None
 
     @classmethod
-    def of(cls, tuples: Tuples, rule: Stopping, max_steps: int, progress: Progress | None) -> Sought:
+    def of(
+        cls, tuples: Tuples, rule: Stopping, max_steps: int, progress: Progress | None, near: Mapping[int, Floats]
+    ) -> Sought:
+        """`near` are estimates of single columns, if there are any."""
         counts, held = tuples.counts, folds_of(tuples.counts, tuples.weighed)
-        singles = Singles.of(tuples, counts, rule.tolerance)
-        by_fold = [Singles.of(tuples, counts - h, rule.tolerance) for h in held.counts.T]
+        entries = [tuples.entries(j) for j in range(len(tuples.shape))]
+        every = [_counted(at, counts, size) for at, size in entries]
+        out = [held.gathered(at, size).astype(np.float64) for at, size in entries]
+        singles = Singles.fitted(tuples, every, rule.tolerance, near)
+        known = dict(enumerate(singles.parts))
+        by_fold = [
+            Singles.fitted(tuples, [m - h[:, f] for m, h in zip(every, out, strict=True)], rule.tolerance, known)
+            for f in range(held.counts.shape[1])
+        ]
         return cls(tuples, held, singles, by_fold, rule, max_steps, progress)
 
     @property
@@ -134,9 +184,7 @@ class Sought:
     def pair(self, kept: tuple[int, int]) -> Sought:
         """The same records, of which only two entries are looked at."""
         part, place = self.tuples.part(kept)
-        counts = np.stack([np.bincount(place, h, len(part)) for h in self.held.counts.T], axis=1)
-        weighed = self.tuples.weighed is not None
-        held = Held.of(counts.astype(np.float64) if weighed else counts.astype(np.int32), part.counts)
+        held = Held.of(self.held.gathered(place, len(part)), part.counts)
         singles, by_fold = _kept(self.singles, kept), [_kept(one, kept) for one in self.by_fold]
         return replace(self, tuples=part, held=held, singles=singles, by_fold=by_fold)
 
@@ -159,7 +207,7 @@ def by_held_out(
 
     `answers` are what single columns asked for alone give, where that is not their maximum.
     """
-    sought = Sought.of(tuples, rule, max_steps, progress)
+    sought = Sought.of(tuples, rule, max_steps, progress, answers or {})
     outset = sought.outset(*sought.independent())
     columns = sought.columns
     margins: dict[tuple[int, ...], Floats] = {
@@ -188,6 +236,7 @@ def by_held_out(
         "stopping": "held-out likelihood",
         "folds": int(outset.folds.shape[-1]),
         "held_out": [value / max(float(sought.held.counts.sum()), 1.0) for value in found.curve],
+        "held_out_steps": found.steps,
         "held_out_best": found.best,
         "plain_steps": found.plain_steps,
         "stops": found.stops,

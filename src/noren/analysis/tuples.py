@@ -18,6 +18,7 @@ from noren.cells.batch import number
 from noren.ragged import offsets_of, runs
 
 if TYPE_CHECKING:
+    from noren.analysis.folds import Held
     from noren.cells import Design
     from noren.kernels.em import Products
 
@@ -70,20 +71,6 @@ class Weighed(NamedTuple):
 
     place: NDArray[np.int64]
     each: NDArray[np.float64]
-
-
-class Held(NamedTuple):
-    """Which records each of four folds holds out, every record once or never."""
-
-    counts: NDArray[np.int32] | NDArray[np.float64]
-    """(tuples, folds): how many, or of weighted records what they weigh"""
-    only: NDArray[np.int8]
-    """The fold of a tuple that occurs once, -1 for the others."""
-
-    @classmethod
-    def of(cls, held: NDArray[np.int32] | NDArray[np.float64], counts: NDArray[np.float64]) -> Held:
-        once = (counts == 1) & (held.max(axis=1, initial=0) == 1)
-        return cls(held, np.where(once, held.argmax(axis=1), -1).astype(np.int8))
 
 
 class Tuples:
@@ -160,9 +147,15 @@ class Tuples:
         ids = np.column_stack([np.zeros(len(sets), np.int32), np.arange(len(sets), dtype=np.int32)])
         return cls(1, (design,), (sets,), (0, 1), ids, counts, (weights,))
 
-    def margin(self, axis: int, size: int, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How many records have each slot (axis 0) or each set of a decoy column, if tuple t occurs counts[t] times."""
-        return np.bincount(self.ids[:, self.order.index(axis)], counts, size).astype(np.float64)
+    def rows(self, chosen: NDArray[np.int64]) -> Tuples:
+        """Some of the tuples, in ascending order."""
+        ids, counts = self.ids[chosen], self.counts[chosen]
+        return Tuples(self.shape[0], self.designs, self.sets, self.order, ids, counts, self.weights)
+
+    def entries(self, axis: int) -> tuple[NDArray[np.int64], int]:
+        """Every tuple's slot (axis 0) or its set of a decoy column, and how many of these there are."""
+        number = self.shape[0] if axis == 0 else len(self.sets[axis - 1])
+        return self.ids[:, self.order.index(axis)].astype(np.int64), number
 
     def part(self, kept: Sequence[int]) -> tuple[Tuples, NDArray[np.int64]]:
         """The tuples without the entries that are not kept (0 is the slot), and for every tuple the place of its rest
@@ -223,7 +216,7 @@ class Tuples:
     def _run(self, layout: Layout, work: Callable[[int, int, NDArray], float], lanes: int = 1) -> tuple[NDArray, float]:
         """Split the records into a few chunks, each adding to its own table, and add those up."""
         size, total = prod(layout.shape) * lanes, len(self)
-        chunks = CHUNKS if self._work(layout) > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
+        chunks = CHUNKS if self._work(layout) * lanes > SERIAL_WORK and size * CHUNKS < PRIVATE_CELLS else 1
         edges = np.linspace(0, total, chunks + 1).astype(int)
         tables = [np.zeros(size) for _ in range(chunks)]
         jobs = [(int(edges[i]), int(edges[i + 1]), tables[i]) for i in range(chunks)]
@@ -288,10 +281,14 @@ class Tuples:
         return self._back(self._fold(table.reshape(layout.shape), range(len(self.order)))), sums, value
 
     def fold_pass(
-        self, x: NDArray, held: Held, floor: NDArray[np.float64], scale: NDArray[np.float64]
+        self,
+        x: NDArray,
+        held: Held,
+        floor: NDArray[np.float64] | None = None,
+        scale: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float64], float]:
         """`em_pass` of four tables at once, which stand along the last dimension of x. The log likelihood is that of
-        all held records together."""
+        all held records together, and 0 if no floor is given."""
         from noren.kernels import em_folds
 
         layout, kernel, lanes = self._starred, _untyped(em_folds.fold_pass), x.shape[-1]
@@ -300,9 +297,12 @@ class Tuples:
             if star:
                 inner = np.concatenate([inner, inner.sum(axis=i, keepdims=True)], axis=i)
         flat = np.ascontiguousarray(inner).ravel()
+        asked = floor is not None
+        floor = np.ones(len(self)) if floor is None else floor
+        scale = np.zeros(lanes) if scale is None else scale
 
         def work(start: int, stop: int, table: NDArray) -> float:
-            seen = (self.ids, start, stop, layout.products, self.counts, held.counts, held.only, floor, scale)
+            seen = (self.ids, start, stop, layout.products, self.counts, held.counts, held.only, floor, scale, asked)
             return float(kernel(*seen, flat, table))
 
         table, value = self._run(layout, work, lanes)

@@ -18,11 +18,12 @@ LEAST = 1e-300
 
 
 @kernel(error_model="numpy", vectors=True)
-def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, acc):
+def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, asked, x, acc):
     """One EM pass of every fold over records start..stop-1.
 
     acc_cf += (counts_t - held_tf) L_t(c) / (L_t . x_f). Returns the log likelihood of the held records, sum over t and
-    f of held_tf log(scale_f L_t . x_f + floor_t). `only` is the fold of a tuple that occurs once, -1 for the others.
+    f of held_tf log(scale_f L_t . x_f + floor_t), if that is asked for. `only` is the fold of a tuple that occurs once,
+    -1 for the others.
     """
     codes, code_start, widths, coefs, coef_rows, sizes, depth = products
     axes, last = widths.size, widths.size - 1
@@ -133,7 +134,7 @@ def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, x, a
         else:
             total[0], total[1], total[2], total[3] = a, b, c, d
             for f in range(FOLDS):
-                if held[t, f] > 0:
+                if asked and held[t, f] > 0:
                     score += held[t, f] * np.log(max(scale[f] * total[f] + floor[t], LEAST))
             n = counts[t]
             u *= n - held[t, 0]
