@@ -165,7 +165,8 @@ class Sought:
 
     def searched(self, outset: Outset) -> Course:
         """Where EM stops; slots that have many times the records of others have a stop of their own."""
-        bands = bands_of(self.tuples.margin(0, self.tuples.shape[0], self.tuples.counts))
+        slot_of, slots_in_all = self.tuples.entries(0)
+        bands = bands_of(np.bincount(slot_of, self.tuples.counts, slots_in_all).astype(np.float64))
         if len(bands) == 1:
             return search(self.tuples, self.held, outset, self.rule, self.max_steps, self.progress)
         parts = [self._of_slots(slots, outset) for slots in bands]
