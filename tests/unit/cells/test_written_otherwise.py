@@ -12,11 +12,12 @@ import pytest
 from noren.cells import GroupTable, NodeStatement, SetCells
 from noren.cells.encode import encode_bins, encode_labels
 from noren.cells.numbered_sets import NumberedSets
+from noren.errors import ReleaseError
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from tests.statements import group_column
+from tests.statements import exact_column, group_column
 
 ONE = SetCells.from_codes(4, np.array([[0, 1], [1, 2], [2, 3]]))
 OTHER_TABLE = SetCells.from_codes(4, np.array([[2, 3], [0, 1]]))
@@ -37,6 +38,24 @@ def test_shares_of_groups_are_those_of_their_tables(values: list[int]) -> None:
     table = GroupTable.from_codes(1, 3, np.zeros(len(values), np.int64), np.array(values))
     found = group_column("ill", 3, groups=table).shares(np.array([len(values)]))
     assert found.tolist() == [values.count(code) / len(values) for code in range(3)]
+    exact = exact_column("ill", 3).shares(np.bincount(values, minlength=3))
+    assert exact.tolist() == found.tolist()
+
+
+def test_groups_of_one_line_each_are_groups_and_no_fewer_lines_are() -> None:
+    column = group_column("ill", 3)
+    lines = {"group": pa.array([0, 1, 2]), "value": pa.array(["0", "1", "2"]), "count": pa.array([1, 2, 3])}
+    assert column.read_side(lines).totals.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="a group is empty"):
+        column.read_side({name: cells.slice(0, 2) for name, cells in lines.items()})
+
+
+def test_the_last_group_is_one_and_the_next_number_is_none() -> None:
+    column = group_column("ill", 3)
+    assert column.from_arrow(pa.array([0, 2])).data.tolist() == [0, 2]  # type: ignore[attr-defined]
+    for strange in (3, -1):
+        with pytest.raises(ReleaseError, match="names a group that does not exist"):
+            column.from_arrow(pa.array([0, strange]))
 
 
 LEVELS = (("a", "b", "c"), ("X", "X", "c"), ("*", "*", "*"))

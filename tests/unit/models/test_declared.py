@@ -104,3 +104,14 @@ def test_people_look_alike_in_all_quasi_identifiers() -> None:
     judgement.observe({name: CodeCells(2, np.array(codes)) for name, codes in cells.items()})
     (verdict,) = judgement.verdicts()
     assert (verdict.achieved, verdict.holds) == (2, True)
+
+
+def test_m_invariance_counts_values_that_one_record_each_has() -> None:
+    """A value that two records of a class share leaves nothing to count."""
+    town = exact_column("town", 2, role=Role.QUASI_IDENTIFIER)
+    ill = exact_column("ill", 3, role=Role.SENSITIVE)
+    for codes, achieved in (([0, 1, 2, 0, 1], 2), ([0, 1, 2, 0, 0], 0)):
+        judgement = Judgement(MODELS["m-invariance"](on="ill", m=2).checks(Evidence({"town": town, "ill": ill}, {})))
+        judgement.observe({"town": CodeCells(2, np.array([0, 0, 0, 1, 1])), "ill": CodeCells(3, np.array(codes))})
+        (verdict,) = judgement.verdicts()
+        assert (verdict.achieved, verdict.holds) == (achieved, achieved == 2)

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.io.source import open_source
 from noren.pipeline.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
-from noren.pipeline.foreign import foreign_table
+from noren.pipeline.foreign import foreign_table, read_foreign
 from noren.pipeline.prepare import prepare
 from noren.pipeline.republish import registrations
 from noren.pipeline.settling import settled
 from noren.schema.column import Column
-from noren.schema.domain import Domain
+from noren.schema.domain import MISSING, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
@@ -89,6 +90,14 @@ def test_foreign_terms_are_read_by_their_knowledge() -> None:
     assert {*term_world.TERMS, "strange"} == {*terms}
     told = dict(zip(terms, found.column("signs").tally(found.cells(["signs"])["signs"]).tolist(), strict=True))
     assert {term: times for term, times in told.items() if times} == {"cough": 1, "fever": 1, "strange": 1}
+
+
+@pytest.mark.parametrize("mark", ["*", None])
+def test_a_secret_that_was_suppressed_is_missing_and_no_value(mark: str | None) -> None:
+    frame = pl.DataFrame({"town": ["u", "u", "v", "v"], "ill": ["a", "*", "b", "None"]})
+    roles = {"town": Role.QUASI_IDENTIFIER, "ill": Role.SENSITIVE}
+    found = read_foreign(open_source(frame), roles, suppressed=mark).column("ill").domain.values
+    assert {*found} == ({"a", "b", "None", MISSING} if mark else {"a", "b", "None", "*"})
 
 
 @pytest.mark.parametrize("renamed", [False, True])

@@ -15,6 +15,7 @@ from noren.schema.domain import Domain
 from noren.schema.roles import Role
 from noren.secret import Keystream
 from noren.table import Table
+from noren.table.finding import _beside
 from noren.table.permute import bucket_numbers
 from noren.table.plan import TermSearch
 from noren.table.table import _kind
@@ -87,3 +88,8 @@ def test_numbers_are_numbers_again_only_where_what_made_them_texts_is_gone(
     values: tuple[str, ...], left: tuple[str, ...], kind: str
 ) -> None:
     assert _kind(Column(role=Role.PLAIN).met("x", Domain(values)), left) == kind
+
+
+def test_no_columns_beside_each_other_are_lines_of_nothing() -> None:
+    assert _beside([], 3).shape == (3, 0)
+    assert _beside([np.array([1, 2]), np.array([3, 4])], 2).tolist() == [[1, 3], [2, 4]]
