@@ -1,6 +1,8 @@
 """Which terms a group gives up, at least cost, in compiled code. Callers import the part that they run.
 
 - `options`: a group prepared: label classes, and the term sets that each record may keep.
+- `weighed`: those term sets where pairs of a label and a term have weights.
+- `term_sets`: term sets as rows of bits.
 - `judge`: how far a choice is from its requirement, with one record at a time taken out.
 - `bound`: lower bounds on the cost, as if the records shared no label.
 - `start`: good first choices, read off the bounds.
