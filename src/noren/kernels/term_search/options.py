@@ -342,7 +342,7 @@ def group_options(bounds, codes, prices, postings, key, keys, alpha, prior, most
     return GroupOptions(size, mass, first, cost, sets.reshape(-1, words), at, cls, val, flat, complete)
 
 
-@kernel()
+@kernel(level=1)
 def _options(bounds, codes, prices, postings, key, keys, alpha, prior, most, words, first, at, complete):
     """`group_options`, into `first` and `complete`; term sets one after the other."""
     start, of, weights = postings.start, postings.of, postings.weights
