@@ -63,7 +63,7 @@ def test_a_floor_is_never_above_the_table_it_stands_for(wanted: TermRequirement)
     for members in np.arange(30).reshape(6, 5):
         own, entries = chosen(bounds, members)
         group, rule = setting.options(own, codes[entries]), setting.rule(5)
-        listed, _ = scenarios(group, rule)
+        listed = scenarios(group, rule)
         tables = cost_bounds(group, listed, np.inf, len(listed.floor))
         floor = {(k, top): low for k, top, low in zip(listed.at, listed.top, listed.floor, strict=True)}
         for k, top, root in zip(tables.at, tables.top, tables.root, strict=True):

@@ -50,7 +50,7 @@ class Buckets(NamedTuple):
     """The tournament of the first records of all values."""
 
 
-@kernel()
+@kernel(level=1)
 def fill_groups(values, buckets, members, groups, l):
     """1-D l-diversity (Ghinita et al. 2007) from the buckets: fills `groups`; how many there are.
 
@@ -96,7 +96,7 @@ def fill_groups(values, buckets, members, groups, l):
     return group
 
 
-@kernel()
+@kernel(level=1)
 def judged(rows, bounds, values, column, rules, alone):
     """Whether each class fails (`alone`), or consecutive ones put together until they meet the requirements.
 

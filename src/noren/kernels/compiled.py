@@ -47,14 +47,15 @@ TRIED = ("0.68.1",)
 """Versions of Numba whose compiler `once.py` knows."""
 
 
-def kernel(*, vectors: bool = False, **options: Any) -> Callable[[F], F]:
+def kernel(*, vectors: bool = False, level: int = 2, **options: Any) -> Callable[[F], F]:
     """Compile a function with Numba on first use, without the interpreter's lock, and keep the result.
 
-    `vectors`: statements that do the same to neighbouring numbers become one, which takes longer to compile.
+    `vectors`: statements that do the same to neighbouring numbers become one, which takes longer to compile. `level`:
+    how hard LLVM tries with what Python calls. Searches, which branch all the time, run at level 1 as fast as at 2.
     """
 
     def made(function: F) -> F:
-        dispatcher: Any = numba.njit(nogil=True, **options)(function) if plain() else _once(function, options)
+        dispatcher: Any = numba.njit(nogil=True, **options)(function) if plain() else _once(function, level, options)
         if hasattr(dispatcher, "_cache"):  # not without a compiler
             dispatcher._cache = KernelCache(function)
             if vectors:
@@ -84,10 +85,10 @@ def _by_vectors(compiler: Any) -> None:
     compiler._compile_core = compiled
 
 
-def _once(function: F, options: dict[str, Any]) -> WholeDispatcher:
+def _once(function: F, level: int, options: dict[str, Any]) -> WholeDispatcher:
     from noren.kernels.once import once
 
-    whole = once(function, **options)
+    whole = once(function, level, **options)
     whole.part._cache = Telling(function)
     return whole
 

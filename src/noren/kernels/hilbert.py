@@ -23,7 +23,7 @@ def stretched(ranks, size, bits):
     return ((ranks.astype(np.int64) << bits) // size).astype(np.uint64)
 
 
-@kernel()
+@kernel(level=1)
 def hilbert_index(axes, bits):
     """The index of every row of axes (n, dims), each coordinate below 2^bits.
 

@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     """Whether a vector that drops more rules out all finer ones."""
 
 
-@kernel()
+@kernel(level=1)
 def level_classes(codes, maps, offsets, widths, levels, rows, classes):
     """Number the classes of entries at a level vector, into `classes`; returns how many there are.
 
@@ -106,7 +106,7 @@ def _numbered(keys, span, classes):
     return count
 
 
-@kernel()
+@kernel(level=1)
 def sized(classes, count, rows, sizes):
     """Representative row and number of records of every class, from those of its entries."""
     first = np.empty(count, np.int64)
@@ -135,7 +135,7 @@ def by_class(classes, count):
     return order, starts
 
 
-@kernel()
+@kernel(level=1)
 def rolled_up(classes, count, held, span):
     """Sparse histograms of classes from those of their entries; `span` is the number of values over all columns."""
     bounds, values, weights = held
@@ -174,7 +174,7 @@ def small_classes(total, least):
     return fails, records
 
 
-@kernel()
+@kernel(level=1)
 def failing_at_levels(classes, total, held, limits, rules):
     """Which classes fail, the records in them, and the records that every finer level vector loses as well.
 
@@ -230,7 +230,7 @@ def penalty_of(fails, total, first, codes, penalties, offsets, levels):
     return extra
 
 
-@kernel()
+@kernel(level=1)
 def next_open(order, start, closed, bound, best):
     """The first position from `start` whose node is neither closed nor bound to be as bad as the best one found."""
     for position in range(start, len(order)):

@@ -29,8 +29,6 @@ from noren.kernels.passes import ShortCompiler
 
 LONG = 500
 """Functions of more instructions stay functions. All of them in one cost LLVM a third more, and run no faster."""
-LEVEL = 2
-"""How hard LLVM tries. More, or loops written out several times, takes a fifth longer and runs no faster."""
 INLINED = {"alwaysinline"}
 EXTERNAL = llvm.Linkage.external
 ENVIRONMENT = "_ZN08NumbaEnv"
@@ -99,6 +97,8 @@ class Whole(JITCodeLibrary):
     """A function that Python calls, with all of its parts."""
 
     defined: tuple[str, ...] = ()
+    level = 2
+    """How hard LLVM tries. More, or loops written out several times, takes a fifth longer and runs no faster."""
 
     def add_llvm_module(self, ll_module: Any) -> None:
         self._final_module.link_in(ll_module)
@@ -119,7 +119,7 @@ class Whole(JITCodeLibrary):
     def _optimize_final_module(self) -> None:
         """Needless counts of references go first: they keep loops from being improved."""
         machine = self._codegen._tm
-        options = llvm.create_pipeline_tuning_options(speed_level=LEVEL)
+        options = llvm.create_pipeline_tuning_options(speed_level=self.level)
         options.loop_vectorization, options.slp_vectorization, options.loop_unrolling = True, False, False
         builder = llvm.create_pass_builder(machine, options)
         before = llvm.create_new_module_pass_manager()
@@ -185,6 +185,7 @@ class WholeCompiler(FunctionCompiler):
     """Makes a whole of the part that another dispatcher has."""
 
     part: Any
+    level: int
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
         target = self.targetdescr.target_context
@@ -193,6 +194,7 @@ class WholeCompiler(FunctionCompiler):
         found = self.part.overloads[tuple(args)]
         target = found.target_context  # with reference counts, which the one of all functions lacks
         library = Whole(target.codegen(), found.fndesc.qualname)
+        library.level = self.level
         library.enable_object_caching()
         flags = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
@@ -256,7 +258,7 @@ class Form:
         )
 
 
-def once(function: Callable[..., Any], **options: Any) -> WholeDispatcher:
+def once(function: Callable[..., Any], level: int = 2, **options: Any) -> WholeDispatcher:
     """A kernel that is optimised as one with what it calls."""
     rtsys.initialize(registry.cpu_target.target_context)
     calls.install()
@@ -268,4 +270,5 @@ def once(function: Callable[..., Any], **options: Any) -> WholeDispatcher:
     whole.part = part
     whole._compiler = WholeCompiler(function, whole.targetdescr, whole.targetoptions, {}, compiler.Compiler)
     whole._compiler.part = part
+    whole._compiler.level = level
     return whole

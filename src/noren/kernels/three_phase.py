@@ -35,7 +35,7 @@ class Listed(NamedTuple):
     """Per entry: its group."""
 
 
-@kernel()
+@kernel(level=1)
 def later_phases(stock, listed, residue, sizes, l, group_walk):
     """The second and the third phase, until the residue is eligible; how many rounds of the third it took.
 

@@ -65,21 +65,22 @@ class Tallies(NamedTuple):
     ladder: Any
 
 
-@kernel()
+@kernel(level=1)
 def cut(records, begins, costs, required, relaxed):
     """Cut parts of a table as far as requirements permit. Marks, of n + 1 places, where a class ends, with a number
     that grows with every cut: a part is always cut before what comes out of it. Ends of given parts have 1.
 
     Points are permuted so that every class lies in one piece. begins: where the parts begin, and the end. relaxed:
-    whether records with equal values may part where nothing else helps. Rules about terms find the terms of a record
-    by records.who.
+    True if records with equal values may part where nothing else helps, else None, so that nothing about ties is
+    compiled where they stay together. Rules about terms find the terms of a record by records.who.
     """
     rows, secrets = records.rows, records.secrets
     kinds, widths, at, prices = costs
     least, guarded = required.least, required.guarded
     n, q = rows.shape
     parts = len(begins) - 1
-    most, widest = SLOTS if relaxed else 1, 1
+    parting = relaxed is not None
+    most, widest = SLOTS if parting else 1, 1
     for b in range(q):
         most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
         widest = max(widest, widths[b])
@@ -112,14 +113,14 @@ def cut(records, begins, costs, required, relaxed):
                 if guarded and count:
                     _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
                 best = m * now * (1 + 1e-12) + 1e-12
-                for turn in range(2 * count if relaxed else count):
+                for turn in range(2 * count if parting else count):
                     if turn == count:
                         if chosen >= 0:
                             break
                         best = m * now * (1 - 1e-9)
                         tied = True
                     a = active[turn % count]
-                    s = _slotted(rows, start, stop, a, tied, cover, kinds, widths, slots)
+                    s = _slotted(relaxed, rows, start, stop, a, tied, cover, kinds, widths, slots)
                     summarise(rows, start, stop, active, spans, slots, s)
                     found = _candidates(a, s, kinds[a] if not tied else RANKED, slots.present, at, cuts)
                     found = _price(cuts, found, best, m, least, costs, active, slots)
@@ -128,7 +129,7 @@ def cut(records, begins, costs, required, relaxed):
                         best, chosen, first, last = cuts.loss[c], a, cuts.first[c], cuts.last[c]
             if chosen < 0:
                 continue
-            _slotted(rows, start, stop, chosen, tied, cover, kinds, widths, slots)
+            _slotted(relaxed, rows, start, stop, chosen, tied, cover, kinds, widths, slots)
             middle = _part(records, slots.of, start, stop, first, last)
             made += 1
             ends[middle] = made
@@ -140,9 +141,9 @@ def cut(records, begins, costs, required, relaxed):
 
 
 @kernel()
-def _slotted(rows, start, stop, a, tied, cover, kinds, widths, slots):
+def _slotted(relaxed, rows, start, stop, a, tied, cover, kinds, widths, slots):
     """The rows in slots by column a, with ties broken or one slot per value; the number of slots."""
-    if tied:
+    if relaxed is not None and tied:
         return tied_slots(rows, start, stop, a, cover, widths, slots)
     return value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
 

@@ -71,9 +71,11 @@ class Neighbours(NamedTuple):
     """Classes of so many records take no part."""
 
 
-@kernel()
-def move_records(records, of, awake, costs, required):
+@kernel(level=1)
+def move_records(records, orders, of, awake, costs, required):
     """One round over the classes that are awake; `of`, the class of every row, is changed.
+
+    orders: the records in as many orders as there are columns, and the place of every record in each.
 
     Returns, for every class, whether it or a neighbour has changed: those are worth another round.
     """
@@ -81,8 +83,7 @@ def move_records(records, of, awake, costs, required):
     n, q = rows.shape
     count = len(awake)
     limit = LARGEST if required.guarded or asks_terms(required.terms) else n + 1
-    sorted_rows, place = _orders(rows, costs.widths)
-    near = Neighbours(sorted_rows, place, np.zeros(count, np.int64), limit)
+    near = Neighbours(orders[0], orders[1], np.zeros(count, np.int64), limit)
     members = _lists(of, count)
     losses = _losses(rows, members, costs)
     head, links, size, loss = members.head, members.links, members.size, losses.loss
@@ -142,7 +143,7 @@ def move_records(records, of, awake, costs, required):
     return touched
 
 
-@kernel()
+@kernel(level=1)
 def drop(records, of, count, costs, required, price, budget):
     """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
     `price`, those first that help most. Returns how many."""
@@ -184,37 +185,6 @@ def drop(records, of, count, costs, required, price, budget):
             dropped += 1
             made += 1
     return dropped
-
-
-@kernel()
-def _orders(rows, widths):
-    """Rows in q orders, the b-th with column b counting least, and the place of every row in each."""
-    n, q = rows.shape
-    sorted_rows, place = np.empty((q, n), np.int32), np.empty((q, n), np.int32)
-    current, following = np.empty(n, np.int32), np.empty(n, np.int32)
-    for i in range(n):
-        current[i] = i
-    widest = 0
-    for b in range(q):
-        widest = max(widest, widths[b])
-    begin = np.zeros(widest + 1, np.int64)
-    for turn in range(2 * q - 1, -1, -1):
-        b = turn % q
-        if turn < q:
-            for i in range(n):
-                sorted_rows[b, i] = current[i]
-                place[b, current[i]] = i
-        begin[: widths[b] + 1] = 0
-        for i in range(n):
-            begin[rows[i, b] + 1] += 1
-        for code in range(widths[b]):
-            begin[code + 1] += begin[code]
-        for i in range(n):
-            code = rows[current[i], b]
-            following[begin[code]] = current[i]
-            begin[code] += 1
-        current, following = following, current
-    return sorted_rows, place
 
 
 @kernel()

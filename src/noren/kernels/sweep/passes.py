@@ -57,7 +57,7 @@ class Closings(NamedTuple):
     """Per class: its vector and its records."""
 
 
-@kernel()
+@kernel(level=1)
 def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, room, queue):
     """Close groups vector by vector; entries.left is changed in place.
 

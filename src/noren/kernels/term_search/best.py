@@ -1,9 +1,11 @@
 """The search over options: a good start from the bound's own tables, swaps that make it cheaper, a proof.
 
 `start` reads a choice out of the knapsack tables, mends it record by record and raises it greedily until it holds.
-`improve` lowers one record, or one record at the expense of another. `prove` is best-first over records in their order:
-a node fixes the options of the first records with their true overlap, and the rest is bounded as if it were disjoint
-from everything. It is exact, and whenever it stops, the lowest open node is a proven lower bound.
+`_improve` lowers one record, or one record at the expense of another. `_prove` is best-first over records in their
+order: a node fixes the options of the first records with their true overlap, and the rest is bounded as if it were
+disjoint from everything. It is exact, and whenever it stops, the lowest open node is a proven lower bound.
+
+`step` is the one way in, for all of these: how a choice is judged is a good part of each, and is compiled once.
 """
 
 # mypy: ignore-errors
@@ -17,10 +19,12 @@ import numpy as np
 from noren.kernels.compiled import kernel
 from noren.kernels.term_search.bound import completion, reach_of
 from noren.kernels.term_search.judge import CL, L2, judge, lay_out
-from noren.kernels.term_search.start import CLOSE, NODES
+from noren.kernels.term_search.start import CLOSE, NODES, slack_of, start
 
 COUNT, USED, DONE, FULL = 0, 1, 3, 4
 BEST, LOWEST = 0, 1
+SLACK, START, IMPROVE, PROVE = 0, 1, 2, 3
+"""What `step` does."""
 
 
 class Standing(NamedTuple):
@@ -34,8 +38,8 @@ class Standing(NamedTuple):
     """COUNT, USED, NODES, DONE, FULL."""
 
 
-@kernel()
-def improve(group, rule, desk, choice, counters, place, budget):
+@kernel(no_cpython_wrapper=True)
+def _improve(group, rule, desk, choice, counters, place, budget):
     """One record cheaper at the expense of at most one other; place[0] counts (record, other) pairs since a change.
 
     Returns whether all pairs have been looked at without a change.
@@ -167,8 +171,8 @@ def _pop(front, counters):
     return top
 
 
-@kernel()
-def prove(group, rule, bounds, added, desk, front, standing, budget):
+@kernel(no_cpython_wrapper=True)
+def _prove(group, rule, bounds, desk, front, standing, budget):
     """Best-first until so many nodes have been looked at in all."""
     best_choice, numbers, counters = standing
     d = best_choice.size
@@ -212,11 +216,27 @@ def prove(group, rule, bounds, added, desk, front, standing, budget):
                     best_choice[depth] = o
                 continue
             if rule.kind == CL:
-                reach_of(desk.work, desk.amounts, desk.used[2], bounds.grid, reach)
+                reach_of(rule.diverse, desk.work, desk.amounts, desk.used[2], bounds.grid, reach)
             else:
                 reach[0] = base - (rule.bound - slack) if rule.kind == L2 else slack + rule.bound
-            rest = completion(
-                rule, bounds, added, depth + 1, reach, peak, max(highest, bounds.peak[o]), numbers[BEST] - CLOSE
-            )
+            rest = completion(rule, bounds, depth + 1, reach, peak, max(highest, bounds.peak[o]), numbers[BEST] - CLOSE)
             if cost + rest < numbers[BEST] - CLOSE:
                 _push(front, counters, max(front.bound[node], cost + rest), node, o, depth + 1)
+
+
+@kernel(level=1)
+def step(task, group, rule, bounds, desk, front, standing, place, budget):
+    """The slack of the standing choice; or one part of the search.
+
+    START tries scenario place[0]; IMPROVE and PROVE go on until so many nodes have been looked at in all.
+    """
+    choice, numbers, counters = standing
+    if task == SLACK:
+        return slack_of(group, rule, desk, choice)
+    if task == START:
+        numbers[BEST] = start(group, rule, bounds, desk, place[0], choice, numbers[BEST], counters)
+    elif task == IMPROVE:
+        _improve(group, rule, desk, choice, counters, place, budget)
+    else:
+        _prove(group, rule, bounds, desk, front, standing, budget)
+    return 0.0

@@ -34,7 +34,10 @@ SLIGHT = 1e-9
 
 
 class Scenarios(NamedTuple):
-    """What could hold, before any fine table is made; `floor` is a lower bound on the cost of the whole group."""
+    """What could hold, before any fine table is made; `floor` is a lower bound on the cost of the whole group.
+
+    `added` is what the needs of the records from i on grow by, since gains were made non-negative.
+    """
 
     grid: np.ndarray
     gain: np.ndarray
@@ -45,6 +48,7 @@ class Scenarios(NamedTuple):
     need: np.ndarray
     unit: np.ndarray
     floor: np.ndarray
+    added: np.ndarray
 
 
 class Bounds(NamedTuple):
@@ -67,6 +71,7 @@ class Bounds(NamedTuple):
     start: np.ndarray
     width: np.ndarray
     least: np.ndarray
+    added: np.ndarray
 
 
 @kernel(no_cpython_wrapper=True)
@@ -110,12 +115,31 @@ def _at_least(grid, v):
 
 
 @kernel(no_cpython_wrapper=True)
-def option_gains(group, rule, grid):
-    """gain[o, k] and peak[o]; for closeness there is one column."""
+def _diverse_gains(group, grid):
+    """gain[o, k] and peak[o] of every option."""
     options = group.cost.size
     gain = np.zeros((options, grid.size))
     peak = np.zeros(options)
     for o in range(options):
+        k = group.at[o]
+        while k < group.at[o + 1]:
+            v = group.val[k]
+            n = 0
+            while k < group.at[o + 1] and group.val[k] == v:
+                n += group.size[group.cls[k]]
+                k += 1
+            peak[o] = max(peak[o], v)
+            up = grid[min(grid.size - 1, _at_least(grid, v * (1 - 1e-14)))]
+            for j in range(grid.size):
+                gain[o, j] += n * min(up, grid[j])
+    return gain, peak
+
+
+@kernel(level=1)
+def _close_gains(group, rule):
+    """The gain of every option under closeness."""
+    gain = np.zeros(group.cost.size)
+    for o in range(gain.size):
         mass = 0.0
         k = group.at[o]
         while k < group.at[o + 1]:
@@ -127,20 +151,14 @@ def option_gains(group, rule, grid):
                 n += group.size[c]
                 if rule.kind == EMD:
                     own += min(v * group.size[c], rule.records * group.mass[c])
-                elif rule.kind != CL:
+                else:
                     own -= v * (v * group.size[c] - 2 * rule.records * group.mass[c])
                 k += 1
             mass += n * v
-            peak[o] = max(peak[o], v)
-            if rule.kind == CL:
-                up = grid[min(grid.size - 1, _at_least(grid, v * (1 - 1e-14)))]
-                for j in range(grid.size):
-                    gain[o, j] += n * min(up, grid[j])
-            else:
-                gain[o, 0] += own
+            gain[o] += own
         if rule.kind == EMD:
-            gain[o, 0] += min(max(0.0, 1 - mass), rule.records * rule.alpha_rest)
-    return gain, peak
+            gain[o] += min(max(0.0, 1 - mass), rule.records * rule.alpha_rest)
+    return gain
 
 
 @kernel(no_cpython_wrapper=True)
@@ -180,19 +198,11 @@ def _least(group, gain, column, peak, top, unit, width, out, start):
             out[here + q] = best
 
 
-@kernel(no_cpython_wrapper=True)
 def _shifted(group, gain):
-    """Gains of the only column made non-negative record by record, and the sum of what was added from record i on."""
-    d = group.first.size - 1
-    added = np.zeros(d + 1)
-    for i in range(d - 1, -1, -1):
-        lowest = np.inf
-        for o in range(group.first[i], group.first[i + 1]):
-            lowest = min(lowest, gain[o, 0])
-        for o in range(group.first[i], group.first[i + 1]):
-            gain[o, 0] -= lowest
-        added[i] = added[i + 1] - lowest
-    return added
+    """Gains made non-negative record by record, and the sum of what was added from record i on."""
+    lowest = np.minimum.reduceat(gain, group.first[:-1])
+    added = np.append(np.cumsum(-lowest[::-1])[::-1], 0.0)
+    return gain - np.repeat(lowest, np.diff(group.first)), added
 
 
 @kernel(no_cpython_wrapper=True)
@@ -208,26 +218,30 @@ def _forced(group, peak, top):
     return total
 
 
-@kernel()
 def scenarios(group, rule):
-    """All scenarios, what to add to needs from record i on, and a cheap lower bound on each one's cost.
+    """All scenarios, and a cheap lower bound on each one's cost."""
+    if rule.kind == CL:
+        return _diverse_scenarios(group, rule)
+    gain, added = _shifted(group, _close_gains(group, rule))
+    # for L2: gains >= square of alpha - bound; for the earth mover: gains >= bound
+    want = rule.bound if rule.kind == EMD else rule.alpha_square * rule.records**2 - rule.bound
+    want += added[0] - rule.tolerance
+    need, unit = np.array([want]), np.array([max(want, 1e-9) / (8 * UNITS)])
+    none, above = np.zeros(1), np.full(1, np.inf)
+    peak = np.zeros(gain.size)
+    return Scenarios(np.ones(1), gain[:, None], peak, np.zeros(1, np.int64), none, above, need, unit, none, added)
+
+
+@kernel(level=1)
+def _diverse_scenarios(group, rule):
+    """All scenarios of (c, l)-diversity.
 
     The bound takes the peak and the tail apart: one rough table a theta, of all options, serves every peak.
     """
     d = group.first.size - 1
-    diverse = rule.kind == CL
-    grid = np.empty(1)
-    grid[0] = 1.0
-    if diverse:
-        grid = theta_grid(group, rule.records)
-    gain, peak = option_gains(group, rule, grid)
-    added = np.zeros(d + 1)
-    tops = np.zeros(1)
-    if diverse:
-        tops = _thinned(peak, stable_order(peak))
-    else:
-        added = _shifted(group, gain)
-        peak[:] = 0.0
+    grid = theta_grid(group, rule.records)
+    gain, peak = _diverse_gains(group, grid)
+    tops = _thinned(peak, stable_order(peak))
     many = tops.size * grid.size
     at, top, ceiling = np.empty(many, np.int64), np.empty(many), np.empty(many)
     need, unit, floor = np.empty(many), np.empty(many), np.zeros(many)
@@ -235,14 +249,9 @@ def scenarios(group, rule):
     s = 0
     for j in range(tops.size):
         above = tops[j + 1] * (1 - 1e-9) if j + 1 < tops.size else np.inf
-        forced = _forced(group, peak, above) if diverse else 0.0
+        forced = _forced(group, peak, above)
         for k in range(grid.size):
-            if not diverse:
-                # for L2: gains >= square of alpha - bound; for the earth mover: gains >= bound
-                want = rule.bound if rule.kind == EMD else rule.alpha_square * rule.records**2 - rule.bound
-                want += added[0] - rule.tolerance
-                step = max(want, 1e-9) / (8 * UNITS)
-            elif tops[j] == 0:  # nothing is linked: holds
+            if tops[j] == 0:  # nothing is linked: holds
                 want, step = 0.0, 1.0
             else:
                 want = tops[j] / rule.c + (rule.bound - 1) * grid[k]
@@ -255,13 +264,14 @@ def scenarios(group, rule):
             s += 1
     rough = np.empty((d + 1) * (ROUGH + 1))
     for k in range(grid.size):
-        if diverse and most[k] > 0:
+        if most[k] > 0:
             _least(group, gain, k, peak, np.inf, most[k] / ROUGH, ROUGH + 1, rough, 0)
             for q in range(s):
                 if at[q] == k:
                     wide = np.int64(np.ceil(need[q] * ROUGH / most[k] - SLIGHT))
                     floor[q] = max(floor[q], rough[min(ROUGH, max(0, wide))])
-    return Scenarios(grid, gain, peak, at[:s], top[:s], ceiling[:s], need[:s], unit[:s], floor[:s]), added
+    added = np.zeros(d + 1)
+    return Scenarios(grid, gain, peak, at[:s], top[:s], ceiling[:s], need[:s], unit[:s], floor[:s], added)
 
 
 def cost_bounds(group, listed, limit, most):
@@ -284,10 +294,17 @@ def cost_bounds(group, listed, limit, most):
         start[order],
         width[order],
         least,
+        listed.added,
     )
 
 
-@kernel()
+def no_bounds():
+    """No scenarios at all, for what looks at none."""
+    none, whole = np.empty(0), np.empty(0, np.int64)
+    return Bounds(none, np.empty((0, 1)), none, whole, none, none, none, none, none, whole, whole, none, none)
+
+
+@kernel(level=1)
 def _tables(group, listed, wanted, limit):
     """For the wanted scenarios that cost less than the limit: cost, width and place of the table, and their numbers;
     and all tables one after the other."""
@@ -329,8 +346,13 @@ def _thinned(peaks, order):
 
 
 @kernel(no_cpython_wrapper=True)
-def reach_of(values, counts, n, grid, out):
-    """out[k] = sum of counts * min(value, grid[k]) for values in descending order, off-grid values rounded up."""
+def reach_of(diverse, values, counts, n, grid, out):
+    """out[k] = sum of counts * min(value, grid[k]) for values in descending order, off-grid values rounded up.
+
+    For (c, l)-diversity alone.
+    """
+    if diverse is None:
+        return
     total = 0.0
     up = np.empty(n)
     k = grid.size - 1
@@ -349,7 +371,7 @@ def reach_of(values, counts, n, grid, out):
 
 
 @kernel(no_cpython_wrapper=True)
-def completion(rule, bounds, added, depth, reach, peak, chosen_peak, limit):
+def completion(rule, bounds, depth, reach, peak, chosen_peak, limit):
     """Least cost of the records from `depth` on, given what the records before them reach; infinite if hopeless.
 
     Scenarios that cost the whole group the limit or more are not looked at.
@@ -364,7 +386,7 @@ def completion(rule, bounds, added, depth, reach, peak, chosen_peak, limit):
         if rule.kind == CL:
             need += max(0.0, peak - bounds.top[s]) / rule.c
         else:
-            need += added[depth] - added[0]
+            need += bounds.added[depth] - bounds.added[0]
         q = min(bounds.width[s] - 1, max(0, np.int64(np.ceil(need / bounds.unit[s] - SLIGHT))))
         best = min(best, bounds.least[bounds.start[s] + depth * bounds.width[s] + q])
     return best

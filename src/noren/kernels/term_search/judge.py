@@ -14,7 +14,7 @@ Classes with equal beliefs are merged while they are collected, so that a handfu
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class Rule(NamedTuple):
     alpha_square: float
     alpha_rest: float
     tolerance: float
+    diverse: Any
+    """True for (c, l)-diversity, else None, so that nothing about it is compiled where closeness is asked for."""
 
 
 class Desk(NamedTuple):
@@ -296,15 +298,23 @@ def _collect_flat(rule, desk, v):
 
 
 @kernel(no_cpython_wrapper=True)
+def _judge_diversity(diverse, group, rule, desk, option, flat, plain):
+    """`judge` for (c, l)-diversity."""
+    if diverse is None:
+        return 0.0, 0.0, 0.0
+    n = _collect_flat(rule, desk, flat) if plain else _collect(group, desk, option)
+    desk.used[2] = n
+    score, slack, peak = diversity(desk.work, desk.amounts, n, rule.c, np.int64(rule.bound), rule.tolerance)
+    return np.float64(score), slack, peak
+
+
+@kernel(no_cpython_wrapper=True)
 def judge(group, rule, desk, option):
     """(score, slack, largest belief) if the record left out takes this option; -1 for none at all."""
     flat = group.flat[option] if option >= 0 else 0.0
     plain = option < 0 or flat > 0
     if rule.kind == CL:
-        n = _collect_flat(rule, desk, flat) if plain else _collect(group, desk, option)
-        desk.used[2] = n
-        score, slack, peak = diversity(desk.work, desk.amounts, n, rule.c, np.int64(rule.bound), rule.tolerance)
-        return np.float64(score), slack, peak
+        return _judge_diversity(rule.diverse, group, rule, desk, option, flat, plain)
     first = 0 if plain else group.at[option]
     last = 0 if plain else group.at[option + 1]
     offset = desk.totals[3]

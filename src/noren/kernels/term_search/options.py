@@ -206,7 +206,7 @@ def group_options(bounds, codes, prices, postings, splits, key, keys, asked):
     return GroupOptions(size, mass, first, cost, sets.reshape(-1, words), at, cls, val, flat, complete)
 
 
-@kernel()
+@kernel(level=1)
 def _options(bounds, codes, prices, postings, logs, splits, key, keys, asked, words, first, at, complete):
     """`group_options`, into `first` and `complete`; term sets one after the other. `logs` are those of the postings."""
     start, of, weights, alpha = postings.start, postings.of, postings.weights, asked.alpha

@@ -21,7 +21,7 @@ NODES = 2
 """Which counter counts nodes."""
 
 
-@kernel()
+@kernel(no_cpython_wrapper=True)
 def cost_of(group, choice):
     total = 0.0
     for i in range(choice.size):
@@ -29,7 +29,7 @@ def cost_of(group, choice):
     return total
 
 
-@kernel()
+@kernel(no_cpython_wrapper=True)
 def slack_of(group, rule, desk, choice):
     lay_out(group, rule, desk, choice, 0, choice.size, -1)
     return judge(group, rule, desk, -1)[1]
@@ -164,7 +164,7 @@ def _raise(group, rule, desk, choice, counters, limit):
     return True
 
 
-@kernel()
+@kernel(no_cpython_wrapper=True)
 def start(group, rule, bounds, desk, s, best_choice, best, counters):
     """The choice of scenario s, mended and raised until it holds; returns the cost of the best choice so far."""
     choice = np.empty(best_choice.size, np.int64)

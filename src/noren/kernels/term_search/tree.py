@@ -58,7 +58,7 @@ def _closure(group, i, kept):
     return group.first[i]
 
 
-@kernel()
+@kernel(level=1)
 def new_tree(group, bounds, prices):
     d = bounds.size - 1
     entries = bounds[d]
@@ -253,7 +253,7 @@ def _retreat(group, tree):
     _flip(group, tree, tree.path[tree.counters[DEPTH]])
 
 
-@kernel()
+@kernel(level=1)
 def adaptive(group, rule, tree, desk, scores, budget):
     """Run until so many nodes have been looked at in all. scores[k, :, e]: score and slack by entry e at depth k."""
     entries = tree.record.size
@@ -282,7 +282,7 @@ def adaptive(group, rule, tree, desk, scores, budget):
         _expand(group, rule, tree, desk, scores, state, slacks, ratios)
 
 
-@kernel()
+@kernel(level=1)
 def depth_first(group, rule, tree, desk, budget):
     """The paper's baseline: entries in their order, one child at a time, until so many nodes have been looked at."""
     entries = tree.record.size

@@ -41,11 +41,12 @@ class Workbench:
 
     def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
         """Cut the parts that begin there; the marks of `cut`."""
-        return np.asarray(cut(self.records, begins, self.space.costs, self.required, relaxed))
+        return np.asarray(cut(self.records, begins, self.space.costs, self.required, relaxed or None))
 
     def refine(self, of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """One round over the classes that are awake. Changes `of`; returns which classes are worth another."""
-        return np.asarray(move_records(self.records, of, awake, self.space.costs, self._required_by_row()))
+        orders = _orders(self.records.rows, self.space.costs.widths)
+        return np.asarray(move_records(self.records, orders, of, awake, self.space.costs, self._required_by_row()))
 
     def drop(self, of: NDArray[np.int64], count: int, budget: int) -> None:
         """Drop single records; their class becomes -1."""
@@ -125,3 +126,19 @@ def smallest_class(asked: Compiled) -> tuple[int, bool]:
             sizes.append(first)
     guarded = any(kind != kinds.K_ANONYMITY for kind, *_ in asked)
     return int(np.ceil(max(sizes) - 1e-9)), guarded
+
+
+def _orders(rows: NDArray[np.int32], widths: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Rows in as many orders as there are columns, the b-th with column b counting least; and the place of every row
+    in each."""
+    n, q = rows.shape
+    sorted_rows, place = np.empty((q, n), np.int32), np.empty((q, n), np.int32)
+    codes = [rows[:, b].astype(np.uint16 if widths[b] <= 1 << 16 else np.int32) for b in range(q)]
+    current, count = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
+    for turn in range(2 * q - 1, -1, -1):
+        b = turn % q
+        if turn < q:
+            sorted_rows[b] = current
+            place[b, current] = count
+        current = current[np.argsort(codes[b][current], kind="stable")]
+    return sorted_rows, place

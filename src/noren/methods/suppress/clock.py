@@ -26,7 +26,7 @@ class Clock:
         end = now + part * max(0.0, self.end - now) if self.timed else np.inf
         return end, used + int(part * max(0, self.nodes - used)) if self.nodes < 1 << 62 else self.nodes
 
-    def run(self, step: Callable[[int], None], counters: Array, at: int, end: float, limit: int) -> None:
+    def run(self, step: Callable[[int], object], counters: Array, at: int, end: float, limit: int) -> None:
         """Call step(nodes in all) in slices of some milliseconds until it makes no progress or a bound is reached."""
         while counters[at] < limit:
             now = time.perf_counter()

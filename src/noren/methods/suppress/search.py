@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -108,7 +108,7 @@ def search_group(
     prices: what every term is worth, by code; equation 2 unless given.
     """
     setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
-    _compile(search)
+    _compile(search, requirement.kind)
     return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
 
 
@@ -124,15 +124,16 @@ def _whole(numbers: Array) -> NDArray[np.int64]:
 
 
 @cache
-def _compile(search: Search) -> None:
+def _compile(search: Search, kind: str) -> None:
     """Load the kernels before a clock runs: the first call in a new installation takes long."""
     from noren.kernels.term_search import best
-    from noren.kernels.term_search import start as starts
     from noren.kernels.term_search import tree as trees
     from noren.kernels.term_search.bound import cost_bounds, scenarios
     from noren.kernels.term_search.judge import new_desk
 
-    setting = Setting.of(Knowledge.from_sets([[0], [1]], terms=["a", "b"]), TermRequirement("cl"), None, "ignore")
+    knowledge = Knowledge.from_sets([[0], [1]], terms=["a", "b"])
+    wanted = TermRequirement("cl") if kind == "cl" else TermRequirement("t", t=0.5)
+    setting = Setting.of(knowledge, wanted, np.full(2, 0.5), "ignore")
     bounds = np.array([0, 1, 2])
     group, rule = setting.options(bounds, np.array([0, 1])), setting.rule(2)
     desk, counters, numbers = new_desk(group.size.size), np.zeros(5, np.int64), np.zeros(2)
@@ -144,15 +145,10 @@ def _compile(search: Search) -> None:
         trees.depth_first(group, rule, trees.new_tree(group, bounds, none), desk, 0)
         return
     group = reordered(group, overlap_order(group))
-    choice = group.first[:-1].copy()
-    listed, added = scenarios(group, rule)
-    tables = cost_bounds(group, listed, np.inf, FIRST)
-    starts.start(group, rule, tables, desk, 0, choice, choice_cost(group, choice), counters)
-    best.improve(group, rule, desk, choice, counters, np.zeros(2, np.int64), 0)
-    starts.slack_of(group, rule, desk, choice)
-    front = best.new_front(4)
-    best.open_root(front, counters, 0.0)
-    best.prove(group, rule, tables, added, desk, front, best.Standing(choice, numbers, counters), 0)
+    tables = cost_bounds(group, scenarios(group, rule), np.inf, FIRST)
+    front, place = best.new_front(4), np.zeros(2, np.int64)
+    standing = best.Standing(group.first[:-1].copy(), numbers, counters)
+    best.step(best.SLACK, group, rule, tables, desk, front, standing, place, 0)
 
 
 def _search(
@@ -211,28 +207,34 @@ def _tree(
 
 def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, float, bool, bool, int]:
     from noren.kernels.term_search import best
-    from noren.kernels.term_search import start as starts
-    from noren.kernels.term_search.bound import cost_bounds, scenarios
+    from noren.kernels.term_search.bound import cost_bounds, no_bounds, scenarios
     from noren.kernels.term_search.judge import new_desk
 
-    desk = new_desk(group.size.size)
-    counters = np.zeros(5, np.int64)
-    choice = group.first[:-1].copy()
+    desk, counters, place = new_desk(group.size.size), np.zeros(5, np.int64), np.zeros(2, np.int64)
+    tables, front = no_bounds(), best.new_front(0)
+
+    def step(task: int, budget: int = 0) -> float:
+        return float(best.step(task, group, rule, tables, desk, front, standing, place, budget))
+
+    def start(s: int) -> None:
+        place[0] = s
+        step(best.START)
+
     counters[best.NODES] += 1
-    if starts.slack_of(group, rule, desk, choice) >= -rule.tolerance:
+    standing = best.Standing(group.first[:-1].copy(), np.zeros(2), counters)
+    if step(best.SLACK) >= -rule.tolerance:
         return np.zeros(int(bounds[-1]), bool), 0.0, True, True, 1
     order = overlap_order(group)
     group = reordered(group, order)
-    everything = group.first[1:] - 1
-    holds = starts.slack_of(group, rule, desk, everything) >= -rule.tolerance
-    choice = everything.copy()
-    numbers = np.array([choice_cost(group, everything) if holds else np.inf, 0.0])
-    listed, added = scenarios(group, rule)
+    choice, numbers = group.first[1:] - 1, np.zeros(2)
+    standing = best.Standing(choice, numbers, counters)
+    numbers[best.BEST] = choice_cost(group, choice) if step(best.SLACK) >= -rule.tolerance else np.inf
+    listed = scenarios(group, rule)
     tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, FIRST)
     if len(listed.floor) > FIRST:  # a first choice spares the tables of what costs more
         for s in range(len(tables.root)):
             if tables.root[s] < numbers[best.BEST] - CLOSE:
-                numbers[best.BEST] = starts.start(group, rule, tables, desk, s, choice, numbers[best.BEST], counters)
+                start(s)
         tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, len(listed.floor))
     complete = bool(group.complete.all())
     if tables.root.size == 0:
@@ -244,38 +246,27 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
             if rank and time.perf_counter() > clock.begin + 0.5 * (clock.end - clock.begin):
                 break
             if tables.root[s] < numbers[best.BEST] - CLOSE and counters[best.NODES] < clock.nodes:
-                numbers[best.BEST] = starts.start(group, rule, tables, desk, s, choice, numbers[best.BEST], counters)
+                start(s)
         if np.isfinite(numbers[best.BEST]) and numbers[best.LOWEST] < numbers[best.BEST] - CLOSE:
-            place = np.zeros(2, np.int64)
+            place[:] = 0
             end, limit = clock.share(0.5, int(counters[best.NODES]))
-            exchange = lambda budget: best.improve(group, rule, desk, choice, counters, place, budget)  # noqa: E731
-            clock.run(exchange, counters, best.NODES, end, limit)
+            clock.run(partial(step, best.IMPROVE), counters, best.NODES, end, limit)
             numbers[best.BEST] = choice_cost(group, choice)
-        _prove(best, group, rule, tables, added, desk, best.Standing(choice, numbers, counters), clock)
+        # where options are missing only the root's bound is proven
+        if complete and numbers[best.LOWEST] < numbers[best.BEST] - CLOSE:
+            front = best.new_front(1 << 14)
+            best.open_root(front, counters, numbers[best.LOWEST])
+            clock.run(partial(step, best.PROVE), counters, best.NODES, clock.end, clock.nodes)
+            while counters[best.FULL] and front.bound.size < MOST_OPEN:
+                counters[best.FULL] = 0
+                front = best.wider_front(front, 4 * front.bound.size)
+                clock.run(partial(step, best.PROVE), counters, best.NODES, clock.end, clock.nodes)
     found = bool(np.isfinite(numbers[best.BEST]))
     optimal = bool(numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE) and (complete or numbers[best.BEST] < np.inf)
     kept = np.empty((order.size, group.sets.shape[1]), np.uint64)
     kept[order] = group.sets[choice if found else group.first[:-1]]
     looked = int(counters[best.NODES])
     return removed_entries(bounds, kept), float(numbers[best.LOWEST]), optimal, found, looked
-
-
-def _prove(best: Any, group: Any, rule: Any, tables: Any, added: Array, desk: Any, standing: Any, clock: Clock) -> None:
-    """Best-first with a front that grows as needed; where options are missing only the root's bound is proven."""
-    numbers, counters = standing.numbers, standing.counters
-    if numbers[best.LOWEST] >= numbers[best.BEST] - CLOSE or not group.complete.all():
-        return
-    front = best.new_front(1 << 14)
-    best.open_root(front, counters, numbers[best.LOWEST])
-    while True:
-        counters[best.FULL] = 0
-        prove = lambda budget, front=front: best.prove(  # noqa: E731
-            group, rule, tables, added, desk, front, standing, budget
-        )
-        clock.run(prove, counters, best.NODES, clock.end, clock.nodes)
-        if not counters[best.FULL] or front.bound.size >= MOST_OPEN:
-            return
-        front = best.wider_front(front, 4 * front.bound.size)
 
 
 def search_groups(
@@ -304,7 +295,7 @@ def search_groups(
     """
     setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
     order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
-    _compile(search)
+    _compile(search, requirement.kind)
     begin = time.perf_counter()
     measures = measure_groups(
         order, group_bounds, bounds, codes, knowledge, setting.alpha, l=requirement.l, unlinked=unlinked

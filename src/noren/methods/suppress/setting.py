@@ -69,12 +69,13 @@ class Setting:
         labels = alpha.size
         if wanted.kind == "cl":
             return judges.Rule(
-                judges.CL, float(wanted.c), float(wanted.l), float(d), labels, square, rest, TOLERANCE * d
+                judges.CL, float(wanted.c), float(wanted.l), float(d), labels, square, rest, TOLERANCE * d, True
             )
         if wanted.metric == "l2":
             bound, slight = float(d * wanted.t) ** 2, TOLERANCE * d * d
-            return judges.Rule(judges.L2, 1.0, bound, float(d), labels, square, rest, slight)
-        return judges.Rule(judges.EMD, 1.0, float(d * (1 - wanted.t)), float(d), labels, square, rest, TOLERANCE * d)
+            return judges.Rule(judges.L2, 1.0, bound, float(d), labels, square, rest, slight, None)
+        bound, slight = float(d * (1 - wanted.t)), TOLERANCE * d
+        return judges.Rule(judges.EMD, 1.0, bound, float(d), labels, square, rest, slight, None)
 
     def paid(self, codes: Array) -> NDArray[np.float64]:
         """What every entry is worth; nothing where equation 2 counts."""
