@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 SEED = 1990  # which tuples are sampled; fixed, so that an answer can be repeated
 LEAST_TUPLES = 20_000  # of a sample
 PER_CELL = 200  # tuples of a sample, at least, for every cell of the table
-WORTH = 4  # a sample is taken if it has at most one in so many tuples
+WORTH: float = 4  # a sample is taken if it has at most one in so many tuples
 NEAR, FAR = 0.3, 1.0  # by what share of a step the sample is wrong at the next look: then later, or sooner
 SMALLEST = 1e-300
 
