@@ -303,11 +303,11 @@ def _numbers(path: Path, what: str, place: int, rows: list[list[str]], lines: li
             number = np.nan
         if not (0 < number < np.inf or (what == "prior" and number == 0)):
             raise KnowledgeError(
-                f"{path}: line {line}: {what} {row[place]!r} is not a positive number.", hint="For example 1 or 0.25."
+                f"{path}: line {line}: the {what} is not a positive number.", hint="For example 1 or 0.25."
             )
         if out.setdefault(row[0], number) != number:
             raise KnowledgeError(
-                f"{path}: line {line}: label {row[0]!r} has two {what}s, {out[row[0]]:g} and {number:g}.",
+                f"{path}: line {line}: the label has another {what} than above.",
                 hint=f"A {what} belongs to the label: write the same one in all its lines.",
             )
     return out
