@@ -34,6 +34,7 @@ GENERATED = (
     ("semantic_draw.py",),
     ("semantic_mse.py",),
     ("term_search.py",),
+    ("terms_large.py",),
     ("risk_table.py",),
     ("audit_large.py",),
     ("first_use.py",),
