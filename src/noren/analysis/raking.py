@@ -178,7 +178,7 @@ class Sought:
 
     def _of_slots(self, slots: NDArray[np.int64], outset: Outset) -> Course:
         part, rows = restricted(self.tuples, slots)
-        held = Held(self.held.counts[rows], self.held.only[rows])
+        held = self.held.rows(rows)
         start = Outset.of(part, held, outset.table[slots], outset.folds[slots])
         return search(part, held, start, self.rule, self.max_steps, self.progress)
 
