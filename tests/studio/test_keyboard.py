@@ -16,7 +16,9 @@ STOPS = 200
 """Presses of Tab after which a reader would have given up."""
 FOCUSED = """() => {
   const at = document.activeElement;
-  if (!at || at === document.body) return {name: "", row: "", seen: true};
+  // a menu that has just opened holds the focus itself, and its text is that of all its items
+  const none = !at || at === document.body || at.getAttribute("role") === "menu";
+  if (none) return {name: "", row: "", seen: true};
   const byId = (ids) => (ids || "").split(" ").map((id) => document.getElementById(id)?.innerText || "").join(" ");
   const around = at.closest("label");
   const label = around?.getAttribute("aria-label") || around?.innerText || byId(at.getAttribute("aria-labelledby"));
