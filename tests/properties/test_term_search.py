@@ -81,6 +81,15 @@ class Case:
             self.group, self.sets, self.rule, self.weights, self.believed, self.prices, self.pairs
         )
 
+    def bears(self, found: term_search.GroupResult, least: float | None) -> None:
+        """Wherever the search stopped: bounds lie on their sides of the least cost, and what was found holds."""
+        if least is not None:
+            assert found.lower_bound <= least + 1e-9
+            assert found.cost >= least - 1e-9
+        if found.feasible:
+            assert self.holds(found.removed)
+            assert not found.optimal or found.cost == pytest.approx(least, abs=1e-9)
+
     def holds(self, removed: NDArray[np.bool_]) -> bool:
         left = kept(self.group, removed)
         return self.rule.holds(oracle.group_belief(left, self.sets, self.weights, self.believed, self.pairs))
@@ -125,12 +134,7 @@ def test_what_stops_early_is_still_right(priced: bool, data: st.DataObject) -> N
     for how in SEARCHES:
         for nodes in (1, 7, 40):
             found = case.search(how, nodes=nodes)
-            if least is not None:
-                assert found.lower_bound <= least + 1e-9
-                assert found.cost >= least - 1e-9
-            if found.feasible:
-                assert case.holds(found.removed)
-                assert not found.optimal or found.cost == pytest.approx(least, abs=1e-9)
+            case.bears(found, least)
             again = case.search(how, nodes=nodes)
             assert (again.cost, again.nodes) == (found.cost, found.nodes)
             assert (again.removed == found.removed).all()
