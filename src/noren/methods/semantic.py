@@ -81,7 +81,7 @@ def _sharper(flat: SemanticDesign, most: float, distances: NDArray[np.float64]) 
         worst = other.worst_belief()
         if worst is None or worst > most * (1 + TOLERANCE):
             continue
-        if (error := other.expected_l2(1)) < least:
+        if (error := other.expected_l2(1)) < least * (1 - TOLERANCE):  # equal designs differ by rounding
             best, least = other, error
     if best is flat:
         return flat, ""
