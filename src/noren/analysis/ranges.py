@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from math import isfinite
 
 import numpy as np
@@ -120,8 +121,8 @@ def _moments(column: Column, text: str, seconds: bool) -> tuple[float, float]:
             return moment, moment
         parts = [int(part) for part in text.split("-")]
         first = date(*[*parts, 1, 1][:3])
-        after = {1: date(first.year + 1, 1, 1), 2: date(first.year + first.month // 12, first.month % 12 + 1, 1)}
-        last = after.get(len(parts), first + timedelta(days=1)) - timedelta(days=1)
+        month = 12 if len(parts) == 1 else first.month
+        last = first if len(parts) > 2 else date(first.year, month, monthrange(first.year, month)[1])
     except (ValueError, TypeError, OverflowError):
         hint = "Write 1987, 1987-05 or 1987-05-03."
         raise QueryError(f"{text!r} is not a date, and {column.name!r} holds dates.", hint=hint) from None
