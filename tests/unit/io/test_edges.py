@@ -99,6 +99,32 @@ def test_a_family_of_models_is_suggested() -> None:
     assert closest("k-anonimity", nr.models.MODELS) == "Did you mean 'k-anonymity'?"
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"name": "Ann Smith", "ill": "Flu"}\n{"name": "Bob Jones", "ill": "Gout"}\n', "JSON"),
+        ('[{"name": "Ann Smith",\n"ill": "Flu"}]', "JSON"),
+        ('[\n  ["Ann Smith", "Flu"]\n]', "JSON"),
+        ('\ufeff <?xml version="1.0"?><row name="Ann Smith"/>', "XML"),
+        ("<table><tr><td>Ann Smith</td></tr></table>", "XML"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "xml"])
+def test_text_that_is_no_table_is_refused_without_its_cells(text: str, what: str, suffix: str, tmp_path: Path) -> None:
+    """Its first line would be taken for names, and names are shown in messages and drafted policies."""
+    path = tmp_path / f"people.{suffix}"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=f"this is {what}") as refused:
+        open_source(path)
+    assert "Ann" not in str(refused.value)
+
+
+@pytest.mark.parametrize("header", ["<18,ill", "[1],ill", "{a},ill", "(x),ill"])
+def test_names_that_begin_with_brackets_are_names(header: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(f"{header}\na,b\nc,d\ne,f\n", encoding="utf-8")
+    assert open_source(tmp_path / "people.csv").columns[1] == "ill"
+
+
 # ---------------------------------------------------------------- ranges
 
 
