@@ -86,3 +86,33 @@ def renamed(release: Path, change: Callable[[dict[str, Any]], Any]) -> None:
     (release / "README.md").write_text(page_of(manifest, release / "data.parquet", False), encoding="utf-8")
     mended(release)
     assert json.loads((release / "datapackage.json").read_text(encoding="utf-8"))["noren"]["weight"] == "town"
+
+
+LINES = "Flu,cough,0.9 Flu,fever,0.5 Cold,cough,0.6 Cold,sneeze,0.8 Gout,pain,0.9 Gout,fever,0.2 Mumps,pain,0.4"
+
+
+@pytest.mark.parametrize("what", ["nothing", "lines twice", "numbers as texts"])
+def test_a_knowledge_table_holds_its_lines_once_and_as_numbers(what: str, tmp_path: Path) -> None:
+    (tmp_path / "links.csv").write_text("label,term,pair_weight\n" + LINES.replace(" ", "\n"), encoding="utf-8")
+    signs = {"role": "quasi-sensitive", "knowledge": str(tmp_path / "links.csv"), "separator": ";"}
+    policy = nr.Policy(
+        attributes={"age": "quasi-identifier", "signs": signs},
+        require=[nr.models.QSDiversity(on="signs", c=3, l=2)],
+        method={"name": "suppress", "k": 3},
+    )
+    ages = np.random.default_rng(3).integers(20, 40, N)
+    cells = ["cough;fever", "sneeze", "pain;fever", "cough"] * (N // 4)
+    nr.anonymize(pl.DataFrame({"age": ages, "signs": cells}), policy, to=tmp_path / "release")
+    path = tmp_path / "release" / "knowledge-1.parquet"
+    table = pq.read_table(path)
+    if what == "lines twice":
+        table = pa.concat_tables([table, table])
+    if what == "numbers as texts":
+        table = table.set_column(2, "pair_weight", pa.array([f"000{one}" for one in table.column(2).to_pylist()]))
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+    mended(tmp_path / "release")
+    if what == "nothing":
+        assert not nr.verify(tmp_path / "release").failed
+        return
+    with pytest.raises(nr.errors.ReleaseError, match="its lines are not what its table is written as"):
+        nr.verify(tmp_path / "release")
