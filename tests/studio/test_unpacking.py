@@ -72,3 +72,31 @@ def test_links_and_files_that_are_no_zip_are_refused(tmp_path: Path) -> None:
     given.write_bytes(b"PK\x03\x04 and nothing more")
     with pytest.raises(ReleaseError, match="cannot be read as a ZIP file"):
         unpack_release(stage, str(given), str(tmp_path), 1)
+
+
+@pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_stream_is_refused_and_nothing_of_it_stays(how: int, tmp_path: Path) -> None:
+    given = tmp_path / "given.zip"
+    with zipfile.ZipFile(given, "w", how) as file:
+        file.writestr(f"a/{DESCRIPTOR}", "{}")
+        file.writestr("a/data.csv", "".join(f"{number * 7919 % 10007},x\n" for number in range(4_000)))
+        place = file.getinfo("a/data.csv").header_offset + 30 + len("a/data.csv")
+        length = file.getinfo("a/data.csv").compress_size
+    whole = given.read_bytes()
+    refused = 0
+    for at in range(place, place + length, length // 12):
+        given.write_bytes(whole[:at] + bytes(255 - byte for byte in whole[at : at + 9]) + whole[at + 9 :])
+        try:
+            unpack_release(stage, str(given), str(tmp_path), 1)
+        except ReleaseError:
+            refused += 1
+            assert [one.name for one in tmp_path.rglob("*")] == ["given.zip"]
+    assert refused >= 12
+
+
+@pytest.mark.parametrize("name", ["a/..", "a/" + "x" * 300, "a/DATA.csv"])
+def test_names_that_no_disk_takes_are_refused(name: str, tmp_path: Path) -> None:
+    given = packed(tmp_path, {f"a/{DESCRIPTOR}": "{}", "a/data.csv": "a", name: "x"})
+    with pytest.raises(ReleaseError):
+        unpack_release(stage, str(given), str(tmp_path), 1)
+    assert [one.name for one in tmp_path.rglob("*")] == ["given.zip"]

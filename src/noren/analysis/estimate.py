@@ -22,6 +22,11 @@ COLUMNS: dict[str, type] = {
     "records": int,
 }
 ASSUMES = "decoys drawn by the published design, independently for every record and column"
+SEVERAL_ROWS = (
+    "people may have several rows, which share draws and are not independent, and nobody knows whose they are: errors, "
+    "intervals and p-values are too small, errors by up to the square root of the rows of a person"
+)
+"""What an error rests on where rows are not people."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -22,7 +22,9 @@ from noren.cells import TermCells
 from noren.errors import QueryError
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.extents import kind_of
 from noren.schema.hierarchy import exact, span, value_text
+from noren.schema.kinds import NUMERIC
 
 MODES = ("any", "all")
 """How several terms of one condition are meant."""
@@ -89,6 +91,8 @@ def _width(text: str, column: Column, argument: str, domain: Domain) -> Grouping
         width = Fraction(0)
     if width <= 0:
         raise QueryError(f"{text!r}: {argument!r} is not a positive width.", hint="For example 'age/10'.")
+    if domain.measure is not None and kind_of(domain.measure) not in NUMERIC:
+        raise QueryError(f"{text!r}: {column.name!r} does not hold numbers.")
     spans: list[tuple[Fraction, str] | None] = []
     for code, value in enumerate(domain.values):
         if value in (MISSING, OTHER):

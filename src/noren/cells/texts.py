@@ -119,6 +119,8 @@ def codes_in(name: str, domain: Domain, column: Any) -> NDArray:
     """Codes of a file's column; a cell that the domain does not list is refused."""
     import pyarrow as pa
 
+    if domain.kind == "datetime":
+        column = _seconds(name, column)
     texts, positions = _single(name, column)
     if domain.kind == "number":
         try:
@@ -126,6 +128,18 @@ def codes_in(name: str, domain: Domain, column: Any) -> NDArray:
         except (ValueError, OverflowError):
             raise ReleaseError(f"column {name!r} holds a cell that is not a number.", hint=AGAIN) from None
     return _placed(name, texts, positions, domain.values, domain.index.get(MISSING, -1))
+
+
+def _seconds(name: str, column: Any) -> Any:
+    """Moments as they were written: Parquet has no unit of whole seconds and gives back thousandths."""
+    import pyarrow as pa
+
+    if not pa.types.is_timestamp(column.type) or column.type.tz is not None:
+        return column
+    try:
+        return column.cast(pa.timestamp("s"))
+    except pa.ArrowInvalid:
+        raise ReleaseError(f"column {name!r} holds parts of a second.", hint=AGAIN) from None
 
 
 def labels_in(name: str, labels: Sequence[str], column: Any) -> NDArray:

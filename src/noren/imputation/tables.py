@@ -58,10 +58,16 @@ class Imputations(Shown):
     """Shares of every value of every drawn column: spread over what cells leave possible, and in the tables."""
     model: str = "mixture"
     """`pairs`: all associations of two columns, parameters by the bootstrap. `mixture`: classes of records."""
+    rows_are_people: bool = True
+    """Else rows of one person share draws, and no interval from the tables allows for that."""
 
     @property
     def holds(self) -> bool:
         """Whether pooled intervals of what one and two columns tell are honest."""
+        return self._of_pairs and self.rows_are_people
+
+    @property
+    def _of_pairs(self) -> bool:
         return self.model == "pairs"
 
     def __len__(self) -> int:
@@ -99,12 +105,13 @@ class Imputations(Shown):
 
     def _headline(self) -> str:
         told = f"{len(self)} tables of {self.tables[0].height:,} records"
-        return f"{told}, all pairs of columns" if self.holds else f"{told}, {self.occupied} classes; not for inference"
+        told += ", all pairs of columns" if self._of_pairs else f", {self.occupied} classes"
+        return told if self.holds else f"{told}; not for inference"
 
     def _notes(self) -> Sequence[str]:
         if self.holds:
             return (OF_PAIRS,)
-        more = ["all classes are in use: ask for more"] if self.occupied >= self.classes else []
+        more = ["all classes are in use: ask for more"] if not self._of_pairs and self.occupied >= self.classes else []
         return (*more, NOT_FOR_INFERENCE)
 
     def plot(self) -> Any:
@@ -123,7 +130,7 @@ class Imputations(Shown):
             )
             .properties(title="Values of drawn columns", width=320, height=260)
         )
-        if self.holds:
+        if self._of_pairs:
             return alt.hconcat(dots).properties(title=f"{len(self)} plausible tables")
         trace = pl.DataFrame({"sweep": np.arange(1, len(self.trace) + 1), "log-likelihood": list(self.trace)})
         line = (

@@ -56,6 +56,8 @@ def related(
     records: Records, one: Variable, two: Variable, kind: TestKind, permutations: int | None, seed: int
 ) -> Association:
     """Test two columns. Records that lack either are left out where that is published, else missing is a value."""
+    if one.name == two.name:
+        raise QueryError(f"{one.name!r} is to be tested against itself.", hint="Name two different columns.")
     if one.axis == two.axis:
         raise QueryError(
             f"{one.name!r} and {two.name!r} are published as one column of tuples, whose parts cannot be paired anew.",
@@ -80,6 +82,10 @@ def related(
         if score.axis.is_exact:
             keep &= score.of(variable.known[:, None])[:, 0][records.ids[rows, variable.axis]] > 0
     rows, own = rows[keep], None if own is None else own[keep]
+    if not len(rows):
+        raise QueryError(
+            f"no record has a value of both {one.name!r} and {two.name!r}.", hint="Choose another column or condition."
+        )
     left, right = (
         _whitened(table[records.ids[rows, variable.axis]], own)
         for table, variable in zip(tables, (one, two), strict=True)
@@ -110,9 +116,9 @@ def _features(variable: Variable, *, numbers: bool) -> NDArray[np.float64]:
     if numbers:
         there = variable.known > 0
         amounts = variable.amounts
-        return np.where(there, amounts, amounts[there].mean())[:, None]
+        return np.where(there, amounts, amounts[there].mean() if there.any() else 0.0)[:, None]
     kept = [label for label, text in enumerate(variable.labels) if text != MISSING]
-    return np.stack([variable.indicator(label) for label in kept], axis=1)
+    return (variable.groups[:, None] == np.array(kept, np.int64)).astype(np.float64)
 
 
 def _weighed(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.schema.domain import MISSING, OTHER, Domain, end_labels
+from noren.schema.extents import kind_of
 from noren.schema.hierarchy import value_text
 from noren.schema.kinds import NUMERIC, as_number
 
@@ -59,6 +60,8 @@ def numbers_of(
     """The numbers that a domain's values stand for, the edges of its bins, and what that rests on, in words."""
     if declared is not None:
         return _declared(name, domain, declared), None, f"values of {name!r} stand for the numbers given"
+    if domain.measure is not None and kind_of(domain.measure) not in NUMERIC:
+        return None, None, ""  # the edges are days, seconds or codes: a mean of them is no number of the column
     if domain.edges is not None:
         edges = np.asarray(domain.edges, np.float64)
         out = np.full(len(domain), np.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from itertools import islice, pairwise
 
@@ -13,12 +14,23 @@ LOOKED_AT = 200
 """Lines that are looked at."""
 FEWEST = 3
 """Records from which a column shows its kind."""
+OTHER_TEXT = re.compile(r"\ufeff?\s*(?:[\[{]\s*[\"{\[\]}]|<(?=[?!A-Za-z]))")
+"""How JSON, XML and pages begin."""
 OTHERS = ",;\t|:^~"
 SPELT = {"\t": "a tab"}
 
 
 def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) -> None:
-    """Refuse text whose first line is probably a record, or that another separator parts."""
+    """Refuse text whose first line is probably a record, or that another separator parts, or that is no table at all.
+
+    Names of columns are shown in messages, so what stands in the place of names must be names.
+    """
+    if found := OTHER_TEXT.match(text):
+        what = "XML or HTML" if found[0].endswith("<") else "JSON"
+        raise DataError(
+            f"{name}: this is {what}, and not lines of cells below a line of names.",
+            hint="Convert it to CSV, Parquet or Arrow; `polars.read_ndjson(file).write_parquet(...)` reads JSON lines.",
+        )
     lines = text.splitlines()
     lines = lines[:-1] if len(lines) > FEWEST and not text.endswith(("\n", "\r")) else lines
     try:

@@ -3,16 +3,18 @@ they cover, and who signed it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import isclose
 from pathlib import Path
 from typing import get_args
 
+from noren.analysis.weights import Weights
 from noren.cells import Statement
 from noren.errors import ReleaseError
 from noren.methods import METHODS
 from noren.models.verdict import Basis, Verdict
 from noren.policy.policy import Policy
+from noren.release.answers import weight_numbers
 from noren.release.package import DESCRIPTOR, demand_closed
 from noren.release.release import Release
 from noren.release.signature import demand_signer
@@ -39,6 +41,16 @@ def demand_described(release: Release) -> None:
                 f"column {statement.name!r}: {_listed(found)} does not say what it is declared to cover.",
                 hint="Do not use it; ask the holder for it again.",
             )
+
+
+def demand_cells(release: Release, read: Collection[str]) -> None:
+    """Refuse cells that are not what the manifest says of their column: those that were not `read` for a requirement
+    are read here. A weight is a number above 0."""
+    weight = release.manifest.weight
+    left = [statement for statement in release.statements if statement.name not in read or statement.name == weight]
+    for batch in release.store.batches(left) if left else ():
+        if weight is not None:
+            Weights.scaled(weight, weight_numbers(release, release.column(weight), batch[weight]))
 
 
 def demand_claims(release: Release, found: Sequence[Verdict]) -> None:

@@ -16,7 +16,7 @@ from noren.models import MODELS
 from noren.models.base import Model, Overall
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict, Verdicts
-from noren.pipeline.described import demand_claims, demand_described, demand_signed, other_nodes
+from noren.pipeline.described import demand_cells, demand_claims, demand_described, demand_signed, other_nodes
 from noren.pipeline.margin_check import asked_margins, declared_noise
 from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.overall import overall_distributions
@@ -118,6 +118,7 @@ def verify(
 
     several = not release.manifest.rows_are_people
     verdicts = check(published, requirements, overall, show=show, several=several, engine=engine, meter=count)
+    demand_cells(release, Judgement.of(published.by_name, requirements, overall).needs)
     if policy is None and not any(verdict.holds is False for verdict in verdicts):
         demand_claims(release, verdicts)
     if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis, Classes
+from noren.analysis.estimate import SEVERAL_ROWS
 from noren.analysis.members import Members, Shape
 from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
 from noren.analysis.weights import Weights
@@ -108,6 +109,7 @@ def answer(
         if not release.designs and not table.is_hard and not population:
             table = without_chance(table)
     spread = question.shape.spread
+    random = not table.is_hard and (population or any(axis.is_drawn for axis in axes))
     return Answer(
         question.shown,
         spread(table.counts),
@@ -117,7 +119,7 @@ def answer(
         records,
         table.method if table.is_hard else estimator or table.diagnostics.get("asked_for", table.method),
         1.0 if table.is_hard else level,
-        table.assumes,
+        table.assumes + ("" if release.manifest.rows_are_people or not random else f"; {SEVERAL_ROWS}"),
         table.diagnostics | {"iterations": table.iterations},
     )
 
@@ -319,6 +321,7 @@ def _counted(release: Release, records: int, level: float, weights: Weights | No
         error = sqrt(max(squares - records**2 / n, 0.0)) * (1.0 if weights is None else weights.unit)
         reach = NormalDist().inv_cdf((1 + level) / 2) * error
         low, most = np.maximum(count - reach, 0.0), count + reach
+        assumes += "" if release.manifest.rows_are_people else f"; {SEVERAL_ROWS}"
         return Answer((), count, np.full(1, error), low, most, records, "exact", level, assumes, facts)
     if release.suppressed or not release.designs:
         facts, error, level = facts | {"bounds": "hard"}, np.nan, 1.0

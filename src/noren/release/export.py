@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from noren.cells import Statement
 from noren.errors import DataError, QueryError
 from noren.files import refuse_target, write_whole
 from noren.release.release import Release
@@ -23,6 +25,13 @@ FORMS = {
 LABEL, HOLDS = "not for inference", "inference on one and two columns holds"
 """What the tables are called where records tell little, and where they tell enough of every two columns."""
 SUFFIXES = {"imputed-csv": ".csv", "wide-csv": ".csv", "stata": ".dta", "spss": ".sav"}
+WORDS = {
+    "all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with",
+    "byte", "double", "float", "if", "in", "int", "long", "strl", "using",
+}  # fmt: skip
+"""What SPSS and Stata do not take for names,"""
+STRINGS = re.compile(r"str\d+", re.IGNORECASE)
+"""nor these."""
 MOST_COLUMNS = 5000
 INSTALL = "pip install 'noren[export]'"
 
@@ -59,6 +68,7 @@ def wide(release: Release) -> pl.DataFrame:
     import polars as pl
 
     frame, out = release.frame(), []
+    taken = set(frame.columns)
     for statement in release.statements:
         cells = frame[statement.name]
         if cells.dtype != pl.List:
@@ -67,9 +77,30 @@ def wide(release: Release) -> pl.DataFrame:
         values = statement.terms if statement.terms is not None else statement.domain.values
         if len(out) + len(values) > MOST_COLUMNS:
             raise QueryError(f"there would be more than {MOST_COLUMNS:,} columns.", hint="Export imputed-csv instead.")
-        texts = cells.cast(pl.List(pl.String))
-        out += [texts.list.contains(value).cast(pl.Int8).alias(f"{statement.name}={value}") for value in values]
+        held = _held(release, statement, cells)
+        for place, value in enumerate(values):
+            out.append(held(place).alias(_free(f"{statement.name}={value}", taken)))
+            taken.add(out[-1].name)
     return pl.DataFrame(out)
+
+
+def _held(release: Release, statement: Statement, cells: pl.Series) -> Callable[[int], pl.Series]:
+    """Whether each cell holds the value at a place of its domain. Sets are asked by code: a number, a date and a
+    missing value have no one text in a frame."""
+    import polars as pl
+
+    if statement.terms is not None:
+        texts, terms = cells.cast(pl.List(pl.String)), statement.terms
+        return lambda place: texts.list.contains(terms[place]).cast(pl.Int8)
+    codes = statement.members(release.cells([statement.name])[statement.name])
+    return lambda place: pl.Series((codes == place).any(axis=1).astype("int8"))
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with underscores until it is not taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
@@ -100,9 +131,11 @@ def _statistical(target: Path, form: str, tables: Any) -> None:
     for number, table in enumerate(tables, 1):
         ids = {"_mi_m": [number] * table.height, "_mi_id": range(1, table.height + 1)}
         ids = ids if form == "stata" else {"imputation_": [number] * table.height}
-        parts.append(pl.DataFrame(ids).hstack(_flat(table)))
+        titles = {name: _free(name, {*ids, *table.columns}) for name in table.columns if name in ids}
+        parts.append(pl.DataFrame(ids).hstack(_flat(table).rename(titles)))
     whole = pl.concat(parts)
-    labels = dict(zip(_short(whole.columns), whole.columns, strict=True))
+    own = list(ids)
+    labels = dict(zip([*own, *_short(whole.columns[len(own) :], own)], whole.columns, strict=True))
     whole.columns = list(labels)
     write = pyreadstat.write_dta if form == "stata" else pyreadstat.write_sav
     aside = target.with_name(f".{target.stem}-part{target.suffix}")
@@ -122,14 +155,17 @@ def _flat(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col(name).cast(pl.List(pl.String)).list.join(";") for name in lists)
 
 
-def _short(names: list[str]) -> list[str]:
-    """Names that both programs accept: letters, digits, underscores, 32 characters; made different by numbers."""
+def _short(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+    """Names that both programs accept: letters, digits, underscores, 32 characters, no word of their languages; made
+    different from each other and from those `taken` by numbers."""
     out: list[str] = []
     for name in names:
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)[:28] or "v"
-        plain = plain if plain[0].isalpha() or name.startswith("_mi_") else f"v{plain}"
+        plain = (
+            plain if plain[0].isalpha() and plain.lower() not in WORDS and not STRINGS.fullmatch(plain) else f"v{plain}"
+        )
         number, found = 1, plain
-        while found.lower() in (one.lower() for one in out):
+        while found.lower() in (one.lower() for one in (*taken, *out)):
             number += 1
             found = f"{plain}_{number}"
         out.append(found)

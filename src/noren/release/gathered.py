@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis
+from noren.analysis.estimate import SEVERAL_ROWS
 from noren.analysis.members import Members
 from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
 from noren.analysis.weights import Weights
@@ -42,14 +43,14 @@ class Gathered:
     suppressed: int
     weights: Weights | None = None
     margins: Sequence[PlacedMargin] = ()
+    rows_are_people: bool = True
     records: Records = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "records", Records.of(self.axes, self.weights))
 
-    @property
-    def assumes(self) -> str:
-        """What numbers from these columns rest on."""
+    def assumes(self, *, sampled: bool) -> str:
+        """What numbers from these columns rest on; of `sampled` records more is random than what was drawn."""
         drawn = any(axis.is_drawn for axis in self.axes)
         coarse = any(axis.is_coarse for axis in self.axes)
         parts = [SCORES] * drawn + [SPREAD] * coarse
@@ -59,6 +60,8 @@ class Gathered:
             parts.append(self.weights.assumes)
         if self.margins and drawn:
             parts.append("noised margins, where they help, as the manifest describes them")
+        if not self.rows_are_people and (drawn or sampled):
+            parts.append(SEVERAL_ROWS)
         return "; ".join(parts) or EXACT
 
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -132,7 +135,8 @@ def gather(
         for text, column in zip(texts, columns, strict=True)
     }
     margins = [] if weights is not None or release.suppressed else _margins(release, places, fixed, list(masks))
-    return Gathered(axes, base, variables, int(keep.sum()), release.suppressed, weights, margins)
+    people = release.manifest.rows_are_people
+    return Gathered(axes, base, variables, int(keep.sum()), release.suppressed, weights, margins, people)
 
 
 def _margins(

@@ -96,7 +96,7 @@ def answered(
         level=1.0 if hard else level,
         population=population,
         records=found.rows,
-        assumes=sample.expected.assumes if hard else found.assumes,
+        assumes=sample.expected.assumes if hard else found.assumes(sampled=population),
         where=dict(where or {}),
         notes=notes,
         design_effect=None if found.weights is None else found.weights.design_effect,

@@ -38,7 +38,7 @@ from noren.release.signature import SIGNATURE, read_signature, write_signature
 from noren.release.store import Store, store_for, titles_of, write_data
 from noren.release.upgrades import known_format, upgraded
 from noren.release.used import demand_used
-from noren.release.written import demand_written
+from noren.release.written import demand_lines, demand_written
 from noren.secret.signing import SigningKey
 
 MOST_BYTES = 1 << 28
@@ -222,6 +222,9 @@ def demand_closed(directory: Spot) -> None:
             raise _tampered(directory / README, "it says something else than the manifest")
     for path in tables:
         demand_pages(path)
+    for stem, sharing in sides(manifest.columns).items() if same else ():
+        if sharing[0].terms is not None:  # tables of groups and of sets are read in one order alone
+            demand_lines(directory / f"{stem}{data.suffix}", side_columns(sharing))
     if same and isinstance(directory, Path):  # elsewhere nothing is CSV
         beside = {
             directory / f"{stem}{data.suffix}": {name: cells.type for name, cells in side_columns(shared).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -211,7 +212,8 @@ class Release(Statistics, Published):
         """
         from noren.imputation.tables import impute
 
-        return impute(self, m, seed=seed, classes=classes, impossible=impossible, model=model, progress=progress)
+        made = impute(self, m, seed=seed, classes=classes, impossible=impossible, model=model, progress=progress)
+        return replace(made, rows_are_people=self.manifest.rows_are_people)
 
     # ------------------------------------------------------------------ asking
 

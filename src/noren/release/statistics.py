@@ -210,7 +210,7 @@ class Statistics:
             family,
             estimator,
             level=level,
-            assumes=found.assumes,
+            assumes=found.assumes(sampled=True),
             notes=found.notes([name for name in parsed.names if not parsed.categorical(name)]),
             margins=found.margins,
         )
@@ -271,7 +271,7 @@ class Statistics:
             reference=_reference(result.permutations, weighed=found.weights is not None),
             permutations=result.permutations,
             records=found.rows,
-            assumes=found.assumes,
+            assumes=found.assumes(sampled=True),
             notes=(
                 f"The hypothesis: {KINDS[chosen]}.",
                 *found.notes((one, two) if chosen == "trend" else (first.name,) * (chosen == "difference")),

@@ -8,10 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from noren.cells import Statement
 from noren.errors import ReleaseError
+from noren.io.place import Spot
 from noren.release.parts import checksum
 from noren.release.store import CsvStore, read_side, write_data, write_side
+
+NEAR = 1e-12
 
 
 class Digest:
@@ -54,3 +59,27 @@ def demand_written(data: Path, columns: Sequence[Statement], beside: Mapping[Pat
                 f"{path}: not as published: its text is not what its cells are written as.",
                 hint="Do not use it; ask the holder for it again.",
             )
+
+
+def demand_lines(path: Spot, columns: Mapping[str, Any]) -> None:
+    """Refuse a Parquet table of knowledge that is not, line by line and type by type, what it is written as: a line
+    that stands twice and a number as a text say nothing to a reader, and something to whom they were meant for."""
+    if path.suffix != ".parquet":
+        return
+    found = read_side(path)
+    same = list(found) == list(columns) and all(_alike(one, columns[name]) for name, one in found.items())
+    if not same:
+        raise ReleaseError(
+            f"{path}: not as published: its lines are not what its table is written as.",
+            hint="Do not use it; ask the holder for it again.",
+        )
+
+
+def _alike(found: Any, written: Any) -> bool:
+    """The same cells of the same type; numbers but for the last digit, because priors are made to sum to 1 again."""
+    import pyarrow as pa
+
+    if found.type != written.type or len(found) != len(written) or not pa.types.is_floating(found.type):
+        return bool(found.equals(written))
+    one, two = (cells.to_numpy(zero_copy_only=False) for cells in (found, written))
+    return bool(np.allclose(one, two, rtol=NEAR, atol=0, equal_nan=True))

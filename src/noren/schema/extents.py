@@ -70,7 +70,7 @@ def _ends(label: str, kind: Kind) -> Ends:
         return found
     span = _span(label) if kind in CALENDAR else None
     if span is not None:
-        return Ends(_day(span[0], kind), _day(span[1], kind))
+        return Ends(_day(span[0], kind), inf if span[1] is None else _day(span[1], kind))
     place = _point(label, kind)
     return Ends(place, place, closed=True)
 
@@ -93,23 +93,33 @@ def _day(day: date, kind: Kind) -> float:
 
 
 EPOCH = datetime(1970, 1, 1)
+LAST = {
+    "date": float(date.max.toordinal()),
+    "datetime": (datetime.max.replace(microsecond=0) - EPOCH).total_seconds(),
+}
+"""Where the calendar ends on a measure."""
 
 
-def _span(label: str) -> tuple[date, date] | None:
-    """The first day of a span of the calendar, and the first one after it."""
+def _span(label: str) -> tuple[date, date | None] | None:
+    """The first day of a span of the calendar, and the first one after it; None after it where the calendar ends."""
     if found := _WEEK.fullmatch(label):
         first = date.fromisocalendar(int(found[1]), int(found[2]), 1)
-        return first, first + timedelta(days=7)
+        return first, first + timedelta(days=7) if first <= date.max - timedelta(days=7) else None
     if found := _QUARTER.fullmatch(label):
         year, month = int(found[1]), 3 * int(found[2]) - 2
-        return date(year, month, 1), date(year + month // 10, (month + 2) % 12 + 1, 1)
+        return date(year, month, 1), _first(year + month // 10, (month + 2) % 12 + 1)
     if found := _MONTH.fullmatch(label):
         year, month = int(found[1]), int(found[2])
-        return date(year, month, 1), date(year + month // 12, month % 12 + 1, 1)
+        return date(year, month, 1), _first(year + month // 12, month % 12 + 1)
     if found := _YEAR.fullmatch(label):
         year = int(found[1])
-        return date(year, 1, 1), date(year + (10 if found[2] else 1), 1, 1)
+        return date(year, 1, 1), _first(year + (10 if found[2] else 1), 1)
     return None
+
+
+def _first(year: int, month: int) -> date | None:
+    """The first day of a month; None beyond the calendar, whose last day often stands for "until further notice"."""
+    return date(year, month, 1) if year <= date.max.year else None
 
 
 # ---------------------------------------------------------------------- measures
@@ -138,9 +148,9 @@ def kind_of(measure: str) -> Kind:
 
 
 def after(place: float, measure: str) -> float:
-    """The next place on a measure: one step further."""
+    """The next place on a measure: one step further, or nowhere beyond the last day."""
     if not measure.startswith("decimal-"):
-        return place + 1
+        return inf if place >= LAST.get(measure, inf) else place + 1
     step = Decimal(1).scaleb(-int(measure.partition("-")[2]))
     return max(float(Decimal(repr(place)) + step), nextafter(place, inf))
 
@@ -171,10 +181,10 @@ def span_labels(edges: tuple[float, ...], measure: str) -> tuple[str, ...]:
     for low, high in pairwise(edges):
         if low == -inf:
             out.append("any" if high == inf else f"below {place_text(high, measure)}")
-        elif high == inf:
-            out.append(f"{place_text(low, measure)} and above")
         elif high == after(low, measure):
             out.append(place_text(low, measure))
+        elif high == inf:
+            out.append(f"{place_text(low, measure)} and above")
         else:
             out.append(f"[{place_text(low, measure)}, {place_text(high, measure)})")
     return tuple(out)

@@ -138,8 +138,13 @@ def _number(label: str, marks: Format) -> float | None:
 
 
 def _moment(label: str, pattern: str) -> datetime | None:
+    """What a text writes down. Frames and Parquet files keep fractions of a second also where all of them are zero."""
+    text = label.strip()
+    if pattern.endswith("%S"):
+        whole, point, fraction = text.partition(".")
+        text = whole if point and fraction and not fraction.strip("0") else text
     try:
-        found = datetime.strptime(label.strip(), pattern)
+        found = datetime.strptime(text, pattern)
     except ValueError:
         return None
     return found if 1 <= found.year <= 9999 else None

@@ -78,3 +78,19 @@ def test_a_result_says_what_it_is() -> None:
     assert found.frame.columns == ["kind", "statistic", "df", "p_value", "reference", "records"]
     assert found.to_dict()["permutations"] == 99
     assert repr(found).startswith("<TestResult of independence, trade and sex: p = 0.01")
+
+
+@pytest.mark.parametrize(("one", "two"), [("gone", "job"), ("job", "gone"), ("odd", "even"), ("gone", "odd")])
+def test_columns_that_nobody_has_both_of_are_refused(one: str, two: str) -> None:
+    odd = [1, None, 2, None] * 10
+    table = pl.DataFrame({"gone": [None] * 40, "odd": odd, "even": [*odd[1:], 1], "job": list("abcd") * 10})
+    policy = nr.Policy(
+        attributes={"gone": "plain", "odd": "plain", "even": "plain", "job": "sensitive"},
+        require=[nr.models.FrequencyLDiversity(on="job", l=2)],
+        dependence={"most": 1.0},
+    )
+    release = nr.anonymize(table, policy)
+    with pytest.raises(QueryError, match="no record has a value of both"):
+        release.test(one, two)
+    with pytest.raises(QueryError, match="against itself"):
+        release.test(two, two)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.query import allowed_values
+from noren.analysis.query import allowed_values, grouping
 from noren.cli.render import parse_where
 from noren.errors import DataError, QueryError
+from noren.inference.variables import numbers_of
 from noren.io.header import is_headless
 from noren.io.source import open_source
 from noren.policy.problems import closest
@@ -97,11 +99,39 @@ def test_a_family_of_models_is_suggested() -> None:
     assert closest("k-anonimity", nr.models.MODELS) == "Did you mean 'k-anonymity'?"
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ('{"name": "Ann Smith", "ill": "Flu"}\n{"name": "Bob Jones", "ill": "Gout"}\n', "JSON"),
+        ('[{"name": "Ann Smith",\n"ill": "Flu"}]', "JSON"),
+        ('[\n  ["Ann Smith", "Flu"]\n]', "JSON"),
+        ('\ufeff <?xml version="1.0"?><row name="Ann Smith"/>', "XML"),
+        ("<table><tr><td>Ann Smith</td></tr></table>", "XML"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "xml"])
+def test_text_that_is_no_table_is_refused_without_its_cells(text: str, what: str, suffix: str, tmp_path: Path) -> None:
+    """Its first line would be taken for names, and names are shown in messages and drafted policies."""
+    path = tmp_path / f"people.{suffix}"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=f"this is {what}") as refused:
+        open_source(path)
+    assert "Ann" not in str(refused.value)
+
+
+@pytest.mark.parametrize("header", ["<18,ill", "[1],ill", "{a},ill", "(x),ill"])
+def test_names_that_begin_with_brackets_are_names(header: str, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(f"{header}\na,b\nc,d\ne,f\n", encoding="utf-8")
+    assert open_source(tmp_path / "people.csv").columns[1] == "ill"
+
+
 # ---------------------------------------------------------------- ranges
 
 
-def column(values: tuple[str, ...], kind: Kind, source: DomainSource = "data", edges: Any = None) -> Column:
-    return Column(role=Role.QUASI_IDENTIFIER).met("x", Domain(values, kind, source, edges=edges))
+def column(
+    values: tuple[str, ...], kind: Kind, source: DomainSource = "data", edges: Any = None, measure: str | None = None
+) -> Column:
+    return Column(role=Role.QUASI_IDENTIFIER).met("x", Domain(values, kind, source, edges=edges, measure=measure))
 
 
 @pytest.mark.parametrize(
@@ -138,6 +168,45 @@ def test_a_range_of_bins_ends_where_bins_end() -> None:
     assert allowed_values(bins, {"<": 40}, bins.domain).tolist() == [True, True, False, False]
     with pytest.raises(QueryError, match="lies inside one of them"):
         allowed_values(bins, {">=": 30}, bins.domain)
+
+
+@pytest.mark.parametrize("wanted", [{">": 20}, {"<=": 20}, {">": 18}, {"<": 40}, {">=": 40}, {"<=": 18}])
+def test_the_edge_itself_lies_in_one_bin(wanted: dict[str, Any]) -> None:
+    """[18, 20) and [20, 40]: nobody can tell who is 20 from who is older, or 40 from younger."""
+    edges = (18.0, 20.0, 40.0)
+    bins = column(bin_labels(edges), "string", "bins", edges)
+    with pytest.raises(QueryError, match="lies inside one of them"):
+        allowed_values(bins, wanted, bins.domain)
+    assert allowed_values(bins, {"<=": 40, ">=": 18}, bins.domain).all()
+    assert allowed_values(bins, {"<": 20}, bins.domain).tolist() == [True, False]
+
+
+def test_ranges_of_general_dates_and_whole_numbers_end_a_step_before_the_next() -> None:
+    edges = tuple(float(date(year, 1, 1).toordinal()) for year in (1950, 1960, 1970))
+    born = column(bin_labels(edges, "date"), "string", "data", edges, "date")
+    assert allowed_values(born, {">=": "1960"}, born.domain).tolist() == [False, True]
+    assert allowed_values(born, {"<": date(1960, 1, 1)}, born.domain).tolist() == [True, False]
+    assert allowed_values(born, {"<=": "1959"}, born.domain).tolist() == [True, False]
+    assert allowed_values(born, {">": "1959-12-31"}, born.domain).tolist() == [False, True]
+    for wanted in ({">": "1960"}, {"<": "1955-05"}, {"<=": "1960-01-01"}):
+        with pytest.raises(QueryError, match="lies inside one of them") as refused:
+            allowed_values(born, wanted, born.domain)
+        assert "1960-01-01" in str(refused.value.hint)
+    with pytest.raises(QueryError, match="is not a date"):
+        allowed_values(born, {"<": "early"}, born.domain)
+    ages = column(bin_labels((20, 30, 40), "integer"), "string", "data", (20.0, 30.0, 40.0), "integer")
+    assert allowed_values(ages, {"<=": 29}, ages.domain).tolist() == [True, False]
+    assert allowed_values(ages, {">": 29}, ages.domain).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("measure", ["date", "datetime", "code-5"])
+def test_days_and_codes_are_no_numbers_to_average(measure: str) -> None:
+    """As exact dates and codes are none; the middle of a bin of days counts from the year 1."""
+    edges = (1000.0, 1050.0, 1100.0)
+    one = column(bin_labels(edges, measure), "string", "data", edges, measure)
+    assert numbers_of("x", one.domain) == (None, None, "")
+    with pytest.raises(QueryError, match="does not hold numbers"):
+        grouping("x/50", one, "/", "50", one.domain)
 
 
 @pytest.mark.parametrize(
