@@ -21,11 +21,12 @@ many on the smaller side as that decide nothing: or else one of hundreds, anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, field
+from inspect import signature
 from itertools import combinations
 from math import hypot, inf, isfinite, isnan, log, log1p, sqrt
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 Verdict = Literal["holds", "mostly", "in part", "hardly", "does not hold", "undecided", "cannot be measured here"]
 HOLDS: Verdict = "holds"
@@ -232,6 +233,39 @@ class Some:
         if found.true:
             return Tally(true=1)
         return Tally(unclear=1) if found.unclear else Tally(false=1) if found.total else found
+
+
+Judge = TypeVar("Judge", bound=Callable[..., Answer])
+
+
+class Claims(dict[str, str]):
+    """What a paper says of a figure, every claim written above the function that answers it.
+
+        said = Claims()
+
+        @said("The error grows with l.")
+        def _grows(frame): ...
+
+    `answered` hands every function what its parameters name. Claims are known by their own text.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._judges: dict[str, Callable[..., Answer]] = {}
+
+    def __call__(self, text: str) -> Callable[[Judge], Judge]:
+        def keep(judge: Judge) -> Judge:
+            self[text], self._judges[text] = text, judge
+            return judge
+
+        return keep
+
+    def answered(self, **material: Any) -> dict[str, Answer]:
+        """The answers to all claims, in their order, from what was measured."""
+        return {
+            text: judge(**{name: material[name] for name in signature(judge).parameters})
+            for text, judge in self._judges.items()
+        }
 
 
 def answer(measured: str, *claims: Claim) -> Answer:

@@ -91,22 +91,11 @@ def figure_12(bench: Bench) -> Result:
     frame = pl.DataFrame(rows, infer_schema_length=None)
     order = (REQUIRED, *(_series(method) for method in (ONE_D, CLD, SWEEP, CHUNKS)))
     picture = draw.lines(
-        frame,
-        x="k",
-        y="F",
-        series="series",
-        order=order,
-        ours=(_series(CHUNKS),),
-        panel="panel",
-        columns=2,
-        ordinal=True,
-        shared_y=False,
+        frame, x="k", y="F", series="series", order=order, ours=(_series(CHUNKS),), panel="panel", columns=2,
+        ordinal=True, shared_y=False, x_title="commonest secrets together, k", y_title="F(k)", size=(310, 230),
         title="Figure 12. Cumulative frequencies of the k commonest secrets against what is required",
-        x_title="commonest secrets together, k",
-        y_title="F(k)",
-        size=(310, 230),
         note="For each method and k the class with the largest F(k). SWEEP's lines may cover psi(k), never exceed it.",
-    )
+    )  # fmt: skip
     kept = {key: int(value.any(axis=1).sum()) for key, value in over.items()}
     ours = (
         "No class of SWEEP in chunks goes beyond: "
