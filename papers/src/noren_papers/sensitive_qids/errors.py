@@ -15,10 +15,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
-from noren_papers.base import Bench, Gain
-from noren_papers.claims import Below, Pair, paired
-from noren_papers.sensitive_qids import methods
+from noren_papers import draw
+from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import Answer, Below, Pair, paired
+from noren_papers.sensitive_qids import methods, tables
 from noren_papers.sensitive_qids.tables import Coded
+from noren_papers.standins import census68
 
 if TYPE_CHECKING:
     from noren.cells import SetCells
@@ -30,8 +32,6 @@ UAD = "UAD and GD"
 OURS = "likelihood (ours)"
 METRICS = {"L1": "l1", "L2": "l2", "Hellinger": "hellinger"}
 EPS = 1.0
-
-
 STOPPING = (
     "Proposal is equation 26 from w until no cell moves by one, then the one division of equation 27. The paper says "
     "only that the change should be small; its sister paper sets 1.0. The change is that of the equation, before the "
@@ -216,20 +216,71 @@ def place(point: Sequence[object], letter: str) -> str:
     return f"{metric} at q' = {q}, {letter} = {x:g}"
 
 
-def picture(means: Means, number: str, letter: str, series: Sequence[str], title: str, note: str) -> object:
-    """Twelve panels: a metric a row, a number of attributes a column."""
-    from noren_papers import draw
+def on_census(bench: Bench, many: Mapping[int, int], limit: int, rows: int) -> tuple[Queries, Coded]:
+    """Random choices of columns of the Census shape, and a table of these columns."""
+    queries = choices(bench, census68.DOMAINS, many, limit)
+    names = sorted({name for asked in queries.values() for chosen in asked for name in chosen})
+    return queries, tables.census(bench, names, rows)
 
-    sizes = sorted({q for _, q, _ in means.points()})
-    panels = [f"{metric} distance, q' = {q}" for metric in METRICS for q in sizes]
-    frame = means.frame.with_columns(
-        (pl.col("metric") + " distance, q' = " + pl.col("q").cast(pl.String)).alias("panel")
-    ).rename({"x": letter})
-    return draw.lines(
-        frame, x=letter, y="distance", series="series", title=f"Figure {number}. {title}", ours=[OURS], order=series,
-        panel="panel", panels=panels, columns=len(sizes), y_title="", log_y=True, note=note, size=(185, 140),
-        error="standard error",
-    )  # fmt: skip
+
+def named_choices(queries: Queries) -> dict[str, list[str]]:
+    return {f"q' = {size}": [" x ".join(names) for names in asked] for size, asked in queries.items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What figures 1 to 4 are drawn from: distances of every method against l or t, in random choices of attributes."""
+
+    letter: str
+    table: Coded
+    queries: Queries
+    limit: int
+    rows: pl.DataFrame
+    means: Means
+
+    @classmethod
+    def of(
+        cls, bench: Bench, letter: str, table: Coded, queries: Queries, limit: int, settings: Sequence[Setting],
+        few: Sequence[float], *, more: int = 0, decomposed: bool = False,
+    ) -> Measured:  # fmt: skip
+        """few: the settings at which tables of three attributes and more are measured. more: steps that follow."""
+        bench.plan(sum(len(few) if size > 2 else len(settings) for size in queries) + more)
+        rows = distances(bench, table, settings, queries, {3: few, 4: few}, decomposed=decomposed)
+        return cls(letter, table, queries, limit, rows, Means(rows))
+
+    def result(
+        self, number: str, series: Sequence[str], answers: Mapping[str, Answer], notes: Sequence[str], *,
+        ours: str = "", own: Sequence[str] = (), sheets: Mapping[str, pl.DataFrame] | None = None,
+        pictures: Mapping[str, object] | None = None, parameters: Mapping[str, object] | None = None,
+    ) -> Result:  # fmt: skip
+        """The figure, with what one of the four has beyond the others."""
+        own_sheets = {"": self.means.frame, "choices": self.rows}
+        return Result(
+            {name: sheet.rename({"x": self.letter}) for name, sheet in own_sheets.items()} | dict(sheets or {}),
+            {"": self._picture(number, series)} | dict(pictures or {}),
+            answers,
+            gain(self.means, self.letter) + ours,
+            (OURS, *own),
+            {
+                self.letter: sorted({x for _, _, x in self.means.points()}), "choices": named_choices(self.queries),
+                "most cells of a choice": self.limit, "eps of the proposal": EPS, **(parameters or {}),
+            },
+            tuple(notes),
+            gains(self.means, self.letter),
+        )  # fmt: skip
+
+    def _picture(self, number: str, series: Sequence[str]) -> object:
+        """Twelve panels: a metric a row, a number of attributes a column."""
+        sizes = sorted({q for _, q, _ in self.means.points()})
+        panels = [f"{metric} distance, q' = {q}" for metric in METRICS for q in sizes]
+        frame = self.means.frame.with_columns(panel=pl.format("{} distance, q' = {}", "metric", "q"))
+        return draw.lines(
+            frame.rename({"x": self.letter}), x=self.letter, y="distance", series="series", ours=[OURS], order=series,
+            panel="panel", panels=panels, columns=len(sizes), y_title="", log_y=True, size=(185, 140),
+            title=f"Figure {number}. L1, L2 and Hellinger distance against {self.letter}", error="standard error",
+            note=f"{self.table.name}, {self.table.n:,} records; mean over the same random choices of attributes for "
+            "all methods.",
+        )  # fmt: skip
 
 
 LOSES = (

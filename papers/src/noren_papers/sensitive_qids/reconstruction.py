@@ -36,9 +36,7 @@ def figure_6(bench: Bench) -> Result:
     levels = bench.pick((2, 5, 10), (2, 5))
     limit = bench.pick(1_200, 400)
     many = bench.pick({1: 3, 2: 3, 3: 3, 4: 4}, {1: 1, 2: 1, 3: 1, 4: 1})
-    queries = errors.choices(bench, census68.DOMAINS, many, limit)
-    names = sorted({name for asked in queries.values() for chosen in asked for name in chosen})
-    census = tables.census(bench, names, every)
+    queries, census = errors.on_census(bench, many, limit, every)
     adult = tables.adult(bench, bench.pick(None, 5_000))
     on_adult = errors.choices(bench, adult.sizes, {4: bench.pick(2, 1)}, limit)
     short = Coded(census.name, part, {name: codes[:part] for name, codes in census.columns.items()}, census.values)
@@ -81,7 +79,7 @@ def figure_6(bench: Bench) -> Result:
         {
             "l": list(levels),
             "records": {"Census shape": every, f"Census shape, {OURS}": part, "Adult": adult.n},
-            "choices": {f"q' = {size}": [" x ".join(names) for names in asked] for size, asked in queries.items()},
+            "choices": errors.named_choices(queries),
             "choices on Adult": [" x ".join(names) for names in on_adult[4]],
             "choices on Adult of any size": [" x ".join(names) for names in free],
             "most cells of a choice": limit,
