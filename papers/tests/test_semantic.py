@@ -1,7 +1,5 @@
 """The semantic-diversity paper: its baselines, tables and rates against slow and plain counterparts."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import combinations

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Answer, Below, answer, judged
 from noren_papers.sensitive_qids import algorithm1, errors, methods, tables
@@ -170,8 +171,6 @@ def _search_gain(audit: pl.DataFrame) -> str:
 
 
 def _worst(number: str, audit: pl.DataFrame) -> object:
-    from noren_papers import draw
-
     distance = pl.col("worst distance")
     panels = {"worst attribute": distance.max(), "mean of attributes": distance.mean()}
     parts: list[Mapping[str, Any]] = []

@@ -8,6 +8,11 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
+from noren.methods import Decoys
+from noren.metrics.distances import l2_loss
+from noren.models import EntropyLDiversity, FrequencyLDiversity
+from noren.schema.column import sensitive_quasi_identifier
+from noren.schema.domain import Domain
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import About, Alike, Answer, Below, Mean, Trend, answer, cannot, judged
 from noren_papers.sensitive_qids import decomposition, errors, methods, tables
@@ -210,11 +215,6 @@ def half(means: Means, names: Sequence[str], letter: str, *, smallest: bool) -> 
 
 def entropy(table: Coded, levels: Sequence[int]) -> Answer:
     """Both requirements, given to the library's method for every column that can meet them."""
-    from noren.methods import Decoys
-    from noren.models import EntropyLDiversity, FrequencyLDiversity
-    from noren.schema.column import sensitive_quasi_identifier
-    from noren.schema.domain import Domain
-
     same = []
     for level in levels:
         names = [name for name, d in table.sizes.items() if d > level]
@@ -232,8 +232,6 @@ def entropy(table: Coded, levels: Sequence[int]) -> Answer:
 
 def equation_9(bench: Bench, table: Coded, levels: Sequence[int], releases: int) -> pl.DataFrame:
     """Root mean square L2 of single attributes against equation 9, over several releases."""
-    from noren.metrics.distances import l2_loss
-
     rows = []
     for level in levels:
         designs = methods.diverse_designs(table, level)

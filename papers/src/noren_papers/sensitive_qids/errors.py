@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import ESTIMATORS
+from noren.analysis.frame import prepare
+from noren.cells import SetCells
 from noren.designs import DecoyDesign
+from noren.metrics.distances import METRICS as MEASURES
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, Pair, paired
+from noren_papers.claims import Answer, Below, Pair, means, paired, typical
 from noren_papers.sensitive_qids import methods, tables
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
-
-if TYPE_CHECKING:
-    from noren.cells import SetCells
 
 PROPOSAL = "Proposal"
 VALUE_ADDING, RATING, RANDOM = "ValueAdding", "Rating", "Random"
@@ -126,10 +127,6 @@ def estimates(
     wanted: Sequence[str] = (PROPOSAL, VALUE_ADDING, OURS),
 ) -> dict[str, NDArray[np.float64]]:
     """Tables from one release by the estimators of the decoy family; the records are grouped once for all of them."""
-    from noren.analysis.axes import Axis
-    from noren.analysis.estimators import ESTIMATORS
-    from noren.analysis.frame import prepare
-
     frame = prepare([Axis.drawn(name, sets[name], designs[name]) for name in names])
     known = {PROPOSAL: "bayes", VALUE_ADDING: "value-adding", OURS: "likelihood", "linear": "linear"}
     return {
@@ -140,8 +137,6 @@ def estimates(
 def _measured(
     x: float, size: int, number: int, names: Sequence[str], truth: NDArray, found: Mapping[str, NDArray]
 ) -> list[dict[str, object]]:
-    from noren.metrics.distances import METRICS as MEASURES
-
     return [
         {
             "x": x, "q": size, "choice": number, "columns": " x ".join(names), "cells": truth.size, "series": series,
@@ -157,11 +152,7 @@ class Means:
 
     def __init__(self, rows: pl.DataFrame) -> None:
         keys = ["metric", "q", "x", "series"]
-        self.frame = rows.group_by(keys, maintain_order=True).agg(
-            pl.col("distance").mean(),
-            (pl.col("distance").std() / pl.len().sqrt()).alias("standard error"),
-            pl.len().alias("choices"),
-        )
+        self.frame = means(rows, keys, "distance", pl.len().alias("choices"))
         self._at = {tuple(row[:4]): float(row[4]) for row in self.frame.iter_rows()}
         self._each = {
             key: part.sort("choice")["distance"].to_list()
@@ -202,12 +193,6 @@ def span(values: Sequence[float]) -> str:
     clean = [value for value in values if np.isfinite(value)]
     endless = " and, where the other's is 0, without limit" if np.inf in values else ""
     return f"{min(clean):.3g} to {max(clean):.3g}{endless}" if clean else "nothing"
-
-
-def typical(values: Sequence[float]) -> float:
-    """Geometric mean of ratios, without those of exact tables."""
-    clean = [value for value in values if np.isfinite(value) and value > 0]
-    return float(np.exp(np.mean(np.log(clean)))) if clean else float("nan")
 
 
 def place(point: Sequence[object], letter: str) -> str:

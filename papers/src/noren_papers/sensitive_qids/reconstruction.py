@@ -11,7 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import ESTIMATORS
+from noren.analysis.frame import prepare
+from noren.analysis.path import follow
 from noren.designs import DecoyDesign
+from noren.metrics.distances import l1_loss
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Below, Trend, answer
 from noren_papers.sensitive_qids import errors, methods, tables
@@ -111,8 +117,6 @@ def _timed(
     table: Coded, designs: Mapping[str, DecoyDesign], level: int, names: Sequence[str], wanted: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Seconds from published sets to the estimated table, for every method."""
-    from noren.metrics.distances import l1_loss
-
     chosen = Coded(table.name, table.n, {n: table.columns[n] for n in names}, {n: table.values[n] for n in names})
     plans = {name: designs[name] for name in names}
     sets = methods.published(chosen, plans)
@@ -141,10 +145,6 @@ def _timed(
 def _estimate(
     sets: Mapping[str, Any], plans: Mapping[str, DecoyDesign], names: Sequence[str], series: str
 ) -> tuple[NDArray[np.float64], int]:
-    from noren.analysis.axes import Axis
-    from noren.analysis.estimators import ESTIMATORS
-    from noren.analysis.frame import prepare
-
     frame = prepare([Axis.drawn(name, sets[name], plans[name]) for name in names])
     if series == PROPOSAL:
         return as_written(frame.place(frame.inclusions()), [plans[name] for name in names], errors.EPS)
@@ -155,8 +155,6 @@ def _estimate(
 
 def as_written(w: NDArray[np.float64], designs: Sequence[DecoyDesign], eps: float) -> tuple[NDArray[np.float64], int]:
     """Equations 19, 26 and 27 with the matrix of all cells by all cells."""
-    from noren.analysis.path import follow
-
     delta = np.ones((1, 1))
     for design in designs:
         one = np.full((design.d, design.d), design.p_other)
@@ -260,8 +258,6 @@ def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
 
 
 def _picture(means: pl.DataFrame, table: str) -> object:
-    from noren_papers import draw
-
     shown = means.filter(pl.col("table") == table).with_columns(
         ("q' = " + pl.col("q").cast(pl.String)).alias("panel")
     )  # fmt: skip

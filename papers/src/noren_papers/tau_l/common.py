@@ -13,33 +13,30 @@ For the figures:
     label(.3, 5)                               "(0.3, 5)"
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from noren.errors import RequirementNotMet
+from noren.methods import Hilbert, Incognito, Mondrian, Sweep
+from noren.methods.base import ClassMethod
+from noren.metrics.general import GeneralTable, view_of
+from noren.metrics.information import Utility, excess_of_classes, utility_scores
+from noren.models import FrequencyLDiversity, Model, RecursiveCLDiversity, TauLDiversity
+from noren.schema.nodes import tree_of
+from noren.table import Plan, RandomOrder, Recode, Records
 from noren_papers import draw
 from noren_papers.base import Bench
 from noren_papers.tau_l.judging import Row
 from noren_papers.tau_l.sources import SOURCES, Prepared, prepared, touch
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from noren.methods.base import ClassMethod
-    from noren.metrics.general import GeneralTable
-    from noren.metrics.information import Utility
-    from noren.models import Model
-    from noren.table import Plan, RandomOrder
 
 SWEEP, ONE_D, CLD = "SWEEP", "1DLD", "CLD"
 CHUNKS, MONDRIAN = "SWEEP in chunks (ours)", "Mondrian (ours)"
@@ -150,9 +147,6 @@ def release_of(bench: Bench, name: str, method: str, tau: float, l: int) -> Publ
 
 
 def _release(bench: Bench, name: str, method: str, tau: float, l: int) -> Published | None:
-    from noren.methods import Incognito, Mondrian, Sweep
-    from noren.models import TauLDiversity
-
     if method == ONE_D:
         return _first_of(bench, name, tau, l)
     if method == CLD:
@@ -191,8 +185,6 @@ def _published(
     data: Prepared, method: str, tau: float, l: int, chosen: str, table: GeneralTable, seconds: float
 ) -> Published:
     """Raises RequirementNotMet if the table does not satisfy (tau, l), or says nothing at all."""
-    from noren.metrics.information import excess_of_classes, utility_scores
-
     if is_empty(table):
         raise RequirementNotMet("all quasi-identifiers of all records are at their roots.")
     excess = excess_of_classes(table, tau, l, data.sensitive)
@@ -220,8 +212,6 @@ def warm(bench: Bench, data: Prepared, method: ClassMethod, need: Model) -> None
     """Run once on a few records of the table, so that a compiler's time is not taken for the method's."""
 
     def small() -> bool:
-        from noren.table import Records
-
         n = min(300, data.coded.n)
         part = Records(n, data.coded.columns, {name: codes[:n] for name, codes in data.coded.codes.items()})
         try:
@@ -235,16 +225,11 @@ def warm(bench: Bench, data: Prepared, method: ClassMethod, need: Model) -> None
 
 def view(data: Prepared, plan: Plan) -> GeneralTable:
     """What a plan publishes, as the metrics read it."""
-    from noren.metrics.general import view_of
-
     return view_of(data.coded, plan)
 
 
 def suppressed(data: Prepared) -> GeneralTable:
     """All quasi-identifiers as they are, every secret at the root."""
-    from noren.schema.nodes import tree_of
-    from noren.table import Plan, Recode
-
     tree = tree_of(data.hierarchies[data.sensitive])
     secret = Recode(tree.nodes, np.full(data.coded.n, tree.root))
     return view(data, Plan({data.sensitive: secret}))
@@ -303,9 +288,6 @@ def one_d(bench: Bench, name: str, l: int) -> Candidate | None:
     """1-D l-diversity with one l; None if the table is not eligible."""
 
     def make() -> Candidate | None:
-        from noren.methods import Hilbert
-        from noren.models import FrequencyLDiversity
-
         data = dataset(bench, name)
         if int(data.counts.max()) * l > data.coded.n:
             return None
@@ -353,9 +335,6 @@ def cld(bench: Bench, name: str) -> Searched:
 
 
 def _search(bench: Bench, name: str) -> Searched:
-    from noren.methods import Incognito
-    from noren.models import RecursiveCLDiversity
-
     data, method = dataset(bench, name), Incognito(loss="height")
     found: dict[str, Candidate] = {}
     spent, searches = 0.0, 0

@@ -1,7 +1,5 @@
 """Figure 20: the error of count queries against the number of dimensions."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from typing import Any

@@ -3,8 +3,6 @@
 Beside it the strength of (c, l) in terms of (tau, l): Theorem 23's bound on c and the exact one.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import pairwise
@@ -15,7 +13,10 @@ import numpy as np
 import polars as pl
 
 from noren.errors import RequirementNotMet
+from noren.methods import Hilbert
+from noren.metrics.information import utility_scores
 from noren.metrics.strength import EligibleRanges, eligible_ranges, strength_table
+from noren.models import FrequencyLDiversity
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Answer, judged
@@ -180,10 +181,6 @@ def _reach(bench: Bench, name: str) -> int:
 
 def _borders(bench: Bench, name: str) -> tuple[list[bool], list[str]]:
     """Run 1DLD at floor(1/f1), where it must publish, and one above, where it must refuse."""
-    from noren.methods import Hilbert
-    from noren.metrics.information import utility_scores
-    from noren.models import FrequencyLDiversity
-
     data = dataset(bench, name)
     most = data.coded.n // int(data.counts.max())
     outcomes, words = [], []

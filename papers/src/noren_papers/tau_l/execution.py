@@ -1,7 +1,5 @@
 """Figure 22: what the methods take, with the brute-force search for l and (c, l)."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 import time
@@ -14,7 +12,10 @@ import numpy as np
 import polars as pl
 
 from noren.errors import RequirementNotMet
+from noren.methods import Hilbert, Incognito, Sweep
+from noren.metrics.information import utility_score
 from noren.metrics.strength import eligible_ranges, strength_table
+from noren.models import FrequencyLDiversity, RecursiveCLDiversity, TauLDiversity
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import ALMOST, About, Alike, Answer, Below, Claim, Claims, NoWorse, Pair, answer, judged
 from noren_papers.tau_l.common import (
@@ -64,9 +65,6 @@ def recoding(bench: Bench, data: Prepared, method: Any, need: Any) -> Callable[[
 
 def one_d_seconds(bench: Bench, name: str, l: int) -> float:
     def measure() -> float:
-        from noren.methods import Hilbert
-        from noren.models import FrequencyLDiversity
-
         data = dataset(bench, name)
         return least_seconds(bench, recoding(bench, data, Hilbert(l=l), FrequencyLDiversity(on=data.sensitive, l=l)))
 
@@ -75,9 +73,6 @@ def one_d_seconds(bench: Bench, name: str, l: int) -> float:
 
 def seconds_of(bench: Bench, name: str, method: str, tau: float, l: int) -> tuple[float, str, float | None] | None:
     """CPU seconds, what was chosen and the utility; None where the method has no table."""
-    from noren.methods import Incognito, Sweep
-    from noren.models import TauLDiversity
-
     found = release_of(bench, name, method, tau, l)
     if found is None:
         return None
@@ -234,10 +229,6 @@ def weakest(bench: Bench, name: str, tau: float, l: int) -> list[tuple[int, int]
 @SAID("The weakest requirements that guarantee (tau, l) give much less utility than the search.")
 def _theory(bench: Bench) -> Answer:
     """Tables of the weakest (c, l) and l that guarantee (tau, l) beside those of the brute-force search."""
-    from noren.methods import Incognito
-    from noren.metrics.information import utility_score
-    from noren.models import RecursiveCLDiversity
-
     method = Incognito(loss="height")
     compared, texts, nothing = [], [], 0
     for data, tau, l, _ in settings(bench, steps=False):

@@ -4,8 +4,6 @@ The paper's measure adds quasi-identifiers and the secret. Here the parts are sh
 quasi-identifiers without any secret, which the sum rewards.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,6 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from noren.methods import Mondrian
+from noren.metrics.information import utility_score
+from noren.models import RecursiveCLDiversity
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Below, answer, cannot, judged
 from noren_papers.tau_l.candidates import scored
@@ -210,10 +211,6 @@ def figure_16(bench: Bench) -> Result:
 
 def _global(bench: Bench) -> Answer:
     """CLD's own (c, l), met by local recoding instead: Mondrian beside Incognito under one requirement."""
-    from noren.methods import Mondrian
-    from noren.metrics.information import utility_score
-    from noren.models import RecursiveCLDiversity
-
     compared, texts, seen = [], [], set()
     for data, tau, l, _ in settings(bench, steps=False):
         found = release_of(bench, data.name, CLD, tau, l)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from noren_papers.claims import Answer, Below, Claim, Mean, Number, answer
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Row = dict[str, Any]
 ZERO_NOTE = "An error of exactly 0 has no place on this scale and no point."

@@ -4,18 +4,17 @@ The class is the sensitive attribute. To learn from a release every general valu
 evenly, as the paper does.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.metrics.classification import random_leaves
+from noren.metrics.general import GeneralTable
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Claims, Facts, Mean, Some, answer, judged
 from noren_papers.tau_l.common import (
@@ -26,6 +25,7 @@ from noren_papers.tau_l.common import (
     MONDRIAN,
     ONE_D,
     SWEEP,
+    Published,
     by_requirement,
     dataset,
     release_of,
@@ -33,12 +33,8 @@ from noren_papers.tau_l.common import (
 )
 from noren_papers.tau_l.counts import likely_shares
 from noren_papers.tau_l.judging import Row, beside, listed, pairs
+from noren_papers.tau_l.sources import Prepared
 from noren_papers.tau_l.trees import accuracy, learn
-
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
-    from noren_papers.tau_l.common import Published
-    from noren_papers.tau_l.sources import Prepared
 
 TOGETHER = "SWEEP, draws together (ours)"
 """One tree from all draws at once, secrets drawn by their likelihood instead of evenly."""
@@ -50,8 +46,6 @@ CONSTANT = "most frequent class"
 
 def drawn(table: GeneralTable, names: tuple[str, ...], rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """A base value for every cell of some columns, evenly among those under it."""
-    from noren.metrics.classification import random_leaves
-
     return [random_leaves(table.columns[name], table.keep, rng) for name in names]
 
 

@@ -1,10 +1,6 @@
 """Figure 18: classification rules of the original that can still be learned from the releases."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -21,6 +17,7 @@ from noren_papers.tau_l.common import (
     MONDRIAN,
     ONE_D,
     SWEEP,
+    Published,
     by_requirement,
     dataset,
     release_of,
@@ -28,10 +25,7 @@ from noren_papers.tau_l.common import (
 )
 from noren_papers.tau_l.judging import Row, against, joined, pairs
 from noren_papers.tau_l.learning import columns_of, drawn
-
-if TYPE_CHECKING:
-    from noren_papers.tau_l.common import Published
-    from noren_papers.tau_l.sources import Prepared
+from noren_papers.tau_l.sources import Prepared
 
 COUNTED = "SWEEP by counts (ours)"
 """Rules from expected counts instead of drawn tables."""

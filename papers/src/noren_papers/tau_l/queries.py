@@ -1,7 +1,5 @@
 """Random count queries, and figure 19: their error against the requirement."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.schema.nodes import tree_of
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Below, Claims, Mean, Trend, answer, judged
 from noren_papers.tau_l import counts
@@ -274,8 +273,6 @@ def _example(bench: Bench) -> tuple[Answer, pl.DataFrame]:
 
 
 def _conditions(bench: Bench, name: str, query: NDArray[np.int64]) -> str:
-    from noren.schema.nodes import tree_of
-
     data = dataset(bench, name)
     columns = (data.sensitive, *data.quasi_identifiers)
     return ", ".join(

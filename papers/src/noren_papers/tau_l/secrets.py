@@ -1,25 +1,21 @@
 """Figure 21: how often each sensitive value occurs, counted in the release."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.metrics.general import GeneralTable
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Claims, judged
 from noren_papers.tau_l.common import BOTH, CLD, ONE_D, REQUIREMENTS, SWEEP, dataset, label, release_of, settings
 from noren_papers.tau_l.counts import likely_shares
 from noren_papers.tau_l.judging import ZERO_NOTE, Row
-
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
 
 LIKELY = "SWEEP by likelihood (ours)"
 SMALL = 0.05

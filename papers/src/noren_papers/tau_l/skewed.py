@@ -1,7 +1,5 @@
 """Figure 13: what SWEEP publishes of data sets whose secrets are too skewed for simple l-diversity."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import pairwise

@@ -1,24 +1,20 @@
 """Figure 12: where no simple l or (c, l) will do, how far the classes of 1DLD and CLD go beyond psi(k)."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.metrics.general import GeneralTable
 from noren.metrics.strength import psi
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import ALMOST, Answer, judged
 from noren_papers.tau_l.common import CHUNKS, CLD, ONE_D, SWEEP, cld, dataset, label, one_d, release_of
 from noren_papers.tau_l.judging import listed
-
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
 
 ASKED = {"adult": (0.15, 8), "nursery": (0.45, 4)}
 REQUIRED = "psi(k), required"

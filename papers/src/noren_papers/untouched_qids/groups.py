@@ -97,7 +97,7 @@ def figure_1(bench: Bench) -> Result:
 
 def figure_2(bench: Bench) -> Result:
     levels, many = bench.pick(LEVELS, (5, 10, 15)), _many(bench)
-    sources, sheet = _along(bench, "l", levels, lambda one, l: _setting(bench, one, G, S, l, {}, many))  # noqa: E741
+    sources, sheet = _along(bench, "l", levels, lambda one, l: _setting(bench, one, G, S, l, {}, many))
     missing = sheet.filter(pl.col("mse").is_null())
     stopped = sorted({(row["data"], row["l"]) for row in missing.to_dicts()})
     note = (
@@ -187,7 +187,7 @@ def _many(bench: Bench) -> int:
 
 
 def _setting(
-    bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object], many: int | None = None,  # noqa: E741
+    bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object], many: int | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """One setting, asked the same questions whatever l and whichever figure wants it; the first ones are the same for
     every number of them."""
