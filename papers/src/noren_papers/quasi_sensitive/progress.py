@@ -195,7 +195,7 @@ def sheet(found: Courses) -> pl.DataFrame:
 
 
 def compute(bench: Bench) -> Result:
-    limit = bench.pick(300_000, 5_000)
+    limit = bench.pick(300_000, 2_000)
     bench.plan((len(SETTINGS) + 1) * DATASETS)
     for search in get_args(Search):  # what is loaded on first use must not be timed
         for kind in ("cl", "t"):

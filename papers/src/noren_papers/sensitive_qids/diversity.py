@@ -70,7 +70,7 @@ TABLE_I = ("Age", "Address", "Job", "Disease")
 
 def figure_1(bench: Bench) -> Result:
     table = tables.adult(bench, bench.pick(None, 5_000))
-    levels = bench.pick((2, 3, 4, 5, 6, 7, 8, 9, 10), (2, 5, 10))
+    levels = bench.pick((2, 3, 4, 5, 6, 7, 8, 9, 10), (2, 10))
     few = bench.pick((2, 4, 6, 8, 10), (2, 10))
     many = bench.pick({1: 15, 2: 7, 3: 5, 4: 4}, {1: 5, 2: 2, 3: 2, 4: 1})
     limit = bench.pick(4_000, 1_500)

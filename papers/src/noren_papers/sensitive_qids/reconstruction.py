@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from math import prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def figure_6(bench: Bench) -> Result:
     adult = tables.adult(bench, bench.pick(None, 5_000))
     on_adult = errors.choices(bench, adult.sizes, {4: bench.pick(2, 1)}, limit)
     short = Coded(census.name, part, {name: codes[:part] for name, codes in census.columns.items()}, census.values)
-    free = errors.choices(bench, adult.sizes, {4: bench.pick(20, 2)}, prod(adult.sizes.values()))[4]
+    free = errors.choices(bench, adult.sizes, {4: bench.pick(20, 1)}, prod(adult.sizes.values()))[4]
     bench.plan(len(levels) * (sum(map(len, queries.values())) + len(on_adult[4]) + 1) + 1)
     rows: list[dict[str, Any]] = []
     _timed(short, methods.diverse_designs(short, 3), 3, queries[4][0], (PROPOSAL, VALUE_ADDING, RATING, FACTORED, OURS))
@@ -182,7 +182,12 @@ def _as_matrix(unlimited: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
 
 def _within(sizes: Mapping[str, int], limit: int) -> float:
     """The share of all choices of four attributes that have at most so many cells."""
-    return float(np.mean([prod(four) <= limit for four in combinations(sizes.values(), 4)]))
+    ways = Counter({(0, 1): 1})  # (columns chosen, cells): in how many ways
+    for size in sizes.values():
+        for (many, cells), number in list(ways.items()):
+            if many < 4:
+                ways[many + 1, cells * size] += number
+    return sum(n for (many, cells), n in ways.items() if many == 4 and cells <= limit) / comb(len(sizes), 4)
 
 
 def _answers(means: pl.DataFrame, any_size: pl.DataFrame, limit: int) -> dict[str, Answer]:

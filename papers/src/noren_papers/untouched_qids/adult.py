@@ -59,7 +59,7 @@ FORMS = "Adult's attributes are taken as they are; fnlwgt as the sensitive one i
 
 def figure_4(bench: Bench) -> Result:
     frame = adult(bench)
-    levels = bench.pick(LEVELS, (2, 6, 10))
+    levels = bench.pick(LEVELS, (2, 10))
     count = bench.pick(10, 3)
     bench.plan(len(ADULT_COLUMNS))
     sheets = []
