@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf, nan, sqrt
 
+import polars as pl
 import pytest
 
 from noren_papers.claims import (
@@ -17,7 +18,9 @@ from noren_papers.claims import (
     VERDICTS,
     About,
     Alike,
+    Answer,
     Below,
+    Claims,
     Facts,
     Mean,
     NoWorse,
@@ -26,8 +29,11 @@ from noren_papers.claims import (
     Trend,
     answer,
     cannot,
+    error_of,
     judged,
+    means,
     paired,
+    typical,
 )
 
 
@@ -129,3 +135,36 @@ def test_answers_add_claims_up_and_say_when_there_is_nothing() -> None:
     assert (found.verdict, found.measured) == (IN_PART, "x 1 (true in 1 of 2 comparisons)")
     assert answer("x 1", Below([])).measured == "x 1 (nothing could be compared)"
     assert cannot("no such table").verdict == CANNOT
+
+
+def test_claims_stand_above_their_judges_and_are_answered_in_order() -> None:
+    said = Claims()
+
+    @said("The second is larger.")
+    def larger(first: float, second: float) -> Answer:
+        return answer(f"{first:g} and {second:g}", Below([(first, second)]))
+
+    said("The first is nothing.")(lambda first: judged([first == 0], "seen 1"))
+    assert list(said.items()) == [(text, text) for text in ("The second is larger.", "The first is nothing.")]
+    assert larger(1.0, 2.0).verdict == HOLDS, "a judge stays a function"
+    found = said.answered(first=3.0, second=2.0, third="nobody asks for it")
+    assert {text: one.verdict for text, one in found.items()} == dict.fromkeys(said, FAILS)
+    assert found["The second is larger."].measured.startswith("3 and 2")
+    with pytest.raises(KeyError, match="second"):
+        said.answered(first=3.0)
+
+
+def test_means_of_a_sheet_agree_with_those_of_lists() -> None:
+    sheet = pl.DataFrame({"x": ["b", "a", "b", "b"], "y": [1.0, 7.0, 2.0, 6.0]})
+    found = means(sheet, ("x",), "y", pl.len().alias("repetitions")).rows()
+    assert [row[0] for row in found] == ["b", "a"], "in order of appearance"
+    assert found[0][1:3] == pytest.approx((3.0, error_of([1.0, 2.0, 6.0])))
+    assert found[1][1:] == (7.0, None, 1)
+    assert error_of([7.0]) is None
+    assert error_of([]) is None
+
+
+def test_a_typical_ratio_is_the_geometric_mean_of_what_can_be_compared() -> None:
+    assert typical([0.5, 2.0, 8.0]) == pytest.approx(2.0)
+    assert typical([0.0, inf, nan, 4.0]) == pytest.approx(4.0)
+    assert typical([0.0]) != typical([0.0]), "nothing to compare is no number"

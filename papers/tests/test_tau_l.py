@@ -1,7 +1,5 @@
 """Paper 004: the reproduction's own arithmetic against slow plain counting, and what the stand-ins promise."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import product

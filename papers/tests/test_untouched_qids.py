@@ -180,7 +180,7 @@ def test_the_papers_iteration_is_the_librarys_bayes() -> None:
 
 
 def test_equation_10_written_out() -> None:
-    w, l, d = np.array([50.0, 30.0, 28.0, 12.0]), 2, 4  # noqa: E741
+    w, l, d = np.array([50.0, 30.0, 28.0, 12.0]), 2, 4
     p = [[1.0 if a == b else (l - 1) / (d - 1) for b in range(d)] for a in range(d)]
     x = list(w)
     for _ in range(1000):

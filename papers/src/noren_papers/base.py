@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import exp, inf, log
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from noren_papers.claims import Answer
+from noren_papers.claims import Answer, typical
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class Gain:
         if not found:
             return ()
         place = max(found, key=found.__getitem__)
-        middle = exp(sum(map(log, found.values())) / len(found))
+        middle = typical(found.values())
         lost = any(ratio > 1 + ROUNDING for ratio in found.values())
         better = sum(ratio < 1 - ROUNDING for ratio in found.values())
         return (cls(what, middle, better, len(found), found[place], place, reason if lost else ""),)

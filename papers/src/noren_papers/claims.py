@@ -21,11 +21,15 @@ many on the smaller side as that decide nothing: or else one of hundreds, anothe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, field
+from inspect import signature
 from itertools import combinations
-from math import hypot, inf, isfinite, isnan, log, log1p, sqrt
-from typing import Literal, Protocol
+from math import exp, hypot, inf, isfinite, isnan, log, log1p, nan, sqrt
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Verdict = Literal["holds", "mostly", "in part", "hardly", "does not hold", "undecided", "cannot be measured here"]
 HOLDS: Verdict = "holds"
@@ -94,6 +98,26 @@ class Mean:
             return cls(ratio)
         rest = sum((x - ratio * y) ** 2 for x, y in zip(a, b, strict=True)) / (len(a) - 1)
         return cls(ratio, sqrt(rest * len(a)) / below)
+
+
+def error_of(values: Iterable[float]) -> float | None:
+    """The standard error of the mean of some repetitions, or nothing where there was one only."""
+    found = [float(value) for value in values]
+    return Mean.of(found).error if len(found) > 1 else None
+
+
+def means(frame: pl.DataFrame, keys: Sequence[str], value: str, *more: pl.Expr) -> pl.DataFrame:
+    """A column's mean over repetitions with its standard error, by keys in order of appearance."""
+    import polars as pl
+
+    error = (pl.col(value).std() / pl.len().sqrt()).alias("standard error")
+    return frame.group_by(*keys, maintain_order=True).agg(pl.col(value).mean(), error, *more)
+
+
+def typical(ratios: Iterable[float]) -> float:
+    """Geometric mean of ratios, without those of exact tables."""
+    logs = [log(ratio) for ratio in ratios if 0 < ratio < inf]
+    return exp(sum(logs) / len(logs)) if logs else nan
 
 
 Number = float | Mean
@@ -232,6 +256,39 @@ class Some:
         if found.true:
             return Tally(true=1)
         return Tally(unclear=1) if found.unclear else Tally(false=1) if found.total else found
+
+
+Judge = TypeVar("Judge", bound=Callable[..., Answer])
+
+
+class Claims(dict[str, str]):
+    """What a paper says of a figure, every claim written above the function that answers it.
+
+        said = Claims()
+
+        @said("The error grows with l.")
+        def _grows(frame): ...
+
+    `answered` hands every function what its parameters name. Claims are known by their own text.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._judges: dict[str, Callable[..., Answer]] = {}
+
+    def __call__(self, text: str) -> Callable[[Judge], Judge]:
+        def keep(judge: Judge) -> Judge:
+            self[text], self._judges[text] = text, judge
+            return judge
+
+        return keep
+
+    def answered(self, **material: Any) -> dict[str, Answer]:
+        """The answers to all claims, in their order, from what was measured."""
+        return {
+            text: judge(**{name: material[name] for name in signature(judge).parameters})
+            for text, judge in self._judges.items()
+        }
 
 
 def answer(measured: str, *claims: Claim) -> Answer:

@@ -31,6 +31,7 @@ from noren.pipeline.prepare import prepare
 from noren.schema.column import quasi_identifier, quasi_sensitive, sensitive
 from noren.table import Plan
 from noren_papers.base import Bench
+from noren_papers.claims import error_of
 from noren_papers.quasi_sensitive.world import TERMS, World
 
 QUASI = ("age", "education-num", "workclass", "marital-status", "occupation", "race", "sex", "native-country")
@@ -58,7 +59,7 @@ class Asked:
         return QSCloseness(on=[SIGNS], t=self.rule.t)
 
 
-def diverse(c: float, l: int) -> Asked:  # noqa: E741
+def diverse(c: float, l: int) -> Asked:
     return Asked(TermRequirement("cl", c=c, l=l))
 
 
@@ -155,7 +156,10 @@ class Lab:
             belief=change.highest_belief,
             single=float((loss.records == 1).mean()),
             uneven=self._unevenness(left, group),
-            errors={"rise": _error(change.rise), "size": _error(loss.records), "cost": _error(loss.cost)},
+            errors={
+                name: error_of(values) or 0.0
+                for name, values in (("rise", change.rise), ("size", loss.records), ("cost", loss.cost))
+            },
             holds=bool(rule.holds(self._measures(left, group, rule.l)).all()),
             view=view,
             terms=left,
@@ -180,16 +184,11 @@ class Lab:
         found = self._measures(plan.omitted.get(SIGNS, self.had), group, 2)
         return found[:, PEAK], np.bincount(group)
 
-    def _measures(self, left: TermCells, group: NDArray[np.int64], l: int) -> NDArray[np.float64]:  # noqa: E741
+    def _measures(self, left: TermCells, group: NDArray[np.int64], l: int) -> NDArray[np.float64]:
         order = np.argsort(group, kind="stable")
         bounds = np.searchsorted(group[order], np.arange(int(group.max()) + 2))
         knowledge = self.table.terms[SIGNS].knowledge
         return measure_groups(order, bounds, left.offsets, left.data.astype(np.int64), knowledge, self.alpha, l=l)
-
-
-def _error(values: NDArray[Any]) -> float:
-    """The standard error of a mean over groups."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def lab_of(bench: Bench) -> Lab:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noren.methods.suppress.beliefs import TermRequirement
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged, paired
+from noren_papers.claims import Answer, Below, answer, judged, means, paired
 from noren_papers.quasi_sensitive import world as worlds
 from noren_papers.quasi_sensitive.world import OURS, QUICK_NODES, SERIES, World
 
@@ -52,15 +52,10 @@ def compute(bench: Bench) -> Result:
             rows += _searched(world, setting, wanted, i, real, QUICK_NODES if bench.quick else None)
         bench.step(setting)
     every = pl.DataFrame(rows)
-    means = every.group_by("setting", "metric", "series", maintain_order=True).agg(
-        pl.col("cost").mean(),
-        (pl.col("cost").std() / pl.len().sqrt()).alias("standard error"),
-        pl.col("terms removed").mean(),
-        pl.col("proven").sum(),
-    )
+    mean = means(every, ("setting", "metric", "series"), "cost", pl.col("terms removed").mean(), pl.col("proven").sum())
     return Result(
-        sheets={"": means, "groups": every},
-        pictures={"": _picture(means)},
+        sheets={"": mean, "groups": every},
+        pictures={"": _picture(mean)},
         answers={"optimal": _optimal(every), "cheaper": _cheaper(every)},
         ours=_ours(every),
         ours_series=(OURS,),
@@ -144,9 +139,9 @@ def _ours(every: pl.DataFrame) -> str:
     )
 
 
-def _picture(means: pl.DataFrame) -> object:
+def _picture(mean: pl.DataFrame) -> object:
     return draw.bars(
-        means, x="metric", y="cost", series="series", panel="setting", columns=2, ours=[OURS],
+        mean, x="metric", y="cost", series="series", panel="setting", columns=2, ours=[OURS],
         order=list(SERIES.values()),
         error="standard error", x_title="", y_title="cost, of removing everything", step=14,
         title="Section 6. Cost of removed terms under three metrics",

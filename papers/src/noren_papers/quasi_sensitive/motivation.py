@@ -55,7 +55,7 @@ def compute(bench: Bench) -> Result:
     lab = lab_of(bench, world)
     bench.plan(len(LEVELS) * 3 + len(CLOSE) + len(SYMPTOMS) + len(KNOWN) * len(CROWD))
     rows = []
-    for l in LEVELS:  # noqa: E741  the paper's letter
+    for l in LEVELS:
         rows.append(_line(lab, AS_ONE, l, Mondrian(), [FrequencyLDiversity(l=l, on=[ONE])], 1 / l))
         bench.step(f"one secret, l = {l}")
         for series, search in ((PROPOSAL, "adaptive"), (BEST, "best")):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -194,7 +195,7 @@ def sheet(found: Courses) -> pl.DataFrame:
 
 
 def compute(bench: Bench) -> Result:
-    limit = bench.pick(300_000, 5_000)
+    limit = bench.pick(300_000, 2_000)
     bench.plan((len(SETTINGS) + 1) * DATASETS)
     for search in get_args(Search):  # what is loaded on first use must not be timed
         for kind in ("cl", "t"):
@@ -336,20 +337,8 @@ def _alike(found: Courses) -> Answer:
         f"{listed([d.first for d in theirs])}; improvements {listed([a.updates for a in ours], 'd')} and "
         f"{listed([d.updates for d in theirs], 'd')}; ours {listed([b.last for b in best])}. Better at the end, better "
         "at first, fewer updates",
-        *(Below([(of(a), of(d)) for a, d in pairs]) for of in (_last, _first, _updates)),
+        *(Below([(of(a), of(d)) for a, d in pairs]) for of in map(attrgetter, ("last", "first", "updates"))),
     )
-
-
-def _last(course: Course) -> float:
-    return course.last
-
-
-def _first(course: Course) -> float:
-    return course.first
-
-
-def _updates(course: Course) -> float:
-    return course.updates
 
 
 def _gain(large: Mapping[Setting, Courses], limit: int) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from noren.methods.suppress.beliefs import TermRequirement
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, Trend, answer, judged
+from noren_papers.claims import Answer, Below, Trend, answer, judged, means
 from noren_papers.claims import paired as as_pair
 from noren_papers.quasi_sensitive.world import (
     NODES,
@@ -82,11 +82,11 @@ TITLES: Mapping[Kind, str] = {
 
 
 def requirement(kind: Kind, panel: Panel, x: float) -> TermRequirement:
-    c, l, t = C, L, T  # noqa: E741
+    c, l, t = C, L, T
     if panel.key == "c":
         c = x
     elif panel.key == "l":
-        l = int(x)  # noqa: E741
+        l = int(x)
     elif panel.key == "t":
         t = x
     return TermRequirement(kind, c=c, l=l, t=t)
@@ -124,14 +124,11 @@ def _setting(bench: Bench, kind: Kind, panel: Panel, x: float, datasets: int) ->
 
 def averaged(every: pl.DataFrame) -> pl.DataFrame:
     """Means over datasets."""
-    return every.group_by("panel", "x", "series", maintain_order=True).agg(
-        pl.col("cost").mean(),
-        (pl.col("cost").std() / pl.len().sqrt()).alias("standard error"),
-        pl.col("terms removed").mean(),
+    return means(
+        every, ("panel", "x", "series"), "cost", pl.col("terms removed").mean(),
         pl.col("proven").mean().alias("proven optimal"),
-        (~pl.col("solved")).sum().alias("without a solution in time"),
-        pl.len().alias("datasets"),
-    )
+        (~pl.col("solved")).sum().alias("without a solution in time"), pl.len().alias("datasets"),
+    )  # fmt: skip
 
 
 def paired(every: pl.DataFrame, column: str = "cost") -> pl.DataFrame:
@@ -266,9 +263,9 @@ def _direction(every: pl.DataFrame, panels: Sequence[Panel]) -> Answer:
 
 def gains(every: pl.DataFrame) -> tuple[Gain, ...]:
     """Our cost over the adaptive search's, by setting."""
-    means = paired(every).group_by("panel", "x", maintain_order=True).agg(pl.col(OURS, "adaptive").sum())
+    sums = paired(every).group_by("panel", "x", maintain_order=True).agg(pl.col(OURS, "adaptive").sum())
     found = {
-        f"{panel} = {x:g}": ours / theirs for panel, x, ours, theirs in means.iter_rows() if theirs > 0 and ours > 0
+        f"{panel} = {x:g}": ours / theirs for panel, x, ours, theirs in sums.iter_rows() if theirs > 0 and ours > 0
     }
     return Gain.of("cost of removed terms, best over adaptive search", found)
 

@@ -99,11 +99,7 @@ CLAIMS: Mapping[Axis, Mapping[str, str]] = {
         "choice": "A smaller k keeps quasi-identifiers more precise, a larger k keeps more terms.",
     },
 }
-PARTS = {
-    "rise": "(a) mean belief change",
-    "size": "(b) average group",
-    "cost": "(c) cost of left-out terms",
-}
+PARTS = {"rise": "(a) mean belief change", "size": "(b) average group", "cost": "(c) cost of left-out terms"}
 
 
 def points(bench: Bench, shape: Shape) -> pl.DataFrame:

@@ -5,8 +5,6 @@ is stricter (no subtree may make up more than 1/l of a group) and refuses most l
 alone would leave the paper's lines empty.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 import heapq

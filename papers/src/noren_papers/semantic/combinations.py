@@ -4,8 +4,6 @@ For many repetitions the sets come straight from the designs and the paper's est
 which is all they use; `release.estimate` gives the same numbers, with intervals.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -16,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import equation_2
+from noren.analysis.fit import fit
+from noren.analysis.frame import prepare
+from noren.analysis.intervals import likelihood_maximum
+from noren.cells import SetCells
+from noren.designs import SemanticDesign
 from noren.errors import NorenError
+from noren.secret import Keystream
+from noren_papers.claims import error_of
 from noren_papers.semantic.anatomy import grouped_estimate, subtrees
 from noren_papers.semantic.material import DEPTH, Counts, Material
 
@@ -89,12 +96,9 @@ def _by_likelihood(material: Material, kind: str, l: int, d: float, times: int) 
 
 def _points(found: dict[str, list[float]], why: dict[str, str]) -> Iterator[Point]:
     for name in SERIES:
-        values = np.array(found.get(name, ()))
-        if not len(values):
-            yield Point(name, None, None, 0, why.get(name, ""))
-            continue
-        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
-        yield Point(name, float(values.mean()), error, len(values), why.get(name, ""))
+        values = found.get(name, ())
+        mean = float(np.mean(values)) if len(values) else None
+        yield Point(name, mean, error_of(values), len(values), why.get(name, ""))
 
 
 def made(material: Material, kind: str, l: int, d: float) -> Any:
@@ -104,15 +108,11 @@ def made(material: Material, kind: str, l: int, d: float) -> Any:
 
 @lru_cache(maxsize=128)
 def _made(kind: Any, distances: bytes, size: int, l: int, d: float) -> Any:
-    from noren.designs import SemanticDesign
-
     return SemanticDesign.make(kind, np.frombuffer(distances).reshape(size, size), l, d)
 
 
 def drawn(material: Material, design: Any) -> NDArray[Any]:
     """One published set a record, as rows of codes."""
-    from noren.secret import Keystream
-
     sets: NDArray[Any] = design.draw(material.codes, Keystream(), attribute="secret").codes(design.eta)
     return sets
 
@@ -121,8 +121,6 @@ def paper_estimates(
     material: Material, design: Any, sets: NDArray[Any], names: tuple[str, ...]
 ) -> tuple[dict[str, Counts], dict[str, str]]:
     """The paper's analyses of the same sets; instead of an inversion that has no answer, the reason."""
-    from noren.analysis.estimators import equation_2
-
     l, F, omega = design.eta, material.size, material.counted(sets)
     records = omega.sum(axis=1, keepdims=True) / l
     q = (l - 1) / (F - 1)
@@ -154,12 +152,6 @@ def likelihood(material: Material, design: Any) -> Counts:
 
 def stopped(material: Material, design: Any) -> tuple[Counts, Counts]:
     """The same, and where it would end if no held-out record stopped it: on one draw."""
-    from noren.analysis.axes import Axis
-    from noren.analysis.fit import fit
-    from noren.analysis.frame import prepare
-    from noren.analysis.intervals import likelihood_maximum
-    from noren.cells import SetCells
-
     exact = Axis.exact("slot", material.slots.astype(np.uint8), len(material.slot_labels))
     cells = SetCells.from_codes(material.size, drawn(material, design))
     frame = prepare([exact, Axis.drawn("secret", cells, design)])

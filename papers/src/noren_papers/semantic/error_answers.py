@@ -1,17 +1,18 @@
 """What figures 11, 12 and 13 say about each claim, from the measured errors."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from noren.errors import NorenError
-from noren_papers.claims import Answer, Below, NoWorse, Some, Trend, answer, judged
+from noren import anonymize
+from noren.analysis.estimators import equation_2
+from noren.errors import NorenError, PolicyError
+from noren.methods import Anatomy, Decoys
+from noren_papers.claims import Answer, Below, NoWorse, Some, Trend, answer, judged, typical
 from noren_papers.semantic.combinations import DUPLICATE, LE, SIMPLE, made, short
-from noren_papers.semantic.grid import Grid, factor, named
+from noren_papers.semantic.grid import Grid, named
 from noren_papers.semantic.material import DEPTH
 from noren_papers.semantic.policies import diverse, parted, policy
 
@@ -75,7 +76,7 @@ def analysis(grid: Grid) -> Answer:
                 if lost
                 else ""
             )
-            told.append(f"{rival} errs {factor([b / a for _, a, b in found]):.3g} times as much as {own}{where}")
+            told.append(f"{rival} errs {typical([b / a for _, a, b in found]):.3g} times as much as {own}{where}")
     return answer("for d > 1, on geometric average " + "; ".join(told), *claims)
 
 
@@ -89,7 +90,7 @@ def loss(grid: Grid) -> Answer:
         if found:
             claims.append(Below(grid.pairs(best, rival, found), much=True))
             ratios = list(found.values())
-            told.append(f"{rival} {factor(ratios):.3g} times ({min(ratios):.2g} to {max(ratios):.2g})")
+            told.append(f"{rival} {typical(ratios):.3g} times ({min(ratios):.2g} to {max(ratios):.2g})")
     return answer(f"error over that of {best}, for d > 1: {'; '.join(told)}; far less is at most half", *claims)
 
 
@@ -100,15 +101,13 @@ def duplicate(grid: Grid) -> Answer:
     return answer(
         f"where the algorithms differ (d > 1) Ex-Proposal errs between {least[2] / least[1]:.2f} times (at "
         f"{named(least[0])}) and {worst[2] / worst[1]:.3g} times (at {named(worst[0])}) as much as N-Proposal, "
-        f"{factor([ex / n for _, n, ex in found]):.3g} times on geometric average",
+        f"{typical([ex / n for _, n, ex in found]):.3g} times on geometric average",
         Below(grid.pairs("N-Proposal", "Ex-Proposal", [s for s, _, _ in found])),
     )
 
 
 def probabilities(grid: Grid) -> Answer:
     """Inclusion probabilities of both designs against equation 2."""
-    from noren.analysis.estimators import equation_2
-
     simple: dict[tuple[int, int], float] = {}
     kept, linear = [], 0.0
     for l, d in grid.points:
@@ -150,17 +149,13 @@ def anonymity(grid: Grid) -> Answer:
 
 def tree(grid: Grid) -> Answer:
     """Ask the library for (l,e)-diversity on the ordered column."""
-    from noren.errors import PolicyError
-    from noren.methods import Anatomy
-
     said = "accepted"
     try:
         policy(grid.table, "ordinal", parted(2, 1), Anatomy())
     except PolicyError as error:
         said = f"refused: {error.problems[0].message}"
     return judged(
-        [said != "accepted"],
-        f"a policy that asks for l = 2, e = 1 on these {grid.table.size} ordered values is {said}",
+        [said != "accepted"], f"a policy that asks for l = 2, e = 1 on these {grid.table.size} ordered values is {said}"
     )
 
 
@@ -185,9 +180,6 @@ def no_duplicate(grid: Grid) -> Answer:
 
 def alone(grid: Grid) -> Answer:
     """One record by itself: Anatomy has nobody to group it with, decoys need nobody."""
-    from noren import anonymize
-    from noren.methods import Anatomy, Decoys
-
     person, done = grid.table.frame().head(1), {}
     asked = {"(l,e)-diversity": (parted(2, DEPTH - 1), Anatomy()), "decoys": (diverse(2, 2), Decoys())}
     for name, (model, method) in asked.items():

@@ -1,25 +1,21 @@
 """Figures 11, 12 and 13: mean squared error of the combinations of Table 12 against d and against l."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import Gain, Result
+from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import typical
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import DUPLICATE, ON_SIMPLE, OUR_SERIES, OURS, SERIES, measure
 from noren_papers.semantic.error_answers import ANSWERS
-from noren_papers.semantic.grid import Grid
-
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
-    from noren_papers.semantic.material import Material
+from noren_papers.semantic.grid import Grid, sheet_of
+from noren_papers.semantic.material import Material
 
 Panels = dict[str, list[tuple[int, int]]]
 
@@ -87,9 +83,11 @@ def figure_13(bench: Bench) -> Result:
     panels = _panels((1, 2, 3, 5, 10, 20, 30), (2, 3, 4, 6, 8, 10), (1, 2, 3, 5, 10, 20, 30), (2, 3, 4, 6, 8, 10))
     if bench.quick:
         panels = _panels((1, 2, 10), (2, 3), (1, 3, 10), (2, 3))
+    classes, step = tables.weight_classes(bench)
+    whose = "the paper's " if not bench.quick else ""
     notes = (
-        "fnlwgt falls into classes of 10,000: from 10,000 to 1,490,000 these are the paper's 148. Values outside "
-        "are put into the nearest class.",
+        f"fnlwgt falls into classes of {step:,}: from {step:,} to {(classes + 1) * step:,} these are {whose}{classes}. "
+        "Values outside are put into the nearest class.",
         "An earlier form of the library's likelihood gave the population that predicts held-out records best; on "
         "cells as small as these it was up to twenty times worse than what is drawn here, the table's own counts with "
         "that population as prior. This figure is what showed it.",
@@ -125,13 +123,12 @@ def _figure(
         rng = bench.rng(f"{l}/{d}")
         points[l, d] = measure(table, l, d, repetitions=repetitions[0], ours=repetitions[1], rng=rng)
         bench.step(f"l = {l}, d = {d}")
-    rows: list[dict[str, Any]] = [
-        {"panel": panel, "x": d if "against d" in panel else l, "l": l, "d": d, "series": point.series,
-         "mse": point.mse,
-         "std_error": point.std_error, "repetitions": point.repetitions, "status": point.status}
-        for panel, pairs in panels.items() for l, d in pairs for point in points[l, d]
-    ]  # fmt: skip
-    sheet = pl.DataFrame(rows, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
+    sheet = sheet_of(
+        ({"panel": panel, "x": d if "against d" in panel else l, "l": l, "d": d}, point)
+        for panel, pairs in panels.items()
+        for l, d in pairs
+        for point in points[l, d]
+    )
     shown = sheet if table.hierarchy is None else sheet.filter(~pl.col("series").is_in(DUPLICATE))
     present = set(shown.filter(pl.col("mse").is_not_null())["series"])
     picture = draw.lines(
@@ -194,7 +191,7 @@ def _ours(grid: Grid) -> str:
     largest = f" (largest at l = {worst[0]}, d = {worst[1]})" if ratios.max() >= 1 else ""
     return (
         f"{OURS.removesuffix(' (ours)')}: error below that of the best of the paper's combinations at {better} of "
-        f"{len(ratios)} settings, {np.exp(np.log(ratios).mean()):.2f} times it on average (geometric), between "
+        f"{len(ratios)} settings, {typical(ratios):.2f} times it on average (geometric), between "
         f"{ratios.min():.2g} and {ratios.max():.2g} times{largest}.{_on_simple(grid, rivals, ratios)}"
     )
 
@@ -210,5 +207,5 @@ def _on_simple(grid: Grid, settings: Sequence[tuple[int, int]], ratios: Any) -> 
     where = f" Where flat sets lose it has {told}: the design loses there, not the estimator." if told else ""
     return (
         f" The likelihood on the paper's own simple sets is below the best of the paper's combinations at "
-        f"{int((own < 1).sum())} of {len(own)} settings, {np.exp(np.log(own).mean()):.2f} times it on average.{where}"
+        f"{int((own < 1).sum())} of {len(own)} settings, {typical(own):.2f} times it on average.{where}"
     )

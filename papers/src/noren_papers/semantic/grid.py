@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from noren_papers.claims import Mean, Pair
@@ -84,9 +86,14 @@ def ratios(points: Mapping[str, Mapping[str, Point]], one: str, other: str) -> d
     }
 
 
-def factor(values: Sequence[float]) -> float:
-    """Geometric mean."""
-    return float(np.exp(np.log(np.array(values)).mean())) if len(values) else float("nan")
+def sheet_of(rows: Iterable[tuple[Mapping[str, Any], Point]], *, status: bool = True) -> pl.DataFrame:
+    """Errors as a sheet: a line for every combination, after what tells its place."""
+    out = [
+        {**place, "series": p.series, "mse": p.mse, "std_error": p.std_error, "repetitions": p.repetitions}
+        | ({"status": p.status} if status else {})
+        for place, p in rows
+    ]
+    return pl.DataFrame(out, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
 
 
 def named(setting: Setting) -> str:

@@ -3,37 +3,24 @@
 What the paper draws as landscapes is drawn as tiles: a row is an age class of one gender, a column a value.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from noren import anonymize
 from noren.errors import NorenError
+from noren.methods import Anatomy, Decoys
 from noren_papers import draw
-from noren_papers.base import Gain, Result
+from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import ALMOST, SIMILAR, About, Answer, Below, Pair, answer, judged
 from noren_papers.semantic import material as tables
-from noren_papers.semantic.combinations import (
-    DUPLICATE,
-    LE,
-    ON_SIMPLE,
-    OUR_SERIES,
-    OURS,
-    SERIES,
-    SIMPLE,
-    mse,
-    short,
-)
+from noren_papers.semantic.combinations import DUPLICATE, LE, ON_SIMPLE, OUR_SERIES, OURS, SERIES, SIMPLE, mse, short
 from noren_papers.semantic.material import DEPTH, Counts, Material
 from noren_papers.semantic.policies import diverse, parted, policy
-
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
 
 ORIGINAL = "original"
 ESTIMATORS = {"Proposal": "semantic-linear", "Existing": "uniform-linear", "Simple": "share"}
@@ -92,9 +79,6 @@ def unevenness(cells: Counts) -> float:
 
 def histograms(table: Material, l: int, d: int, setting: str, distance: str = "ordinal") -> Drawn:
     """All combinations of Table 12 and ours, each by `anonymize` and `release.estimate`."""
-    from noren import anonymize
-    from noren.methods import Anatomy, Decoys
-
     found: dict[str, Counts] = {}
     status: dict[str, str] = {}
     kinds: tuple[tuple[Any, tuple[str, ...]], ...]
@@ -216,9 +200,10 @@ def figure_10(bench: Bench) -> Result:
     bench.plan(1)
     one = histograms(table, 3, 10, "(3,10)")
     bench.step("(3,10)")
+    classes, step = tables.weight_classes(bench)
     notes = (
-        "fnlwgt falls into 148 classes of 10,000. Drawn are the classes that hold 99.5% of the records, two to a "
-        "tile; the sheet has all of them.",
+        f"fnlwgt falls into {classes} classes of {step:,}. Drawn are the classes that hold 99.5% of the records, two "
+        "to a tile; the sheet has all of them.",
     )
     answers = {"similar": _similar(one, "N-Proposal")}
     return _figure("10", "Adult, fnlwgt", [one], answers, notes, {"records": table.records, "F": table.size}, [])

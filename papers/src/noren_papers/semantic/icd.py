@@ -4,27 +4,21 @@ The tree is that of ICD-10-CM: code, category, block, chapter, root. People and 
 generated, as the paper's patient survey is not to be had.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from noren.schema.hierarchy import Hierarchy
 from noren_papers import draw
-from noren_papers.base import Gain, Result
+from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import SIMILAR, Answer, Below, answer, judged
 from noren_papers.datasets import generated
 from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, Point, measure
-from noren_papers.semantic.grid import ratios, side_by_side
+from noren_papers.semantic.grid import ratios, sheet_of, side_by_side
 from noren_papers.semantic.material import Material
-
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
 
 EXAMPLE = {
     "vocal folds polyp": "J38.1", "HIV-2": "B97.35", "HIV-1(M)": "B20", "tooth decay": "K02.9", "cecum": "C18.0",
@@ -57,12 +51,9 @@ def table_7(bench: Bench) -> Result:
         found = measure(people, l, APART, repetitions=times[0], ours=times[1], rng=rng)
         points[f"l = {l}"] = {point.series: point for point in found if point.series in SHOWN}
         bench.step(f"l = {l}")
-    rows = [
-        {"l": int(place.removeprefix("l = ")), "d": APART, "series": p.series, "mse": p.mse, "std_error": p.std_error,
-         "repetitions": p.repetitions, "status": p.status}
-        for place, at in points.items() for p in at.values()
-    ]  # fmt: skip
-    sheet = pl.DataFrame(rows, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
+    sheet = sheet_of(
+        ({"l": int(place.removeprefix("l = ")), "d": APART}, p) for place, at in points.items() for p in at.values()
+    )
     chapters = _chapters(leaves)
     return Result(
         sheets={"": sheet, "chapters": chapters},

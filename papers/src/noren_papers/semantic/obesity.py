@@ -6,21 +6,20 @@ through the whole pipeline in the paper's own form of release, and solved again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from noren import anonymize
+from noren.methods import Decoys
 from noren_papers import draw
-from noren_papers.base import Gain, Result
+from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import judged
 from noren_papers.datasets import generated
 from noren_papers.semantic.combinations import ON_SIMPLE, OURS, drawn, likelihood, made, mse, paper_estimates
 from noren_papers.semantic.material import Counts, Material, rank_distances
 from noren_papers.semantic.policies import diverse, policy
-
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
 
 GROUPS = (("over 50", "male"), ("over 50", "female"), ("under 50", "male"), ("under 50", "female"))
 LEVELS = ("1", "2", "3", "4", "5")
@@ -39,9 +38,7 @@ CLOSE = 10.0
 FLAT = "flat, published counts (ours)"
 SERIES = {"Ex-Proposal": "paper", OURS: "ours", ON_SIMPLE: "on simple"}
 
-CLAIMS_8 = {
-    "hidden": "The table is unknown to the data user, who can only estimate it from the reports.",
-}
+CLAIMS_8 = {"hidden": "The table is unknown to the data user, who can only estimate it from the reports."}
 CLAIMS_9 = {
     "totals": "Every group's total in the reports is l times its total in the true table.",
     "draw": "The table is what anonymising the true one with l = d = 2 gives.",
@@ -249,9 +246,6 @@ def _true_and_one(one: Material, design: Any) -> bool:
 
 def _published(one: Material) -> tuple[Counts, bool]:
     """Counts of a release in the paper's form, and whether age and gender are unchanged."""
-    from noren import anonymize
-    from noren.methods import Decoys
-
     asked = policy(one, "ordinal", diverse(L, D), Decoys(design="simple", form="records"))
     rows = anonymize(one.frame(), asked).frame()
     found = rows.group_by("age", "gender", "secret").len()

@@ -1,7 +1,5 @@
 """Plain decoys, drawn without regard to meaning, against a distance: rates, sets, and how much room is left."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import combinations, pairwise
@@ -11,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.designs import DecoyDesign
+from noren.designs.draw import draw_sets
 from noren.metrics.violation import separated
+from noren.secret import Keystream
 from noren_papers.semantic.material import Counts
 
 
@@ -51,10 +52,6 @@ def violates(sets: NDArray[Any], distances: Counts, d: float) -> NDArray[np.bool
 
 def plain_sets(codes: NDArray[Any], F: int, l: int) -> NDArray[Any]:
     """Decoys of the l-diversity paper: any l - 1 other values."""
-    from noren.designs import DecoyDesign
-    from noren.designs.draw import draw_sets
-    from noren.secret import Keystream
-
     return np.asarray(draw_sets(DecoyDesign(d=F, eta=l), codes, Keystream(), attribute="x").codes(l), np.int64)
 
 

@@ -4,24 +4,22 @@ Schooling and weekly hours of Adult, both secret, in the paper's form: one shuff
 possible values. What is published goes through the whole pipeline, verification included.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren import Policy, anonymize, verify
+from noren.methods import Decoys
+from noren.models import SemanticDiversity
+from noren.schema.column import sensitive
 from noren_papers import draw
-from noren_papers.base import Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged, paired
+from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import Answer, Below, answer, judged, means, paired
 from noren_papers.semantic import material as tables
-
-if TYPE_CHECKING:
-    from noren import Policy
-    from noren_papers.base import Bench
 
 TITLE = "Two secrets in shuffled records"
 HOURS = 10
@@ -52,9 +50,7 @@ def section_74(bench: Bench) -> Result:
             ]
             bench.step(f"({l},{d})")
     every = pl.DataFrame(rows)
-    sheet = every.group_by("requirement", "series", maintain_order=True).agg(
-        pl.col("mse").mean(), (pl.col("mse").std() / pl.len().sqrt()).alias("standard error")
-    )
+    sheet = means(every, ("requirement", "series"), "mse")
     return Result(
         sheets={"": sheet, "draws": every},
         pictures={
@@ -95,11 +91,6 @@ def _table(frame: pl.DataFrame) -> NDArray[np.float64]:
 
 
 def _policy(l: int, d: int, form: str) -> Policy:
-    from noren import Policy
-    from noren.methods import Decoys
-    from noren.models import SemanticDiversity
-    from noren.schema.column import sensitive
-
     tree = tables.schooling_tree()
     return Policy(
         dependence={"most": 1.0},
@@ -115,8 +106,6 @@ def _policy(l: int, d: int, form: str) -> Policy:
 
 def _released(frame: pl.DataFrame, l: int, d: int) -> tuple[dict[str, NDArray[np.float64]], list[bool]]:
     """Estimates from a release in either form, and whether the records hold what was asked, column by column."""
-    from noren import anonymize, verify
-
     out, verdicts = {}, []
     for series, form, estimator in ((PROPOSAL, "records", "linear"), (OURS, "sets", "likelihood")):
         release = anonymize(frame, _policy(l, d, form))

@@ -5,22 +5,19 @@ Every attribute is asked for in turn: its histogram by schooling, from the paper
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged
+from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import Answer, Below, answer, judged, typical
 from noren_papers.semantic import combinations as ways
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, Point, measure
-from noren_papers.semantic.grid import ratios, side_by_side
+from noren_papers.semantic.grid import ratios, sheet_of, side_by_side
 from noren_papers.semantic.material import Material, schooling_tree
-
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
 
 QUASI = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
@@ -56,11 +53,7 @@ def table_11(bench: Bench) -> Result:
         stops.append({"attribute": name, **_stop(material, times[1])})
         points[name] = {point.series: point for point in found if point.series in SHOWN}
         bench.step(name)
-    rows = [
-        {"attribute": name, "series": p.series, "mse": p.mse, "std_error": p.std_error, "repetitions": p.repetitions}
-        for name, at in points.items() for p in at.values()
-    ]  # fmt: skip
-    sheet = pl.DataFrame(rows, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
+    sheet = sheet_of((({"attribute": name}, p) for name, at in points.items() for p in at.values()), status=False)
     told = pl.DataFrame(_told(frame))
     return Result(
         sheets={"": sheet, "told": told, "stop": pl.DataFrame(stops)},
@@ -155,7 +148,7 @@ def _ours(frame: pl.DataFrame, points: Points, stops: list[dict[str, Any]]) -> s
     parts = []
     for series in OUR_SERIES:
         found = np.array(list(ratios(points, series, PROPOSAL).values()))
-        parts.append(f"{series} {np.exp(np.log(found).mean()):.2f} (from {found.min():.2f} to {found.max():.2f})")
+        parts.append(f"{series} {typical(found):.2f} (from {found.min():.2f} to {found.max():.2f})")
     gains = {one["attribute"]: one["mse without stopping"] / one["mse"] for one in stops if one["attribute"] != SAME}
     most = min(gains, key=gains.__getitem__)
     return (
@@ -163,7 +156,7 @@ def _ours(frame: pl.DataFrame, points: Points, stops: list[dict[str, Any]]) -> s
         "refuses a release that shows education-num beside hidden schooling, unless it is told to allow it. Of the "
         f"people {alone:.1%} share the 13 attributes with nobody: shuffling a person's records apart hides nothing "
         f"there. Without stopping, ours would have {gains[most]:.2f} times its error by {most} and "
-        f"{np.exp(np.mean(np.log(list(gains.values())))):.2f} times over all attributes but {SAME}."
+        f"{typical(gains.values()):.2f} times over all attributes but {SAME}."
     )
 
 

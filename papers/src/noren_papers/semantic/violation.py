@@ -1,29 +1,25 @@
 """Figures 6, 14 and 15: how often plain decoys break (l, d)-semantic diversity, by theorem, exactly, and when drawn."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import combinations, pairwise
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.designs.semantic.compatibility import Compatibility
 from noren.errors import NorenError
 from noren.metrics.violation import exact_rate, theorem_bound, violation_of_table
 from noren_papers import draw
-from noren_papers.base import Result
+from noren_papers.base import Bench, Result
 from noren_papers.claims import ALMOST, Answer, Below, Mean, Trend, answer, judged
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import drawn, made
 from noren_papers.semantic.material import Material
 from noren_papers.semantic.plain import plain_sets, room, true_room, value_rates, violates
-
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
 
 BASE = {"F": 50, "l": 4, "d": 4}
 THEOREM = "baseline, theorem (equation 11)"
@@ -50,20 +46,14 @@ CLAIMS_14 = {
     "lower": "At no setting does the theorem's rate exceed the measured one.",
     "grows": "The violation rate of the baseline rises along the axis.",
 }
-HIDDEN = {
-    "hidden": "Whoever sees a person's l values cannot tell the true one: no value is likelier than 1/l.",
-}
+HIDDEN = {"hidden": "Whoever sees a person's l values cannot tell the true one: no value is likelier than 1/l."}
 
 
 # ---------------------------------------------------------------- figure 6
 
 
 def figure_6(bench: Bench) -> Result:
-    axes = {
-        "F": [16, 20, 30, 40, 50, 75, 100, 150],
-        "l": list(range(2, 11)),
-        "d": list(range(1, 13)),
-    }
+    axes = {"F": [16, 20, 30, 40, 50, 75, 100, 150], "l": list(range(2, 11)), "d": list(range(1, 13))}
     if bench.quick:
         axes = {"F": [16, 30, 50, 100], "l": [2, 3, 4, 6, 8], "d": [1, 2, 4, 6, 8]}
     draws = bench.pick(20_000, 500)
@@ -81,9 +71,7 @@ def figure_6(bench: Bench) -> Result:
                 rows.append({**point, "series": series, **_violations(one, kind, l, d)})
             bench.step(f"F = {F}, l = {l}, d = {d}")
     sheet = pl.DataFrame(rows, infer_schema_length=None)
-    shown = sheet.with_columns(
-        panel=pl.col("axis").replace({name: _panel(name) for name in axes}),
-    )
+    shown = sheet.with_columns(panel=pl.col("axis").replace({name: _panel(name) for name in axes}))
     order = [THEOREM, *PROPOSALS.values(), EXACT_MEAN, FLAT]
     picture = draw.lines(
         shown, x="x", y="probability", series="series", panel="panel", order=order, ours=(EXACT_MEAN, FLAT),
@@ -328,8 +316,6 @@ def _setting(table: Material, l: int, d: int, times: int, axis: str) -> list[dic
 
 
 def _identifiable(table: Material, l: int, d: int) -> bool:
-    from noren.designs.semantic.compatibility import Compatibility
-
     return Compatibility.from_distances(table.distances, d).identifiable(l)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
+from noren.designs.subset_sums import nearest_sums
 
 ENUMERATED = 50_000
 
@@ -43,8 +44,6 @@ def moved(mass: NDArray[np.float64], rho: float) -> NDArray[np.float64]:
 
 def worst_distance(counts: NDArray[np.int64], design: DecoyDesign) -> float:
     """The largest distance over all sets of the design; where sets are too many, by sums nearest to the worst mass."""
-    from noren.designs.subset_sums import nearest_sums
-
     total = int(counts.sum())
     if comb(design.d, design.eta) <= ENUMERATED:
         sets = np.array(list(combinations(range(design.d), design.eta)))

@@ -7,13 +7,23 @@ from typing import Any
 
 import polars as pl
 
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Answer, Below, answer, judged
 from noren_papers.sensitive_qids import algorithm1, errors, methods, tables
 from noren_papers.sensitive_qids.diversity import grows, half, similar
-from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, VALUE_ADDING, Means, place, span
+from noren_papers.sensitive_qids.errors import (
+    OURS,
+    PRINTED,
+    PROPOSAL,
+    RANDOM,
+    VALUE_ADDING,
+    Means,
+    Measured,
+    place,
+    span,
+)
 from noren_papers.sensitive_qids.tables import Coded
-from noren_papers.standins import census68
 
 SERIES = (OURS, PROPOSAL, PRINTED, VALUE_ADDING, RANDOM)
 SAFE = "safe search (ours)"
@@ -36,21 +46,15 @@ SEARCH_NOTE = (
 
 
 def figure_3(bench: Bench) -> Result:
-    table = tables.adult(bench, bench.pick(None, 5_000))
-    queries = errors.choices(
-        bench, table.sizes, bench.pick({1: 15, 2: 7, 3: 5, 4: 4}, {1: 4, 2: 2, 3: 1, 4: 1}), bench.pick(4_000, 1_000)
-    )
+    table, limit = tables.adult(bench, bench.pick(None, 5_000)), bench.pick(4_000, 1_000)
+    many = bench.pick({1: 15, 2: 7, 3: 5, 4: 4}, {1: 4, 2: 2, 3: 1, 4: 1})
     note = f"Numbers are cut into classes: {tables.BINS}. Other columns keep their values."
-    return _figure(bench, "3", table, queries, bench.pick(4_000, 1_000), note)
+    return _figure(bench, "3", table, errors.choices(bench, table.sizes, many, limit), limit, note)
 
 
 def figure_4(bench: Bench) -> Result:
-    limit = bench.pick(2_000, 600)
-    queries = errors.choices(
-        bench, census68.DOMAINS, bench.pick({1: 10, 2: 5, 3: 3, 4: 3}, {1: 3, 2: 1, 3: 1, 4: 1}), limit
-    )
-    names = sorted({name for asked in queries.values() for chosen in asked for name in chosen})
-    table = tables.census(bench, names, bench.pick(250_000, 20_000))
+    limit, many = bench.pick(2_000, 600), bench.pick({1: 10, 2: 5, 3: 3, 4: 3}, {1: 3, 2: 1, 3: 1, 4: 1})
+    queries, table = errors.on_census(bench, many, limit, bench.pick(250_000, 20_000))
     note = (
         f"The table is generated in the shape of the US Census (2,458,285 records, 68 columns of 2 to 18 values); "
         f"distances use its first {table.n:,} records."
@@ -60,42 +64,24 @@ def figure_4(bench: Bench) -> Result:
 
 def _figure(bench: Bench, number: str, table: Coded, queries: errors.Queries, limit: int, note: str) -> Result:
     ts = bench.pick(TS, (0.1, 0.5))
+    settings = []
+    for t in ts:
+        printed = {name: algorithm1.printed_design(table.counts(name), t) for name in table.columns}
+        settings.append(errors.Setting(t, methods.close_designs(table, t), printed=printed))
     few = bench.pick((0.1, 0.3, 0.5), (0.1, 0.5))
-    settings = [
-        errors.Setting(
-            t,
-            methods.close_designs(table, t),
-            printed={name: algorithm1.printed_design(table.counts(name), t) for name in table.columns},
-        )
-        for t in ts
-    ]
-    bench.plan(sum(len(few) if size > 2 else len(ts) for size in queries) + len(ts))
-    rows = errors.distances(bench, table, settings, queries, {3: few, 4: few})
-    means = Means(rows)
+    found = Measured.of(bench, "t", table, queries, limit, settings, few, more=len(ts))
     audit = audited(bench, table, settings)
-    sentence = f"{table.name}, {table.n:,} records; mean over the same random choices of attributes for all methods."
-    title = "L1, L2 and Hellinger distance against t"
-    return Result(
-        {"": means.frame.rename({"x": "t"}), "choices": rows.rename({"x": "t"}), "algorithm-1": audit},
-        {"": errors.picture(means, number, "t", SERIES, title, sentence), "algorithm-1": _worst(number, audit)},
-        {**answered(means), "guarantee": guarantee(audit)},
-        f"{errors.gain(means, 't')} {_search_gain(audit)}",
-        (OURS, SAFE),
-        {
-            "t": list(ts),
-            "choices": {f"q' = {size}": [" x ".join(names) for names in asked] for size, asked in queries.items()},
-            "most cells of a choice": limit,
-            "eps of the proposal": errors.EPS,
-            "distance between values": "equal",
-        },
-        (
-            note,
-            SEARCH_NOTE,
-            errors.STOPPING,
-            errors.UNITS,
-            "Rating has no form for closeness and is left out, as in the paper.",
-        ),
-        errors.gains(means, "t"),
+    no_rating = "Rating has no form for closeness and is left out, as in the paper."
+    return found.result(
+        number,
+        SERIES,
+        {**answered(found.means), "guarantee": guarantee(audit)},
+        (note, SEARCH_NOTE, errors.STOPPING, errors.UNITS, no_rating),
+        ours=f" {_search_gain(audit)}",
+        own=(SAFE,),
+        sheets={"algorithm-1": audit},
+        pictures={"algorithm-1": _worst(number, audit)},
+        parameters={"distance between values": "equal"},
     )
 
 
@@ -143,19 +129,12 @@ def audited(bench: Bench, table: Coded, settings: Sequence[errors.Setting]) -> p
             sets = methods.published(table, designs)
             for name, design in designs.items():
                 counts = table.counts(name)
-                rows.append(
-                    {
-                        "t": setting.x,
-                        "series": series,
-                        "attribute": name,
-                        "values": design.d,
-                        "eta": design.eta,
-                        "p": design.p,
-                        "epsilon": design.epsilon,
-                        "worst distance": algorithm1.worst_distance(counts, design),
-                        "sets beyond t": algorithm1.beyond(counts, design, sets[name].codes(design.eta), setting.x),
-                    }
-                )
+                rows.append({
+                    "t": setting.x, "series": series, "attribute": name, "values": design.d, "eta": design.eta,
+                    "p": design.p, "epsilon": design.epsilon,
+                    "worst distance": algorithm1.worst_distance(counts, design),
+                    "sets beyond t": algorithm1.beyond(counts, design, sets[name].codes(design.eta), setting.x),
+                })  # fmt: skip
         bench.step(f"Algorithm 1 at t = {setting.x:g}")
     return pl.DataFrame(rows)
 
@@ -192,18 +171,15 @@ def _search_gain(audit: pl.DataFrame) -> str:
 
 
 def _worst(number: str, audit: pl.DataFrame) -> object:
-    from noren_papers import draw
-
+    distance = pl.col("worst distance")
+    panels = {"worst attribute": distance.max(), "mean of attributes": distance.mean()}
     parts: list[Mapping[str, Any]] = []
-    for t in audit["t"].unique(maintain_order=True):
-        here = audit.filter(pl.col("t") == t)
+    for here in audit.partition_by("t", maintain_order=True):
+        t = here["t"][0]
         for series in (SAFE, AS_PRINTED):
-            one = here.filter(pl.col("series") == series)
-            parts.append({"t": t, "panel": "worst attribute", "series": series, "y": one["worst distance"].max()})
-            parts.append({"t": t, "panel": "mean of attributes", "series": series, "y": one["worst distance"].mean()})
-        parts += [
-            {"t": t, "panel": panel, "series": "allowed", "y": t} for panel in ("worst attribute", "mean of attributes")
-        ]
+            found = here.filter(pl.col("series") == series).select(**panels).row(0, named=True)
+            parts += [{"t": t, "panel": panel, "series": series, "y": y} for panel, y in found.items()]
+        parts += [{"t": t, "panel": panel, "series": "allowed", "y": t} for panel in panels]
     return draw.lines(
         pl.DataFrame(parts), x="t", y="y", series="series", panel="panel", columns=2, ours=[SAFE],
         title=f"Figure {number}, continued. Distance of the worst set from the overall distribution",

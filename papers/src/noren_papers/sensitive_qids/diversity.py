@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 import polars as pl
 
+from noren.methods import Decoys
+from noren.metrics.distances import l2_loss
+from noren.models import EntropyLDiversity, FrequencyLDiversity
+from noren.schema.column import sensitive_quasi_identifier
+from noren.schema.domain import Domain
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import About, Alike, Answer, Below, Mean, Trend, answer, cannot, judged
 from noren_papers.sensitive_qids import decomposition, errors, methods, tables
-from noren_papers.sensitive_qids.errors import OURS, PROPOSAL, RANDOM, RATING, UAD, VALUE_ADDING, Means, place, span
+from noren_papers.sensitive_qids.errors import (
+    OURS,
+    PROPOSAL,
+    RANDOM,
+    RATING,
+    UAD,
+    VALUE_ADDING,
+    Means,
+    Measured,
+    place,
+    span,
+)
 from noren_papers.sensitive_qids.tables import Coded
-from noren_papers.standins import census68
 
 SERIES = (OURS, PROPOSAL, VALUE_ADDING, RATING, RANDOM)
 CLAIMS = {
@@ -42,7 +57,10 @@ RATING_NOTE = (
     "every record spread evenly over what its groups leave possible. Groups of l different values, one record each, "
     "keep the counts of a single attribute exactly, so Rating is not ValueAdding under another name."
 )
-
+CHOICES = (
+    "Choices of attributes are random among those below the limit of cells, one release a value of l, drawn from the "
+    "designs directly; from three attributes on only some values of l are measured"
+)
 GD_LOOP = cannot(
     "The summary of reference 11 says what GD publishes and not by which steps; whether a loop ends cannot be judged "
     "without them"
@@ -52,87 +70,45 @@ TABLE_I = ("Age", "Address", "Job", "Disease")
 
 def figure_1(bench: Bench) -> Result:
     table = tables.adult(bench, bench.pick(None, 5_000))
-    levels = bench.pick((2, 3, 4, 5, 6, 7, 8, 9, 10), (2, 5, 10))
+    levels = bench.pick((2, 3, 4, 5, 6, 7, 8, 9, 10), (2, 10))
     few = bench.pick((2, 4, 6, 8, 10), (2, 10))
     many = bench.pick({1: 15, 2: 7, 3: 5, 4: 4}, {1: 5, 2: 2, 3: 2, 4: 1})
-    rows, queries, limit = measured(bench, table, levels, few, many, bench.pick(4_000, 1_500))
-    means = Means(rows)
+    limit = bench.pick(4_000, 1_500)
+    queries = errors.choices(bench, table.sizes, many, limit)
+    found = _measured(bench, table, queries, limit, levels, few, decomposed=True)
+    means = found.means
     check = equation_9(bench, table, levels, bench.pick(4, 2))
     answers = {
         **answered(means), "apart": lost(means, "l"), "entropy": entropy(table, levels), "gd": decomposed(),
         "gd-loop": GD_LOOP, "equation-9": equation_answer(check),
     }  # fmt: skip
-    notes = (
-        SMALL_DOMAINS,
-        f"Numbers are cut into classes: {tables.BINS}. Other columns keep their values.",
-        RATING_NOTE,
-    )
-    return result(bench, "1", table, rows, means, answers, queries, limit, notes, {"equation-9": check})
+    cut = f"Numbers are cut into classes: {tables.BINS}. Other columns keep their values."
+    notes = (SMALL_DOMAINS, cut, RATING_NOTE, errors.STOPPING, errors.DECOMPOSED, errors.UNITS, CHOICES)
+    return found.result("1", (*SERIES[:-1], UAD, RANDOM), answers, notes, sheets={"equation-9": check})
 
 
 def figure_2(bench: Bench) -> Result:
     many = bench.pick({1: 10, 2: 5, 3: 3, 4: 3}, {1: 3, 2: 1, 3: 1, 4: 1})
     limit = bench.pick(3_000, 800)
-    queries = errors.choices(bench, census68.DOMAINS, many, limit)
-    names = sorted({name for asked in queries.values() for chosen in asked for name in chosen})
-    table = tables.census(bench, names, bench.pick(250_000, 20_000))
-    levels = bench.pick((2, 4, 6, 8, 10), (2, 5, 10))
-    rows = measured_on(bench, table, levels, bench.pick((2, 6, 10), (2, 10)), queries)
-    means = Means(rows)
+    queries, table = errors.on_census(bench, many, limit, bench.pick(250_000, 20_000))
+    levels, few = bench.pick((2, 4, 6, 8, 10), (2, 5, 10)), bench.pick((2, 6, 10), (2, 10))
+    found = _measured(bench, table, queries, limit, levels, few)
     notes = (
         SMALL_DOMAINS,
         "The table is generated in the shape of the US Census (2,458,285 records, 68 columns of 2 to 18 values, "
         f"dependent through hidden factors). Distances use its first {table.n:,} records; Figure 6 gives L1 at "
         "full length, for other choices.",
-        RATING_NOTE,
-    )
-    return result(bench, "2", table, rows, means, answered(means), queries, limit, notes, {})
-
-
-def measured(
-    bench: Bench, table: Coded, levels: Sequence[int], few: Sequence[int], many: Mapping[int, int], limit: int
-) -> tuple[pl.DataFrame, errors.Queries, int]:
-    queries = errors.choices(bench, table.sizes, many, limit)
-    return measured_on(bench, table, levels, few, queries, decomposed=True), queries, limit
-
-
-def measured_on(
-    bench: Bench, table: Coded, levels: Sequence[int], few: Sequence[int], queries: errors.Queries, *,
-    decomposed: bool = False,
-) -> pl.DataFrame:  # fmt: skip
-    settings = [errors.Setting(level, methods.diverse_designs(table, level), level) for level in levels]
-    bench.plan(sum(len(few) if size > 2 else len(levels) for size in queries))
-    return errors.distances(bench, table, settings, queries, {3: few, 4: few}, decomposed=decomposed)
-
-
-def result(
-    bench: Bench, number: str, table: Coded, rows: pl.DataFrame, means: Means, answers: Mapping[str, Answer],
-    queries: errors.Queries, limit: int, notes: tuple[str, ...], extra: Mapping[str, pl.DataFrame],
-) -> Result:  # fmt: skip
-    note = f"{table.name}, {table.n:,} records; mean over the same random choices of attributes for all methods."
-    title = "L1, L2 and Hellinger distance against l"
-    drawn = UAD in means.frame["series"]
-    series = (*SERIES[:-1], UAD, RANDOM) if drawn else SERIES
-    chart = errors.picture(means, number, "l", series, title, note)
-    return Result(
-        {"": means.frame.rename({"x": "l"}), "choices": rows.rename({"x": "l"}), **extra},
-        {"": chart},
-        answers,
-        errors.gain(means, "l"),
-        (OURS,),
-        {
-            "l": sorted({x for _, _, x in means.points()}),
-            "choices": {f"q' = {size}": [" x ".join(names) for names in asked] for size, asked in queries.items()},
-            "most cells of a choice": limit,
-            "eps of the proposal": errors.EPS,
-        },
-        (
-            *notes, errors.STOPPING, *([errors.DECOMPOSED] if drawn else []), errors.UNITS,
-            "Choices of attributes are random among those below the limit of cells, one release a value of l, drawn "
-            "from the designs directly; from three attributes on only some values of l are measured",
-        ),
-        errors.gains(means, "l"),
+        RATING_NOTE, errors.STOPPING, errors.UNITS, CHOICES,
     )  # fmt: skip
+    return found.result("2", SERIES, answered(found.means), notes)
+
+
+def _measured(
+    bench: Bench, table: Coded, queries: errors.Queries, limit: int, levels: Sequence[int], few: Sequence[int], *,
+    decomposed: bool = False,
+) -> Measured:  # fmt: skip
+    settings = [errors.Setting(level, methods.diverse_designs(table, level), level) for level in levels]
+    return Measured.of(bench, "l", table, queries, limit, settings, few, decomposed=decomposed)
 
 
 def answered(means: Means) -> dict[str, Answer]:
@@ -239,11 +215,6 @@ def half(means: Means, names: Sequence[str], letter: str, *, smallest: bool) -> 
 
 def entropy(table: Coded, levels: Sequence[int]) -> Answer:
     """Both requirements, given to the library's method for every column that can meet them."""
-    from noren.methods import Decoys
-    from noren.models import EntropyLDiversity, FrequencyLDiversity
-    from noren.schema.column import sensitive_quasi_identifier
-    from noren.schema.domain import Domain
-
     same = []
     for level in levels:
         names = [name for name, d in table.sizes.items() if d > level]
@@ -261,8 +232,6 @@ def entropy(table: Coded, levels: Sequence[int]) -> Answer:
 
 def equation_9(bench: Bench, table: Coded, levels: Sequence[int], releases: int) -> pl.DataFrame:
     """Root mean square L2 of single attributes against equation 9, over several releases."""
-    from noren.metrics.distances import l2_loss
-
     rows = []
     for level in levels:
         designs = methods.diverse_designs(table, level)

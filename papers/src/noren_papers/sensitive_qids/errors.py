@@ -8,20 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import ESTIMATORS
+from noren.analysis.frame import prepare
+from noren.cells import SetCells
 from noren.designs import DecoyDesign
-from noren_papers.base import Bench, Gain
-from noren_papers.claims import Below, Pair, paired
-from noren_papers.sensitive_qids import methods
+from noren.metrics.distances import METRICS as MEASURES
+from noren_papers import draw
+from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import Answer, Below, Pair, means, paired, typical
+from noren_papers.sensitive_qids import methods, tables
 from noren_papers.sensitive_qids.tables import Coded
-
-if TYPE_CHECKING:
-    from noren.cells import SetCells
+from noren_papers.standins import census68
 
 PROPOSAL = "Proposal"
 VALUE_ADDING, RATING, RANDOM = "ValueAdding", "Rating", "Random"
@@ -30,8 +33,6 @@ UAD = "UAD and GD"
 OURS = "likelihood (ours)"
 METRICS = {"L1": "l1", "L2": "l2", "Hellinger": "hellinger"}
 EPS = 1.0
-
-
 STOPPING = (
     "Proposal is equation 26 from w until no cell moves by one, then the one division of equation 27. The paper says "
     "only that the change should be small; its sister paper sets 1.0. The change is that of the equation, before the "
@@ -126,10 +127,6 @@ def estimates(
     wanted: Sequence[str] = (PROPOSAL, VALUE_ADDING, OURS),
 ) -> dict[str, NDArray[np.float64]]:
     """Tables from one release by the estimators of the decoy family; the records are grouped once for all of them."""
-    from noren.analysis.axes import Axis
-    from noren.analysis.estimators import ESTIMATORS
-    from noren.analysis.frame import prepare
-
     frame = prepare([Axis.drawn(name, sets[name], designs[name]) for name in names])
     known = {PROPOSAL: "bayes", VALUE_ADDING: "value-adding", OURS: "likelihood", "linear": "linear"}
     return {
@@ -140,8 +137,6 @@ def estimates(
 def _measured(
     x: float, size: int, number: int, names: Sequence[str], truth: NDArray, found: Mapping[str, NDArray]
 ) -> list[dict[str, object]]:
-    from noren.metrics.distances import METRICS as MEASURES
-
     return [
         {
             "x": x, "q": size, "choice": number, "columns": " x ".join(names), "cells": truth.size, "series": series,
@@ -157,11 +152,7 @@ class Means:
 
     def __init__(self, rows: pl.DataFrame) -> None:
         keys = ["metric", "q", "x", "series"]
-        self.frame = rows.group_by(keys, maintain_order=True).agg(
-            pl.col("distance").mean(),
-            (pl.col("distance").std() / pl.len().sqrt()).alias("standard error"),
-            pl.len().alias("choices"),
-        )
+        self.frame = means(rows, keys, "distance", pl.len().alias("choices"))
         self._at = {tuple(row[:4]): float(row[4]) for row in self.frame.iter_rows()}
         self._each = {
             key: part.sort("choice")["distance"].to_list()
@@ -204,32 +195,77 @@ def span(values: Sequence[float]) -> str:
     return f"{min(clean):.3g} to {max(clean):.3g}{endless}" if clean else "nothing"
 
 
-def typical(values: Sequence[float]) -> float:
-    """Geometric mean of ratios, without those of exact tables."""
-    clean = [value for value in values if np.isfinite(value) and value > 0]
-    return float(np.exp(np.mean(np.log(clean)))) if clean else float("nan")
-
-
 def place(point: Sequence[object], letter: str) -> str:
     """Where a comparison was made, in words: metric, number of attributes, setting."""
     metric, q, x = point[:3]
     return f"{metric} at q' = {q}, {letter} = {x:g}"
 
 
-def picture(means: Means, number: str, letter: str, series: Sequence[str], title: str, note: str) -> object:
-    """Twelve panels: a metric a row, a number of attributes a column."""
-    from noren_papers import draw
+def on_census(bench: Bench, many: Mapping[int, int], limit: int, rows: int) -> tuple[Queries, Coded]:
+    """Random choices of columns of the Census shape, and a table of these columns."""
+    queries = choices(bench, census68.DOMAINS, many, limit)
+    names = sorted({name for asked in queries.values() for chosen in asked for name in chosen})
+    return queries, tables.census(bench, names, rows)
 
-    sizes = sorted({q for _, q, _ in means.points()})
-    panels = [f"{metric} distance, q' = {q}" for metric in METRICS for q in sizes]
-    frame = means.frame.with_columns(
-        (pl.col("metric") + " distance, q' = " + pl.col("q").cast(pl.String)).alias("panel")
-    ).rename({"x": letter})
-    return draw.lines(
-        frame, x=letter, y="distance", series="series", title=f"Figure {number}. {title}", ours=[OURS], order=series,
-        panel="panel", panels=panels, columns=len(sizes), y_title="", log_y=True, note=note, size=(185, 140),
-        error="standard error",
-    )  # fmt: skip
+
+def named_choices(queries: Queries) -> dict[str, list[str]]:
+    return {f"q' = {size}": [" x ".join(names) for names in asked] for size, asked in queries.items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What figures 1 to 4 are drawn from: distances of every method against l or t, in random choices of attributes."""
+
+    letter: str
+    table: Coded
+    queries: Queries
+    limit: int
+    rows: pl.DataFrame
+    means: Means
+
+    @classmethod
+    def of(
+        cls, bench: Bench, letter: str, table: Coded, queries: Queries, limit: int, settings: Sequence[Setting],
+        few: Sequence[float], *, more: int = 0, decomposed: bool = False,
+    ) -> Measured:  # fmt: skip
+        """few: the settings at which tables of three attributes and more are measured. more: steps that follow."""
+        bench.plan(sum(len(few) if size > 2 else len(settings) for size in queries) + more)
+        rows = distances(bench, table, settings, queries, {3: few, 4: few}, decomposed=decomposed)
+        return cls(letter, table, queries, limit, rows, Means(rows))
+
+    def result(
+        self, number: str, series: Sequence[str], answers: Mapping[str, Answer], notes: Sequence[str], *,
+        ours: str = "", own: Sequence[str] = (), sheets: Mapping[str, pl.DataFrame] | None = None,
+        pictures: Mapping[str, object] | None = None, parameters: Mapping[str, object] | None = None,
+    ) -> Result:  # fmt: skip
+        """The figure, with what one of the four has beyond the others."""
+        own_sheets = {"": self.means.frame, "choices": self.rows}
+        return Result(
+            {name: sheet.rename({"x": self.letter}) for name, sheet in own_sheets.items()} | dict(sheets or {}),
+            {"": self._picture(number, series)} | dict(pictures or {}),
+            answers,
+            gain(self.means, self.letter) + ours,
+            (OURS, *own),
+            {
+                self.letter: sorted({x for _, _, x in self.means.points()}), "choices": named_choices(self.queries),
+                "most cells of a choice": self.limit, "eps of the proposal": EPS, **(parameters or {}),
+            },
+            tuple(notes),
+            gains(self.means, self.letter),
+        )  # fmt: skip
+
+    def _picture(self, number: str, series: Sequence[str]) -> object:
+        """Twelve panels: a metric a row, a number of attributes a column."""
+        sizes = sorted({q for _, q, _ in self.means.points()})
+        panels = [f"{metric} distance, q' = {q}" for metric in METRICS for q in sizes]
+        frame = self.means.frame.with_columns(panel=pl.format("{} distance, q' = {}", "metric", "q"))
+        return draw.lines(
+            frame.rename({"x": self.letter}), x=self.letter, y="distance", series="series", ours=[OURS], order=series,
+            panel="panel", panels=panels, columns=len(sizes), y_title="", log_y=True, size=(185, 140),
+            title=f"Figure {number}. L1, L2 and Hellinger distance against {self.letter}", error="standard error",
+            note=f"{self.table.name}, {self.table.n:,} records; mean over the same random choices of attributes for "
+            "all methods.",
+        )  # fmt: skip
 
 
 LOSES = (

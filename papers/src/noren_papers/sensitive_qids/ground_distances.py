@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
+from noren.designs.closeness import largest_ps
 
 ENUMERATED = 20_000
 Floats = NDArray[np.float64]
@@ -63,8 +64,6 @@ def shifts(counts: NDArray[np.int64], design: DecoyDesign, members: NDArray[np.i
 
 def search(counts: NDArray[np.int64], t: float, matrix: Floats) -> DecoyDesign:
     """The design of least expected error that keeps every set within t by the matrix."""
-    from noren.designs.closeness import largest_ps
-
     d = counts.size
     options = []
     for known in largest_ps(counts, t, "equal"):

@@ -15,8 +15,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.designs import DecoyDesign
+from noren.designs.closeness import search
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Trend, answer, judged
+from noren_papers.claims import Answer, Below, Trend, answer, judged, typical
 from noren_papers.sensitive_qids import errors, ground_distances, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, Means, span
 from noren_papers.sensitive_qids.tables import Coded
@@ -105,8 +107,6 @@ def _matrix(bench: Bench, table: Coded, name: str) -> NDArray[np.float64]:
 
 
 def _setting(table: Coded, grounds: Grounds, t: float) -> errors.Setting:
-    from noren.designs.closeness import search
-
     designs = {}
     for name in table.columns:
         counts, matrix = table.counts(name), grounds[name]
@@ -188,13 +188,12 @@ def _answers(means: Mapping[str, Means], audit: pl.DataFrame, full: pl.DataFrame
 def _ours(means: Mapping[str, Means], full: pl.DataFrame) -> str:
     mine = [one.ratio(*point, OURS, PROPOSAL) for one in means.values() for point in one.points()]
     gained = {
-        place: errors.typical([one.ratio(*point, PROPOSAL, EQUAL) for point in one.points()])
-        for place, one in means.items()
+        place: typical([one.ratio(*point, PROPOSAL, EQUAL) for point in one.points()]) for place, one in means.items()
     }
     return (
         "Distances between values let p grow: the proposal's distance becomes, geometric means over all points, "
         + ", ".join(f"{value:.2f} times ({place})" for place, value in gained.items())
-        + f". The likelihood on the same releases has {errors.typical(mine):.2f} times the proposal's distance."
+        + f". The likelihood on the same releases has {typical(mine):.2f} times the proposal's distance."
     )
 
 
@@ -208,8 +207,6 @@ def _gains(means: Mapping[str, Means]) -> tuple[Gain, ...]:
 
 
 def _picture(frame: pl.DataFrame) -> Any:
-    from noren_papers import draw
-
     shown = frame.filter(pl.col("metric") == "L1").with_columns(
         (pl.col("place") + ", q' = " + pl.col("q").cast(pl.String)).alias("panel")
     )

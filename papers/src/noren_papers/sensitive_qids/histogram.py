@@ -8,6 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren import Policy, anonymize
+from noren.methods import Decoys
+from noren.metrics.distances import hellinger_loss, l1_loss, l2_loss
+from noren.models import FrequencyLDiversity
+from noren.schema.column import sensitive_quasi_identifier
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import ALMOST, Below, answer, judged
 from noren_papers.sensitive_qids import errors, methods, tables
@@ -26,11 +32,6 @@ ESTIMATORS = {PROPOSAL: "bayes", VALUE_ADDING: "value-adding", OURS: "likelihood
 
 
 def figure_7(bench: Bench) -> Result:
-    from noren import Policy, anonymize
-    from noren.methods import Decoys
-    from noren.models import FrequencyLDiversity
-    from noren.schema.column import sensitive_quasi_identifier
-
     rows = bench.pick(None, 8_000)
     frame, table = tables.adult_frame(bench, rows).select(PAIR), tables.adult(bench, rows)
     bench.plan(len(ESTIMATORS) + 2)
@@ -89,8 +90,6 @@ def _sheet(table: Coded, found: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
 
 
 def _facts(truth: NDArray[np.float64], found: dict[str, NDArray[np.float64]]) -> pl.DataFrame:
-    from noren.metrics.distances import hellinger_loss, l1_loss, l2_loss
-
     large, small = truth > truth.mean(), truth < truth.mean()
     return pl.DataFrame(
         [
@@ -157,8 +156,6 @@ def _gains(facts: pl.DataFrame) -> tuple[Gain, ...]:
 
 
 def _picture(table: Coded, sheet: pl.DataFrame) -> Any:
-    from noren_papers import draw
-
     order = [ORIGINAL, PROPOSAL, OURS, VALUE_ADDING, RATING]
     return draw.tiles(
         sheet, x="age", y="occupation", value="records", panel="series", panels=order, columns=3, labels=False,

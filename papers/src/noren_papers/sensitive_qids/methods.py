@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.frame import prepare
+from noren.cells import SetCells
+from noren.cells.set_cells import mask_dtype
 from noren.designs import DecoyDesign
+from noren.designs.closeness import search
+from noren.designs.draw import draw_table
+from noren.methods import Rating
+from noren.models import FrequencyLDiversity
+from noren.schema.column import sensitive_quasi_identifier
+from noren.schema.domain import Domain
+from noren.secret import Keystream
+from noren.table import Group, Records
+from noren.table.permute import permutation
 from noren_papers.sensitive_qids.tables import Coded
-
-if TYPE_CHECKING:
-    from noren.cells import SetCells
 
 
 def diverse_designs(table: Coded, level: int) -> dict[str, DecoyDesign]:
@@ -31,16 +40,11 @@ def set_size(d: int, level: int) -> int:
 
 def close_designs(table: Coded, t: float) -> dict[str, DecoyDesign]:
     """The library's search: the largest p that keeps every set within t, the set size of least expected error."""
-    from noren.designs.closeness import search
-
     return {name: search(table.counts(name), t, "equal").design for name in table.columns}
 
 
 def published(table: Coded, designs: Mapping[str, DecoyDesign]) -> dict[str, SetCells]:
     """One release: a set for every cell of every column, from the library's cryptographic randomness."""
-    from noren.designs.draw import draw_table
-    from noren.secret import Keystream
-
     return draw_table(designs, table.columns, Keystream())
 
 
@@ -59,14 +63,6 @@ def rated(table: Coded, name: str, level: int) -> Groups:
     library's method groups as many records of it as it can; the others join groups that hold the value already, so that
     every group's set of values stays as it is and no record is dropped.
     """
-    from noren.methods import Rating
-    from noren.models import FrequencyLDiversity
-    from noren.schema.column import sensitive_quasi_identifier
-    from noren.schema.domain import Domain
-    from noren.secret import Keystream
-    from noren.table import Group, Records
-    from noren.table.permute import permutation
-
     d, codes = table.sizes[name], table.columns[name].astype(np.int64)
     size = set_size(d, level)
     if size == 1:
@@ -111,11 +107,6 @@ def spread(columns: Sequence[Groups]) -> NDArray[np.float64]:
     With sets of l values in every column this is equation 18 at p = 1, w divided by the product of the l. Groups of
     several sizes are counted apart, each by the library's own counting of sets.
     """
-    from noren.analysis.axes import Axis
-    from noren.analysis.frame import prepare
-    from noren.cells import SetCells
-    from noren.cells.set_cells import mask_dtype
-
     domains = [column.shares.shape[1] for column in columns]
     out = np.zeros(domains)
     sizes = [(column.shares > 0).sum(axis=1) for column in columns]

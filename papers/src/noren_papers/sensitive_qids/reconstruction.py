@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import combinations
-from math import prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.estimators import ESTIMATORS
+from noren.analysis.frame import prepare
+from noren.analysis.path import follow
 from noren.designs import DecoyDesign
+from noren.metrics.distances import l1_loss
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Below, Trend, answer
 from noren_papers.sensitive_qids import errors, methods, tables
@@ -36,13 +42,11 @@ def figure_6(bench: Bench) -> Result:
     levels = bench.pick((2, 5, 10), (2, 5))
     limit = bench.pick(1_200, 400)
     many = bench.pick({1: 3, 2: 3, 3: 3, 4: 4}, {1: 1, 2: 1, 3: 1, 4: 1})
-    queries = errors.choices(bench, census68.DOMAINS, many, limit)
-    names = sorted({name for asked in queries.values() for chosen in asked for name in chosen})
-    census = tables.census(bench, names, every)
+    queries, census = errors.on_census(bench, many, limit, every)
     adult = tables.adult(bench, bench.pick(None, 5_000))
     on_adult = errors.choices(bench, adult.sizes, {4: bench.pick(2, 1)}, limit)
     short = Coded(census.name, part, {name: codes[:part] for name, codes in census.columns.items()}, census.values)
-    free = errors.choices(bench, adult.sizes, {4: bench.pick(20, 2)}, prod(adult.sizes.values()))[4]
+    free = errors.choices(bench, adult.sizes, {4: bench.pick(20, 1)}, prod(adult.sizes.values()))[4]
     bench.plan(len(levels) * (sum(map(len, queries.values())) + len(on_adult[4]) + 1) + 1)
     rows: list[dict[str, Any]] = []
     _timed(short, methods.diverse_designs(short, 3), 3, queries[4][0], (PROPOSAL, VALUE_ADDING, RATING, FACTORED, OURS))
@@ -81,7 +85,7 @@ def figure_6(bench: Bench) -> Result:
         {
             "l": list(levels),
             "records": {"Census shape": every, f"Census shape, {OURS}": part, "Adult": adult.n},
-            "choices": {f"q' = {size}": [" x ".join(names) for names in asked] for size, asked in queries.items()},
+            "choices": errors.named_choices(queries),
             "choices on Adult": [" x ".join(names) for names in on_adult[4]],
             "choices on Adult of any size": [" x ".join(names) for names in free],
             "most cells of a choice": limit,
@@ -113,8 +117,6 @@ def _timed(
     table: Coded, designs: Mapping[str, DecoyDesign], level: int, names: Sequence[str], wanted: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Seconds from published sets to the estimated table, for every method."""
-    from noren.metrics.distances import l1_loss
-
     chosen = Coded(table.name, table.n, {n: table.columns[n] for n in names}, {n: table.values[n] for n in names})
     plans = {name: designs[name] for name in names}
     sets = methods.published(chosen, plans)
@@ -143,10 +145,6 @@ def _timed(
 def _estimate(
     sets: Mapping[str, Any], plans: Mapping[str, DecoyDesign], names: Sequence[str], series: str
 ) -> tuple[NDArray[np.float64], int]:
-    from noren.analysis.axes import Axis
-    from noren.analysis.estimators import ESTIMATORS
-    from noren.analysis.frame import prepare
-
     frame = prepare([Axis.drawn(name, sets[name], plans[name]) for name in names])
     if series == PROPOSAL:
         return as_written(frame.place(frame.inclusions()), [plans[name] for name in names], errors.EPS)
@@ -157,8 +155,6 @@ def _estimate(
 
 def as_written(w: NDArray[np.float64], designs: Sequence[DecoyDesign], eps: float) -> tuple[NDArray[np.float64], int]:
     """Equations 19, 26 and 27 with the matrix of all cells by all cells."""
-    from noren.analysis.path import follow
-
     delta = np.ones((1, 1))
     for design in designs:
         one = np.full((design.d, design.d), design.p_other)
@@ -186,7 +182,12 @@ def _as_matrix(unlimited: pl.DataFrame, measured: pl.DataFrame) -> pl.DataFrame:
 
 def _within(sizes: Mapping[str, int], limit: int) -> float:
     """The share of all choices of four attributes that have at most so many cells."""
-    return float(np.mean([prod(four) <= limit for four in combinations(sizes.values(), 4)]))
+    ways = Counter({(0, 1): 1})  # (columns chosen, cells): in how many ways
+    for size in sizes.values():
+        for (many, cells), number in list(ways.items()):
+            if many < 4:
+                ways[many + 1, cells * size] += number
+    return sum(n for (many, cells), n in ways.items() if many == 4 and cells <= limit) / comb(len(sizes), 4)
 
 
 def _answers(means: pl.DataFrame, any_size: pl.DataFrame, limit: int) -> dict[str, Answer]:
@@ -262,8 +263,6 @@ def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
 
 
 def _picture(means: pl.DataFrame, table: str) -> object:
-    from noren_papers import draw
-
     shown = means.filter(pl.col("table") == table).with_columns(
         ("q' = " + pl.col("q").cast(pl.String)).alias("panel")
     )  # fmt: skip

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from noren import Policy, anonymize
 from noren.designs import DecoyDesign
+from noren.methods import Decoys
+from noren.models import FrequencyLDiversity
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import About, Answer, Below, answer
 from noren_papers.sensitive_qids import methods, tables
@@ -131,9 +135,6 @@ def _as_text(table: Coded) -> pl.DataFrame:
 
 
 def _pipeline(table: Coded, frame: pl.DataFrame) -> object:
-    from noren import Policy, anonymize
-    from noren.methods import Decoys
-    from noren.models import FrequencyLDiversity
     from noren.schema.column import plain, sensitive_quasi_identifier
 
     sizes = {name: methods.set_size(d, LEVEL) for name, d in table.sizes.items()}
@@ -202,8 +203,6 @@ def _ours_5(sheet: pl.DataFrame, part: int, every: int) -> str:
 
 
 def _picture_5(sheet: pl.DataFrame) -> object:
-    from noren_papers import draw
-
     shown = sheet.with_columns((pl.col("records").map_elements(lambda n: f"{n:,} records", pl.String)).alias("panel"))
     return draw.lines(
         shown, x="l", y="seconds", series="series", panel="panel", columns=2, x_title="l", ours=[DRAWN, PIPELINE],

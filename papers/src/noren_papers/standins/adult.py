@@ -7,44 +7,23 @@ rounded; nothing is copied from a record. Figures made with it say so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import polars as pl
-
-Codes = NDArray[np.int64]
+from noren_papers.standins.draws import Codes, as_text, chosen, drawn, tail
 
 SCHOOLS = [
-    "Preschool",
-    "1st-4th",
-    "5th-6th",
-    "7th-8th",
-    "9th",
-    "10th",
-    "11th",
-    "12th",
-    "HS-grad",
-    "Some-college",
-    "Assoc-voc",
-    "Assoc-acdm",
-    "Bachelors",
-    "Masters",
-    "Prof-school",
-    "Doctorate",
-]
+    "Preschool", "1st-4th", "5th-6th", "7th-8th", "9th", "10th", "11th", "12th", "HS-grad", "Some-college",
+    "Assoc-voc", "Assoc-acdm", "Bachelors", "Masters", "Prof-school", "Doctorate",
+]  # fmt: skip
 _SCHOOL_SHARES = (2, 5, 10, 18, 15, 27, 36, 13, 327, 219, 43, 33, 167, 56, 17, 12)
 MARRIAGES = [
-    "Never-married",
-    "Married-civ-spouse",
-    "Divorced",
-    "Separated",
-    "Widowed",
-    "Married-spouse-absent",
+    "Never-married", "Married-civ-spouse", "Divorced", "Separated", "Widowed", "Married-spouse-absent",
     "Married-AF-spouse",
-]
+]  # fmt: skip
 # occupation: (share, how it grows with schooling, how it leans to men)
 JOBS = {
     "Craft-repair": (133, -0.35, 1.6),
@@ -68,71 +47,33 @@ WORK = {
     "Without-pay": 0.5,
 }  # fmt: skip
 COUNTRIES = [
-    "United-States",
-    "Mexico",
-    "Philippines",
-    "Germany",
-    "Puerto-Rico",
-    "Canada",
-    "India",
-    "El-Salvador",
-    "Cuba",
-    "England",
-    "China",
-    "Jamaica",
-    "South",
-    "Italy",
-    "Dominican-Republic",
-    "Japan",
-    "Guatemala",
-    "Vietnam",
-    "Columbia",
-    "Poland",
-    "Haiti",
-    "Portugal",
-    "Iran",
-    "Taiwan",
-    "Greece",
-    "Nicaragua",
-    "Peru",
-    "Ecuador",
-    "France",
-    "Ireland",
-    "Thailand",
-    "Hong",
-    "Cambodia",
-    "Trinadad&Tobago",
-    "Yugoslavia",
-    "Outlying-US(Guam-USVI-etc)",
-    "Laos",
-    "Scotland",
-    "Honduras",
-    "Hungary",
-    "Holand-Netherlands",
-]
+    "United-States", "Mexico", "Philippines", "Germany", "Puerto-Rico", "Canada", "India", "El-Salvador", "Cuba",
+    "England", "China", "Jamaica", "South", "Italy", "Dominican-Republic", "Japan", "Guatemala", "Vietnam",
+    "Columbia", "Poland", "Haiti", "Portugal", "Iran", "Taiwan", "Greece", "Nicaragua", "Peru", "Ecuador", "France",
+    "Ireland", "Thailand", "Hong", "Cambodia", "Trinadad&Tobago", "Yugoslavia", "Outlying-US(Guam-USVI-etc)",
+    "Laos", "Scotland", "Honduras", "Hungary", "Holand-Netherlands",
+]  # fmt: skip
 HOURS = (40, 50, 45, 60, 35, 20, 30, 55, 25, 48, 38, 15, 70, 32, 65, 10)
 
 
 def make(name: str = "adult", rows: int = 45_222) -> pl.DataFrame:
     """The table, all columns as text, in the order of the file. The same rows every time."""
-    import polars as pl
-
     rng = np.random.default_rng(20_260)
     age = np.clip(17 + rng.gamma(2.3, 9.5, rows), 17, 90).astype(int)
     male = rng.random(rows) < 0.675
-    school = _drawn(rng, _SCHOOL_SHARES, rows)
+    school = drawn(rng, _SCHOOL_SHARES, rows)
     school = np.where((age < 19) & (school > 9), 6, np.where((age < 22) & (school > 11), 9, school))
     learned = (school - 9) / 3.0
     married = _marriage(rng, age, male)
     job = _job(rng, learned, male)
     work = _work(rng, job)
-    race = _drawn(rng, tuple(RACES.values()), rows)
+    race = drawn(rng, tuple(RACES.values()), rows)
     far = (race == 2) | (race == 4)
-    country = np.where(rng.random(rows) < np.where(far, 0.25, 0.94), 0, 1 + _drawn(rng, _tail(40), rows))
+    country = np.where(rng.random(rows) < np.where(far, 0.25, 0.94), 0, 1 + drawn(rng, tail(40), rows))
     hours = np.where(rng.random(rows) < 0.47, 40, np.clip(rng.normal(41 + 3 * male, 13, rows), 1, 99)).astype(int)
-    hours = np.where(rng.random(rows) < 0.4, np.array(HOURS)[_drawn(rng, _tail(len(HOURS)), rows)], hours)
-    gain = np.where(rng.random(rows) < 0.916, 0, 114 + 271 * _drawn(rng, _tail(120), rows))
-    loss = np.where(rng.random(rows) < 0.953, 0, 155 + 44 * _drawn(rng, _tail(96), rows))
+    hours = np.where(rng.random(rows) < 0.4, np.array(HOURS)[drawn(rng, tail(len(HOURS)), rows)], hours)
+    gain = np.where(rng.random(rows) < 0.916, 0, 114 + 271 * drawn(rng, tail(120), rows))
+    loss = np.where(rng.random(rows) < 0.953, 0, 155 + 44 * drawn(rng, tail(96), rows))
     weight = np.clip(rng.gamma(3.2, 59_000, rows), 13_492, 1_490_400).astype(int)
     rich = -2.4 + 0.85 * learned + 1.6 * (married == 1) + 0.35 * male + 0.02 * (hours - 40) + (gain > 5000) * 3
     rich += 0.03 * np.clip(age - 38, -20, 15) + np.isin(job, (1, 2)) * 0.6
@@ -154,7 +95,7 @@ def make(name: str = "adult", rows: int = 45_222) -> pl.DataFrame:
         "native-country": np.array(COUNTRIES)[country],
         "salary-class": np.where(paid, ">50K", "<=50K"),
     }
-    return pl.DataFrame({name: pl.Series(np.asarray(values).astype(str)) for name, values in columns.items()})
+    return as_text(columns)
 
 
 def hierarchy(column: str) -> list[list[str]]:
@@ -164,12 +105,9 @@ def hierarchy(column: str) -> list[list[str]]:
     if column == "education":
         steps = (8, "Primary education"), (9, "Secondary education"), (16, "Higher education")
         fine = (
-            (4, "Primary school"),
-            (8, "High School"),
-            (9, "Graduated school"),
-            (13, "Undergraduate"),
+            (4, "Primary school"), (8, "High School"), (9, "Graduated school"), (13, "Undergraduate"),
             (16, "Graduate"),
-        )
+        )  # fmt: skip
         return [[s, _level(i, fine), _level(i, steps), "*"] for i, s in enumerate(SCHOOLS)]
     if column == "marital-status":
         spouse = {"Married-civ-spouse", "Married-AF-spouse"}
@@ -190,21 +128,6 @@ def _level(place: int, steps: Sequence[tuple[int, str]]) -> str:
     return next(label for end, label in steps if place < end)
 
 
-def _tail(size: int) -> tuple[float, ...]:
-    return tuple(1 / (1 + place) for place in range(size))
-
-
-def _drawn(rng: np.random.Generator, shares: Sequence[float], rows: int) -> Codes:
-    weights = np.asarray(shares, float)
-    return rng.choice(len(weights), rows, p=weights / weights.sum()).astype(np.int64)
-
-
-def _chosen(rng: np.random.Generator, weights: NDArray[np.float64]) -> Codes:
-    """One choice a row by its own weights."""
-    bounds = np.cumsum(weights, axis=1)
-    return (rng.random(len(weights))[:, None] * bounds[:, -1:] > bounds).sum(axis=1).astype(np.int64)
-
-
 def _marriage(rng: np.random.Generator, age: Codes, male: NDArray[np.bool_]) -> Codes:
     grown = 1 / (1 + np.exp(-(age - 27) / 4.0))
     weights = np.column_stack(
@@ -218,13 +141,13 @@ def _marriage(rng: np.random.Generator, age: Codes, male: NDArray[np.bool_]) -> 
             np.full(len(age), 0.001),
         ]
     )
-    return _chosen(rng, weights)
+    return chosen(rng, weights)
 
 
 def _job(rng: np.random.Generator, learned: NDArray[np.float64], male: NDArray[np.bool_]) -> Codes:
     figures = np.array(list(JOBS.values()), float)
     lean = np.outer(np.where(male, 0.32, -0.68), figures[:, 2])
-    return _chosen(rng, figures[:, 0] * np.exp(np.outer(learned, figures[:, 1]) + lean))
+    return chosen(rng, figures[:, 0] * np.exp(np.outer(learned, figures[:, 1]) + lean))
 
 
 def _work(rng: np.random.Generator, job: Codes) -> Codes:
@@ -234,7 +157,7 @@ def _work(rng: np.random.Generator, job: Codes) -> Codes:
     weights[job == names.index("Protective-serv"), 2] *= 9
     weights[job == names.index("Prof-specialty"), 2:4] *= 3
     weights[job == names.index("Armed-Forces"), 5] *= 10_000
-    return _chosen(rng, weights)
+    return chosen(rng, weights)
 
 
 def _relation(rng: np.random.Generator, married: Codes, male: NDArray[np.bool_], age: Codes) -> NDArray[np.str_]:

@@ -10,15 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from noren_papers.datasets import Used
+from noren_papers.datasets import Used
 
 ROWS = 2_458_285
 FACTORS = 5
@@ -57,8 +54,6 @@ def shares(name: str) -> NDArray[np.float64]:
 
 def used(columns: Mapping[str, NDArray[np.uint8]], remark: str) -> Used:
     """The note of generated columns; the checksum is of their codes, column by column."""
-    from noren_papers.datasets import Used
-
     digest = hashlib.sha256()
     for name, column in columns.items():
         digest.update(name.encode())

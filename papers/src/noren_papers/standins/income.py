@@ -6,14 +6,11 @@ figures. Nothing is copied from a record.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 
+from noren_papers.standins.draws import as_text
 from noren_papers.standins.occupations import MARRIAGES, SCHOOLS, draw
-
-if TYPE_CHECKING:
-    import polars as pl
 
 WORKING = 0.495
 NAMED = 0.114
@@ -21,8 +18,6 @@ NAMED = 0.114
 
 def make(name: str = "census income", rows: int = 299_285) -> pl.DataFrame:
     """The table, all columns as text. The same rows every time."""
-    import polars as pl
-
     rng = np.random.default_rng(1995)
     people = draw(rng, rows)
     works = rng.random(rows) < WORKING
@@ -50,7 +45,7 @@ def make(name: str = "census income", rows: int = 299_285) -> pl.DataFrame:
         "weeks_worked_in_year": np.where(works, np.where(rng.random(rows) < 0.7, 52, rng.integers(1, 53, rows)), 0),
         "income_class": np.where(works, people["income_class"], "-50000"),
     }
-    return pl.DataFrame({column: pl.Series(np.asarray(values).astype(str)) for column, values in columns.items()})
+    return as_text(columns)
 
 
 def _place(schools: np.ndarray) -> np.ndarray:

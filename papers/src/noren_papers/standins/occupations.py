@@ -5,15 +5,11 @@ Schooling and sex shape the occupation, age shapes marriage, origin goes with ra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import polars as pl
-
-Codes = NDArray[np.int64]
+from noren_papers.standins.draws import Codes, as_text, chosen, drawn, tail
 
 MARRIAGES = (
     "Never married", "Married-civilian spouse present", "Divorced", "Separated", "Widowed", "Married-spouse absent",
@@ -49,26 +45,23 @@ _MALE = np.array([0.2, -0.2, 0.0, 0.0, -1.4, -2.4, 1.3, -0.8, 2.2, 0.4, 2.2, 1.0
 
 def make(name: str = "occupations", rows: int = 145_487) -> pl.DataFrame:
     """The table, all columns as text, in the order of the file. The same rows every time."""
-    import polars as pl
-
-    people = draw(np.random.default_rng(1994), rows)
-    return pl.DataFrame({column: pl.Series(values.astype(str)) for column, values in people.items()})
+    return as_text(draw(np.random.default_rng(1994), rows))
 
 
 def draw(rng: np.random.Generator, rows: int) -> dict[str, NDArray]:
     """Working people, column by column under the names of the file."""
     age = np.clip(15 + rng.gamma(4.0, 6.0, rows), 15, 90).astype(int)
     male = rng.random(rows) < 0.526
-    school = _drawn(rng, np.array(_SCHOOL_SHARES, float), rows)
+    school = drawn(rng, _SCHOOL_SHARES, rows)
     school = np.where((age < 19) & (school > 8), 6, np.where((age < 22) & (school > 11), 9, school))
     learned = (school - 9) / 3.0
-    race = _drawn(rng, np.array([864, 85, 26, 15, 10.0]), rows)
+    race = drawn(rng, (864, 85, 26, 15, 10), rows)
     far = (race == 2) | (race == 3)
     abroad = rng.random(rows) >= np.where(far, 0.3, 0.91)
-    birth = np.where(abroad, 1 + _drawn(rng, 1 / (1.0 + np.arange(41)), rows), 0)
+    birth = np.where(abroad, 1 + drawn(rng, tail(41), rows), 0)
     job = _job(rng, learned, male)
     group = _GROUP_OF[job]
-    work = _drawn(rng, np.array(_WORK_SHARES), rows)
+    work = drawn(rng, _WORK_SHARES, rows)
     work = np.where((group == 6) & (rng.random(rows) < 0.6), 2, work)
     work = np.where((group == 12) & (rng.random(rows) < 0.4), 1, work)
     rich = -3.3 + 0.8 * learned + 0.8 * male + 0.9 * np.isin(group, (0, 1)) + 0.04 * np.clip(age - 40, -20, 12)
@@ -93,7 +86,7 @@ def _job(rng: np.random.Generator, learned: NDArray[np.float64], male: NDArray[n
     share = 1 / (5.0 + np.argsort(np.argsort(_noise(JOBS))))
     share[-1] = 0.003
     weights = np.exp(np.outer(learned, _LEARNED[_GROUP_OF]) * 0.8 + np.outer(male - 0.5, _MALE[_GROUP_OF]) * 0.8)
-    return _chosen(rng, weights * share)
+    return chosen(rng, weights * share)
 
 
 def _noise(size: int) -> NDArray[np.float64]:
@@ -107,14 +100,4 @@ def _marriage(rng: np.random.Generator, age: Codes) -> Codes:
         (1 - grown) * 1.1 + 0.08, grown * 0.72, grown * 0.13, grown * 0.03, grown * 0.02 * np.exp((age - 50) / 12.0),
         np.full(len(age), 0.009), np.full(len(age), 0.004),
     ])  # fmt: skip
-    return _chosen(rng, shares)
-
-
-def _drawn(rng: np.random.Generator, weights: NDArray[np.float64], rows: int) -> Codes:
-    return rng.choice(len(weights), rows, p=weights / weights.sum()).astype(np.int64)
-
-
-def _chosen(rng: np.random.Generator, weights: NDArray[np.float64]) -> Codes:
-    """One choice a row by its own weights."""
-    bounds = np.cumsum(weights, axis=1)
-    return (rng.random(len(weights))[:, None] * bounds[:, -1:] > bounds).sum(axis=1).astype(np.int64)
+    return chosen(rng, shares)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import polars as pl
+from noren_papers.standins.draws import as_text, chosen
 
 Numbers = NDArray[np.float64]
 
@@ -70,8 +70,6 @@ DEPTH_SHARES = (10, 0.1, 0.3, 0.9, 0.3, 0.7, 1.7, 2.1, 2.4, 5.1, 6.1, 7.1, 10.2,
 
 def make(name: str, rows: int) -> pl.DataFrame:
     """The table, all columns as text, in the order of the file. The same rows every time."""
-    import polars as pl
-
     makers: dict[str, Callable[[int], Mapping[str, Sequence[Any] | NDArray[Any]]]] = {
         "nursery": lambda n: nursery(),
         "car": lambda n: car(),
@@ -80,8 +78,7 @@ def make(name: str, rows: int) -> pl.DataFrame:
         "mushroom": mushroom,
         "chess": chess,
     }
-    columns = makers[name](rows)
-    return pl.DataFrame({k: pl.Series(np.asarray(v).astype(str)) for k, v in columns.items()}).head(rows)
+    return as_text(makers[name](rows)).head(rows)
 
 
 def nursery() -> dict[str, NDArray[Any]]:
@@ -138,7 +135,7 @@ def cmc(rows: int) -> dict[str, NDArray[Any]]:
         "husband_occupation": 1 + rng.choice(4, rows, p=(0.30, 0.29, 0.39, 0.02)),
         "standard_of_living": living,
         "media_exposure": (rng.random(rows) < 0.07).astype(int),
-        "contraceptive_method": 1 + _chosen(rng, odds),
+        "contraceptive_method": 1 + chosen(rng, odds),
     }
 
 
@@ -174,7 +171,7 @@ def mushroom(rows: int) -> dict[str, NDArray[Any]]:
     for name, (letters, shares, lean) in MUSHROOM.items():
         sign = np.where(np.arange(len(letters)) % 2 == 0, -0.5, 0.5) * lean
         weights = np.outer(np.ones(rows), shares) * np.exp(np.outer(np.where(poison, 1.0, -1.0), sign))
-        columns[name] = np.array(list(letters))[_chosen(rng, weights)]
+        columns[name] = np.array(list(letters))[chosen(rng, weights)]
     return columns
 
 
@@ -212,9 +209,3 @@ def _places(column: NDArray[Any], values: Sequence[str]) -> NDArray[np.int64]:
 
 def _rounded(values: Numbers, step: float) -> NDArray[Any]:
     return np.array([f"{value:.4f}".rstrip("0").rstrip(".") for value in np.round(values / step) * step])
-
-
-def _chosen(rng: np.random.Generator, weights: Numbers) -> NDArray[np.int64]:
-    """One choice a row by its own weights."""
-    bounds = np.cumsum(weights, axis=1)
-    return np.asarray((rng.random(len(weights))[:, None] * bounds[:, -1:] > bounds).sum(axis=1), np.int64)

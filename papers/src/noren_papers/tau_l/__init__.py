@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from noren_papers.base import Figure, Paper
-from noren_papers.tau_l import complexity, eligible, execution, information, protection, skewed, use, violations
+from noren_papers.tau_l import (
+    complexity,
+    dimensions,
+    eligible,
+    execution,
+    information,
+    learning,
+    preserving,
+    protection,
+    queries,
+    secrets,
+    skewed,
+    violations,
+)  # fmt: skip
+
+_MODULES = (
+    eligible, protection, violations, skewed, information, learning, preserving, queries, dimensions, secrets,
+    execution, complexity,
+)  # fmt: skip
 
 
 def _place(figure: Figure) -> int:
     return int(figure.key) if figure.key.isdigit() else 0 if figure.key.startswith("table") else 99
 
-
-_ALL = (
-    *eligible.FIGURES,
-    *protection.FIGURES,
-    *violations.FIGURES,
-    *skewed.FIGURES,
-    *information.FIGURES,
-    *use.FIGURES,
-    *execution.FIGURES,
-    *complexity.FIGURES,
-)
 
 PAPER = Paper(
     "tau-l",
@@ -27,5 +34,5 @@ PAPER = Paper(
     "Functional (tau,l)-diversity",
     'H. Tian, W. Zhang, "Extending l-diversity to generalize sensitive data", Data & Knowledge Engineering 70 (2011) '
     "101-126",
-    figures=tuple(sorted(_ALL, key=_place)),
+    figures=tuple(sorted((figure for module in _MODULES for figure in module.FIGURES), key=_place)),
 )

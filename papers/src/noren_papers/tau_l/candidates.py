@@ -1,17 +1,12 @@
 """All tables that the searches of 1DLD and CLD have seen, beside the one that each takes."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from noren.errors import RequirementNotMet
+from noren.metrics.general import GeneralTable
+from noren.metrics.information import excessive_protection, utility_score
 from noren_papers.base import Bench
 from noren_papers.tau_l.common import CLD, cld, dataset, one_d
-
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
 
 
 def candidates(bench: Bench, name: str, method: str) -> list[GeneralTable]:
@@ -26,8 +21,6 @@ def scored(bench: Bench, name: str, method: str, tau: float, l: int) -> list[tup
     """Excess and utility of every table of the search that satisfies (tau, l)."""
 
     def make() -> list[tuple[float, float]]:
-        from noren.metrics.information import excessive_protection, utility_score
-
         out = []
         for table in candidates(bench, name, method):
             try:

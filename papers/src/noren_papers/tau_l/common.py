@@ -6,38 +6,37 @@ code with the methods.
 
 For the figures:
 
-    requirements(bench, "adult")               the representative (tau, l) of figures 11 and 16 to 22
+    settings(bench)                            the representative (tau, l) of figures 11 and 16 to 22, both data sets
     grid(bench, "adult")                       all (tau, l) of the planes of figures 9, 10, 14 and 15
     dataset(bench, "adult")                    Prepared: frame, quasi_identifiers, sensitive, hierarchies, coded
     release_of(bench, "adult", "SWEEP", .3, 5) Published, or None where the method cannot meet the requirement
     label(.3, 5)                               "(0.3, 5)"
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from noren.errors import RequirementNotMet
+from noren.methods import Hilbert, Incognito, Mondrian, Sweep
+from noren.methods.base import ClassMethod
+from noren.metrics.general import GeneralTable, view_of
+from noren.metrics.information import Utility, excess_of_classes, utility_scores
+from noren.models import FrequencyLDiversity, Model, RecursiveCLDiversity, TauLDiversity
+from noren.schema.nodes import tree_of
+from noren.table import Plan, RandomOrder, Recode, Records
+from noren_papers import draw
 from noren_papers.base import Bench
+from noren_papers.tau_l.judging import Row
 from noren_papers.tau_l.sources import SOURCES, Prepared, prepared, touch
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from noren.methods.base import ClassMethod
-    from noren.metrics.general import GeneralTable
-    from noren.metrics.information import Utility
-    from noren.models import Model
-    from noren.table import Plan, RandomOrder
 
 SWEEP, ONE_D, CLD = "SWEEP", "1DLD", "CLD"
 CHUNKS, MONDRIAN = "SWEEP in chunks (ours)", "Mondrian (ours)"
@@ -57,7 +56,8 @@ REQUIREMENTS: dict[str, tuple[Requirement, ...]] = {
     "adult": ((0.5, 2), (0.5, 3), (0.4, 4), (0.3, 5), (0.25, 6), (0.2, 7), (0.15, 8)),
     "nursery": ((0.5, 2), (0.5, 3), (0.45, 3), (0.45, 4), (0.4, 4), (0.4, 5)),
 }
-"""From weak to strong: psi(k) of each is nowhere above that of the one before."""
+"""From weak to strong: psi(k) of each is nowhere above that of the one before. As many in a quick run."""
+BOTH = tuple(REQUIREMENTS)
 GRIDS: dict[str, tuple[tuple[float, ...], tuple[int, ...]]] = {
     "adult": ((0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15), (2, 3, 4, 5, 6, 7, 8, 9)),
     "nursery": ((0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2), (2, 3, 4, 5)),
@@ -71,16 +71,12 @@ C_GRID = (*range(1, 21), 25, 30, 40, 50, 75, 100, 200, 500, 1_000, 10_000)
 """The c that CLD is run with, for every l from 2 to the number of secrets; the paper's c is a whole number."""
 
 
+NO_POINT = "No point: the method has no table that satisfies the requirement."
 NUMBERS = ("utility", "utility_quasi", "utility_sensitive", "excess", "mean_excess", "seconds")
 
 
 def label(tau: float, l: int) -> str:
     return f"({tau:g}, {l})"
-
-
-def requirements(bench: Bench, name: str) -> tuple[Requirement, ...]:
-    """The representative requirements of a data set, from weak to strong; as many in a quick run."""
-    return REQUIREMENTS[name]
 
 
 def grid(bench: Bench, name: str) -> list[Requirement]:
@@ -99,6 +95,27 @@ def c_grid(bench: Bench) -> tuple[int, ...]:
 def dataset(bench: Bench, name: str) -> Prepared:
     touch(bench, name)
     return bench.shared(("tau-l", "data", name), lambda: prepared(bench, name))
+
+
+def settings(bench: Bench, *, steps: bool = True) -> Iterator[tuple[Prepared, float, int, Row]]:
+    """Every data set and representative requirement, with what all sheets say of them. steps: they are the figure's."""
+    if steps:
+        bench.plan(sum(map(len, REQUIREMENTS.values())))
+    for name, asked in REQUIREMENTS.items():
+        data = dataset(bench, name)
+        for tau, l in asked:
+            yield data, tau, l, {"data": data.title, "requirement": label(tau, l), "tau": tau, "l": l}
+            if steps:
+                bench.step(f"{data.title} {label(tau, l)}")
+
+
+def by_requirement(frame: pl.DataFrame, **more: Any) -> Any:
+    """A panel for every data set, the requirements along x, a line for every method."""
+    chart: dict[str, Any] = {
+        "x": "requirement", "series": "method", "panel": "data", "ordinal": True, "columns": 2, "shared_y": False,
+        "x_title": "(tau, l)", "note": NO_POINT,
+    }  # fmt: skip
+    return draw.lines(frame, **chart | more)
 
 
 @dataclass(frozen=True)
@@ -130,9 +147,6 @@ def release_of(bench: Bench, name: str, method: str, tau: float, l: int) -> Publ
 
 
 def _release(bench: Bench, name: str, method: str, tau: float, l: int) -> Published | None:
-    from noren.methods import Incognito, Mondrian, Sweep
-    from noren.models import TauLDiversity
-
     if method == ONE_D:
         return _first_of(bench, name, tau, l)
     if method == CLD:
@@ -171,8 +185,6 @@ def _published(
     data: Prepared, method: str, tau: float, l: int, chosen: str, table: GeneralTable, seconds: float
 ) -> Published:
     """Raises RequirementNotMet if the table does not satisfy (tau, l), or says nothing at all."""
-    from noren.metrics.information import excess_of_classes, utility_scores
-
     if is_empty(table):
         raise RequirementNotMet("all quasi-identifiers of all records are at their roots.")
     excess = excess_of_classes(table, tau, l, data.sensitive)
@@ -200,8 +212,6 @@ def warm(bench: Bench, data: Prepared, method: ClassMethod, need: Model) -> None
     """Run once on a few records of the table, so that a compiler's time is not taken for the method's."""
 
     def small() -> bool:
-        from noren.table import Records
-
         n = min(300, data.coded.n)
         part = Records(n, data.coded.columns, {name: codes[:n] for name, codes in data.coded.codes.items()})
         try:
@@ -215,30 +225,23 @@ def warm(bench: Bench, data: Prepared, method: ClassMethod, need: Model) -> None
 
 def view(data: Prepared, plan: Plan) -> GeneralTable:
     """What a plan publishes, as the metrics read it."""
-    from noren.metrics.general import view_of
-
     return view_of(data.coded, plan)
 
 
 def suppressed(data: Prepared) -> GeneralTable:
     """All quasi-identifiers as they are, every secret at the root."""
-    from noren.schema.nodes import tree_of
-    from noren.table import Plan, Recode
-
     tree = tree_of(data.hierarchies[data.sensitive])
     secret = Recode(tree.nodes, np.full(data.coded.n, tree.root))
     return view(data, Plan({data.sensitive: secret}))
 
 
-def figures_of(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[str, object]:
+def figures_of(bench: Bench, name: str, method: str, tau: float, l: int) -> Row:
     """The numbers of one release, empty where there is none. Only releases that other figures need are kept."""
 
-    def make() -> dict[str, object]:
+    def make() -> Row:
         keep = (tau, l) in REQUIREMENTS.get(name, ())
         found = release_of(bench, name, method, tau, l) if keep else _release(bench, name, method, tau, l)
-        row: dict[str, object] = {
-            "data": SOURCES[name].title, "tau": tau, "l": l, "requirement": label(tau, l), "method": method,
-        }  # fmt: skip
+        row = {"data": SOURCES[name].title, "tau": tau, "l": l, "requirement": label(tau, l), "method": method}
         if found is None:
             return row | {"chosen": "", "classes": 0} | dict.fromkeys(NUMBERS)
         used = found.utility
@@ -285,9 +288,6 @@ def one_d(bench: Bench, name: str, l: int) -> Candidate | None:
     """1-D l-diversity with one l; None if the table is not eligible."""
 
     def make() -> Candidate | None:
-        from noren.methods import Hilbert
-        from noren.models import FrequencyLDiversity
-
         data = dataset(bench, name)
         if int(data.counts.max()) * l > data.coded.n:
             return None
@@ -335,9 +335,6 @@ def cld(bench: Bench, name: str) -> Searched:
 
 
 def _search(bench: Bench, name: str) -> Searched:
-    from noren.methods import Incognito
-    from noren.models import RecursiveCLDiversity
-
     data, method = dataset(bench, name), Incognito(loss="height")
     found: dict[str, Candidate] = {}
     spent, searches = 0.0, 0

@@ -8,6 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from noren.methods import Sweep
+from noren.models import TauLDiversity
+from noren.table import Records
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import NoWorse, Pair, answer
@@ -30,11 +33,7 @@ def vectors(data: Prepared, names: tuple[str, ...]) -> int:
 
 
 def _seconds(bench: Bench, data: Prepared, names: tuple[str, ...], records: int, method: str) -> float:
-    from noren.methods import Sweep
-    from noren.models import TauLDiversity
-    from noren.table import Records
-
-    tau, l = ASKED  # noqa: E741
+    tau, l = ASKED
     sweep, need = Sweep(chunk=CHUNK) if method == CHUNKS else Sweep(), TauLDiversity(on=data.sensitive, tau=tau, l=l)
     warm(bench, data, sweep, need)
     kept = (*names, data.sensitive)

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.analysis.axes import Axis
+from noren.analysis.tabulate import tabulate
+from noren.cells import CodeCells, ExactStatement, NodeStatement, Statement
+from noren.metrics.general import GeneralColumn, GeneralTable
+from noren.ragged import row_numbers
+from noren.schema.column import Column
+from noren.schema.nodes import tree_of
 from noren_papers.tau_l.sources import Prepared
-
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralColumn, GeneralTable
 
 Numbers = NDArray[np.float64]
 Weights = Mapping[str, Numbers]
@@ -39,8 +42,6 @@ class Queries:
 
 def catalogue(data: Prepared) -> dict[str, NDArray[np.bool_]]:
     """column -> (nodes, base values): what every value of its taxonomy covers, the base values first."""
-    from noren.schema.nodes import tree_of
-
     return {name: tree_of(tree).nodes.membership for name, tree in data.hierarchies.items()}
 
 
@@ -50,8 +51,6 @@ def draw(data: Prepared, dimensions: int, queries: int, rng: np.random.Generator
     A condition is a level of the taxonomy, drawn evenly, and one of its values that some record has, drawn evenly. The
     root is a level like the others: such a condition is met by everybody.
     """
-    from noren.schema.nodes import tree_of
-
     columns = (data.sensitive, *data.quasi_identifiers)
     rank = rng.random((queries, len(columns)))
     rank[:, 0] = -1
@@ -99,11 +98,6 @@ def share_of(column: GeneralColumn, members: NDArray[np.bool_], weights: Numbers
 
 def likely_shares(table: GeneralTable, columns: Sequence[str]) -> dict[str, Numbers]:
     """How often each base value of a column occurs, by the likelihood of its published cells alone."""
-    from noren.analysis.axes import Axis
-    from noren.analysis.tabulate import tabulate
-    from noren.cells import CodeCells, ExactStatement, NodeStatement, Statement
-    from noren.schema.column import Column
-
     out = {}
     for name in columns:
         column = table.columns[name]
@@ -125,8 +119,6 @@ def _totals(rows: Sequence[NDArray], shares: Sequence[Numbers], queries: Queries
     Equal records are taken together, and each condition leaves fewer of them for the next; the one that leaves fewest
     comes first, and what it leaves is kept for the queries that ask for the same.
     """
-    from noren.ragged import row_numbers
-
     n = len(rows[0])
     number = row_numbers(list(rows), [share.shape[1] for share in shares], n)
     times = np.bincount(number).astype(np.float64)

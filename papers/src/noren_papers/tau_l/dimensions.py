@@ -1,7 +1,5 @@
 """Figure 20: the error of count queries against the number of dimensions."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from typing import Any
@@ -11,10 +9,10 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import ALMOST, Answer, Below, Mean, Pair, answer, judged
-from noren_papers.tau_l.common import CLD, ONE_D, PAPERS, SWEEP, dataset, label, release_of
+from noren_papers.claims import ALMOST, Answer, Below, Claims, Mean, answer, judged
+from noren_papers.tau_l.common import BOTH, CLD, ONE_D, PAPERS, SWEEP, dataset, label, release_of
+from noren_papers.tau_l.judging import ZERO_NOTE
 from noren_papers.tau_l.queries import (
-    BOTH,
     CHOSEN,
     DRAWN,
     EVEN,
@@ -30,14 +28,8 @@ from noren_papers.tau_l.queries import (
     sweep_best,
     workload,
 )
-from noren_papers.tau_l.sides import ZERO_NOTE
 
-DIMENSION_CLAIMS = {
-    "SWEEP best": "SWEEP has less error than 1DLD and CLD for every number of dimensions above one.",
-    "reason": "That is because it may generalise secrets and so generalises quasi-identifiers less than the others.",
-    "one dimension": "With one dimension SWEEP is worse, because it generalises secrets and the others do not.",
-    "small": "With one dimension the differences between the three are very small.",
-}
+SAID = Claims()
 
 
 def _dimensions(bench: Bench) -> Result:
@@ -53,18 +45,9 @@ def _dimensions(bench: Bench) -> Result:
                     | {"queries": None if mine is None else len(mine)}
                 )  # fmt: skip
             bench.step(f"{dataset(bench, name).title} {method}")
-    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
-        panel=pl.format("{} {}", "data", "requirement")
-    )  # fmt: skip
-    several = frame.filter(pl.col("dimensions") > 1).with_columns(
-        requirement=pl.format("{} dimensions", "dimensions")
-    )  # fmt: skip
-    answers = {
-        "SWEEP best": sweep_best(several),
-        "reason": _reason(bench),
-        "one dimension": _one_dimension(frame, small=False),
-        "small": _one_dimension(frame, small=True),
-    }
+    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(panel=pl.format("{} {}", "data", "requirement"))
+    places = pl.format("{} dimensions", "dimensions")
+    several = frame.filter(pl.col("dimensions") > 1).with_columns(requirement=places)
     picture = draw.lines(
         frame, x="dimensions", y="error", series="method", panel="panel", order=LINES, ours=OURS,
         columns=2, log_y=True, shared_y=False, size=(330, 230), x_title="dimensions (conditions)",
@@ -73,11 +56,17 @@ def _dimensions(bench: Bench) -> Result:
     )  # fmt: skip
     notes = (LEFT_OUT, DRAWN, EVEN)
     sheets = {"": frame, "queries": drawn_sheet(bench)}
-    ours = _gain_by_dimension(frame)
-    own = gains(frame.with_columns(pl.format("{} dimensions", "dimensions").alias("place")), "place")
-    return Result(sheets, {"": picture}, answers, ours, OURS, parameters(bench), notes, own)
+    answers = SAID.answered(frame=frame, several=several, bench=bench)
+    own = gains(frame.with_columns(place=places), "place")
+    return Result(sheets, {"": picture}, answers, _gain_by_dimension(frame), OURS, parameters(bench), notes, own)
 
 
+@SAID("SWEEP has less error than 1DLD and CLD for every number of dimensions above one.")
+def _best(several: pl.DataFrame) -> Answer:
+    return sweep_best(several)
+
+
+@SAID("That is because it may generalise secrets and so generalises quasi-identifiers less than the others.")
 def _reason(bench: Bench) -> Answer:
     """Information that is left in quasi-identifiers: more in SWEEP's table than in the others."""
     outcomes, words = [], []
@@ -96,24 +85,35 @@ def _reason(bench: Bench) -> Answer:
     return judged(outcomes, f"Information left in quasi-identifiers and in secrets: {'; '.join(words)}")
 
 
-def _one_dimension(frame: pl.DataFrame, *, small: bool) -> Answer:
-    pairs: list[Pair] = []
-    close: list[bool] = []
-    words = []
-    for (title,), part in frame.filter(pl.col("dimensions") == 1).group_by("panel", maintain_order=True):
-        given = {
-            row["method"]: Mean(row["error"], row["error, standard error"])
-            for row in part.to_dicts()
-            if row["error"] is not None and row["method"] in PAPERS
-        }
-        words.append(f"{title}: " + ", ".join(f"{method} {one.value:.4f}" for method, one in given.items()))
-        if SWEEP in given:
-            pairs += [(one, given[SWEEP]) for method, one in given.items() if method != SWEEP]
-            values = [one.value for one in given.values()]
-            close.append(max(values) - min(values) < ALMOST)
-    if small:
-        return judged(close, "; ".join(words) + f"; very small means a difference below {ALMOST:g}")
-    return answer("; ".join(words), Below(pairs))
+def _at_one(frame: pl.DataFrame) -> dict[str, dict[str, Mean]]:
+    """By panel and method of the paper: the error of queries of one dimension."""
+    kept = frame.filter((pl.col("dimensions") == 1) & pl.col("error").is_not_null() & pl.col("method").is_in(PAPERS))
+    out: dict[str, dict[str, Mean]] = {str(title): {} for title in frame["panel"].unique(maintain_order=True)}
+    for row in kept.to_dicts():
+        out[row["panel"]][row["method"]] = Mean(row["error"], row["error, standard error"])
+    return out
+
+
+def _told(given: dict[str, dict[str, Mean]]) -> str:
+    return "; ".join(
+        f"{title}: " + ", ".join(f"{method} {one.value:.4f}" for method, one in at.items())
+        for title, at in given.items()
+    )
+
+
+@SAID("With one dimension SWEEP is worse, because it generalises secrets and the others do not.")
+def _worse(frame: pl.DataFrame) -> Answer:
+    given = _at_one(frame)
+    swept = [at for at in given.values() if SWEEP in at]
+    return answer(_told(given), Below([(one, at[SWEEP]) for at in swept for name, one in at.items() if name != SWEEP]))
+
+
+@SAID("With one dimension the differences between the three are very small.")
+def _small(frame: pl.DataFrame) -> Answer:
+    given = _at_one(frame)
+    spans = [[one.value for one in at.values()] for at in given.values() if SWEEP in at]
+    text = f"{_told(given)}; very small means a difference below {ALMOST:g}"
+    return judged([max(values) - min(values) < ALMOST for values in spans], text)
 
 
 def _gain_by_dimension(frame: pl.DataFrame) -> str:
@@ -136,4 +136,4 @@ def _gain_by_dimension(frame: pl.DataFrame) -> str:
     return "; ".join(texts) + "."
 
 
-FIGURES = (Figure("20", "count queries against the number of dimensions", DIMENSION_CLAIMS, _dimensions, BOTH),)
+FIGURES = (Figure("20", "count queries against the number of dimensions", SAID, _dimensions, BOTH),)

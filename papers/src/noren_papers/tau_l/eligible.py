@@ -3,8 +3,6 @@
 Beside it the strength of (c, l) in terms of (tau, l): Theorem 23's bound on c and the exact one.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import pairwise
@@ -15,7 +13,10 @@ import numpy as np
 import polars as pl
 
 from noren.errors import RequirementNotMet
+from noren.methods import Hilbert
+from noren.metrics.information import utility_scores
 from noren.metrics.strength import EligibleRanges, eligible_ranges, strength_table
+from noren.models import FrequencyLDiversity
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Answer, judged
@@ -87,33 +88,17 @@ def table_1(bench: Bench) -> Result:
     bench.step("strength")
     pictures = {
         "": draw.bars(
-            frame,
-            x="data",
-            y="largest_l",
-            series="series",
-            order=(SIMPLE, RECURSIVE, TAU_L),
-            title="Table 1. The largest l that a column of secrets allows",
-            x_title="",
-            y_title="largest l",
+            frame, x="data", y="largest_l", series="series", order=(SIMPLE, RECURSIVE, TAU_L), x_title="",
+            title="Table 1. The largest l that a column of secrets allows", y_title="largest l",
             note="1: no requirement can be met. SWEEP was run with l the number of values.",
         ),
         "strength": draw.lines(
-            strength,
-            x="requirement",
-            y="largest_c",
-            series="series",
-            order=(THEOREM, EXACT),
-            ours=(EXACT,),
-            panel="data",
-            ordinal=True,
-            columns=2,
-            shared_y=False,
+            strength, x="requirement", y="largest_c", series="series", order=(THEOREM, EXACT), ours=(EXACT,),
+            panel="data", ordinal=True, columns=2, shared_y=False, x_title="(tau, l)", y_title="largest c",
             title="Table 1. Largest c at which (c, m)-diversity guarantees (tau, l), m the number of values",
-            x_title="(tau, l)",
-            y_title="largest c",
             size=(300, 180),
         ),
-    }
+    }  # fmt: skip
     pairs = _pairs(ranges)
     ours = (
         f"The exact strength of (c, l) replaces Theorem 23, whose converse is wrong for tau above 1/l: (c, l) with "
@@ -128,16 +113,8 @@ def table_1(bench: Bench) -> Result:
         else "Abalone's 29 values in the paper are the range 1 to 29; the column of the file is counted here.",
         _theorem_note(strength),
     )
-    parameters = {"data sets": [SOURCES[name].title for name in PRINTED]}
-    return Result(
-        {"": frame, "strength": strength},
-        pictures,
-        _answers(ranges, outcomes, useful),
-        ours,
-        (EXACT,),
-        parameters,
-        notes,
-    )
+    sheets, used = {"": frame, "strength": strength}, {"data sets": [SOURCES[name].title for name in PRINTED]}
+    return Result(sheets, pictures, _answers(ranges, outcomes, useful), ours, (EXACT,), used, notes)
 
 
 def _answers(ranges: dict[str, EligibleRanges], outcomes: list[bool], useful: list[str]) -> dict[str, Answer]:
@@ -204,10 +181,6 @@ def _reach(bench: Bench, name: str) -> int:
 
 def _borders(bench: Bench, name: str) -> tuple[list[bool], list[str]]:
     """Run 1DLD at floor(1/f1), where it must publish, and one above, where it must refuse."""
-    from noren.methods import Hilbert
-    from noren.metrics.information import utility_scores
-    from noren.models import FrequencyLDiversity
-
     data = dataset(bench, name)
     most = data.coded.n // int(data.counts.max())
     outcomes, words = [], []

@@ -1,7 +1,5 @@
 """Figure 22: what the methods take, with the brute-force search for l and (c, l)."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 import time
@@ -14,22 +12,28 @@ import numpy as np
 import polars as pl
 
 from noren.errors import RequirementNotMet
+from noren.methods import Hilbert, Incognito, Sweep
+from noren.metrics.information import utility_score
 from noren.metrics.strength import eligible_ranges, strength_table
-from noren_papers import draw
+from noren.models import FrequencyLDiversity, RecursiveCLDiversity, TauLDiversity
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import ALMOST, About, Alike, Answer, Below, Claim, NoWorse, Pair, answer, judged
+from noren_papers.claims import ALMOST, About, Alike, Answer, Below, Claim, Claims, NoWorse, Pair, answer, judged
 from noren_papers.tau_l.common import (
+    BOTH,
+    CHUNK,
     CHUNKS,
     CLD,
     DIRECT,
     ONE_D,
+    PAPERS,
     REQUIREMENTS,
     SWEEP,
+    by_requirement,
     cld,
     dataset,
     label,
     release_of,
-    requirements,
+    settings,
     view,
     warm,
 )
@@ -40,6 +44,7 @@ from noren_papers.tau_l.sources import Prepared
 METHODS = (SWEEP, ONE_D, CLD, CHUNKS, DIRECT)
 GRADUAL = 3.0
 """A step is gradual if the time does not grow by more than this factor."""
+SAID = Claims()
 
 
 def least_seconds(bench: Bench, work: Callable[[], object]) -> float:
@@ -60,9 +65,6 @@ def recoding(bench: Bench, data: Prepared, method: Any, need: Any) -> Callable[[
 
 def one_d_seconds(bench: Bench, name: str, l: int) -> float:
     def measure() -> float:
-        from noren.methods import Hilbert
-        from noren.models import FrequencyLDiversity
-
         data = dataset(bench, name)
         return least_seconds(bench, recoding(bench, data, Hilbert(l=l), FrequencyLDiversity(on=data.sensitive, l=l)))
 
@@ -71,10 +73,6 @@ def one_d_seconds(bench: Bench, name: str, l: int) -> float:
 
 def seconds_of(bench: Bench, name: str, method: str, tau: float, l: int) -> tuple[float, str, float | None] | None:
     """CPU seconds, what was chosen and the utility; None where the method has no table."""
-    from noren.methods import Incognito, Sweep
-    from noren.models import TauLDiversity
-    from noren_papers.tau_l.common import CHUNK
-
     found = release_of(bench, name, method, tau, l)
     if found is None:
         return None
@@ -90,38 +88,18 @@ def seconds_of(bench: Bench, name: str, method: str, tau: float, l: int) -> tupl
 
 
 def figure_22(bench: Bench) -> Result:
-    bench.plan(sum(len(requirements(bench, name)) for name in REQUIREMENTS))
     rows: list[Row] = []
-    for name in REQUIREMENTS:
-        for tau, l in requirements(bench, name):
-            for method in METHODS:
-                found = seconds_of(bench, name, method, tau, l)
-                rows.append(
-                    {
-                        "data": dataset(bench, name).title, "tau": tau, "l": l, "requirement": label(tau, l),
-                        "method": method, "seconds": found and found[0], "chosen": found[1] if found else "",
-                        "utility": found and found[2],
-                    }
-                )  # fmt: skip
-            bench.step(f"{dataset(bench, name).title} {label(tau, l)}")
+    for data, tau, l, row in settings(bench):
+        for method in METHODS:
+            found = seconds_of(bench, data.name, method, tau, l)
+            seconds, chosen, utility = found or (None, "", None)
+            at = {"data": row["data"], "tau": tau, "l": l, "requirement": row["requirement"], "method": method}
+            rows.append(at | {"seconds": seconds, "chosen": chosen, "utility": utility})
     frame = pl.DataFrame(
         rows, schema_overrides={"seconds": pl.Float64, "utility": pl.Float64}, infer_schema_length=None
     )
-    titles = {name: dataset(bench, name).title for name in REQUIREMENTS}
+    titles = {name: dataset(bench, name).title for name in BOTH}
     adult, nursery = (frame.filter(pl.col("data") == title) for title in titles.values())
-    shared = [all_publish(part, (SWEEP, ONE_D, CLD)) for part in (adult, nursery)]
-    answers = {
-        "a third of 1DLD": joined([_faster(shared[0], ONE_D, 3.0)]),
-        "below CLD": joined([_faster(adult, CLD, 1.0)]),
-        "gradual": _gradual(adult),
-        "Nursery": joined([_faster(shared[1], ONE_D, 3.0), _faster(nursery, CLD, 1.0)]),
-        "identical": _identical(frame),
-        "same (c, l)": _same(adult, CLD, ("(0.5, 2)", "(0.5, 3)"), "the paper finds c = 10,000, l = 6"),
-        "1DLD likewise": _likewise(frame),
-        "two dimensions": _two_dimensions(bench, frame),
-        "theory": _theory(bench),
-        "little penalty": _penalty(frame),
-    }
     direct = pairs(frame, DIRECT, CLD, "seconds")
     chunk = pairs(frame, CHUNKS, SWEEP, "seconds")
     better = sum(a["utility"] > b["utility"] + 1e-9 for a, b in direct)
@@ -133,24 +111,11 @@ def figure_22(bench: Bench) -> Result:
         f"({mean([a['utility'] for a, _ in direct]):.3f} against {mean([b['utility'] for _, b in direct]):.3f}). "
         f"SWEEP in chunks takes {mean([a['seconds'] / b['seconds'] for a, b in chunk]):.2f} times SWEEP's time."
     )
-    picture = draw.lines(
-        frame,
-        x="requirement",
-        y="seconds",
-        series="method",
-        order=METHODS,
-        ours=(CHUNKS, DIRECT),
-        panel="data",
-        ordinal=True,
-        columns=2,
-        log_y=True,
-        shared_y=False,
+    picture = by_requirement(
+        frame, y="seconds", order=METHODS, ours=(CHUNKS, DIRECT), log_y=True, y_title="CPU seconds", size=(300, 210),
         title="Figure 22. Execution time with the search for l and (c, l)",
-        x_title="(tau, l)",
-        y_title="CPU seconds",
-        size=(300, 210),
-        note="No point: the method has no table that satisfies the requirement.",
-    )
+    )  # fmt: skip
+    answers = SAID.answered(frame=frame, adult=adult, nursery=nursery, bench=bench)
     searches = {f"{titles[name]} searches of CLD": cld(bench, name).searches for name in REQUIREMENTS}
     notes = (
         "CPU seconds of this machine, compiled code, least of a few runs after a first (CLD: one run of its search); "
@@ -179,10 +144,19 @@ def times(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2f}"
 
 
-def _gradual(frame: pl.DataFrame) -> Answer:
-    rows = rows_of(frame, SWEEP, empty=False)
+@SAID("On Adult SWEEP takes a third of 1DLD's time where all three publish.")
+def _third(adult: pl.DataFrame) -> Answer:
+    return joined([_faster(all_publish(adult, PAPERS), ONE_D, 3.0)])
+
+
+SAID("On Adult SWEEP always takes less time than CLD.")(lambda adult: joined([_faster(adult, CLD, 1.0)]))
+
+
+@SAID("Where only SWEEP publishes, its time grows gradually with the strength of the requirement.")
+def _gradual(adult: pl.DataFrame) -> Answer:
+    rows = rows_of(adult, SWEEP, empty=False)
     steps = [(b["seconds"] / a["seconds"], a, b) for a, b in pairwise(rows)]
-    others = {row["requirement"] for method in (ONE_D, CLD) for row in rows_of(frame, method, empty=False)}
+    others = {row["requirement"] for method in (ONE_D, CLD) for row in rows_of(adult, method, empty=False)}
     alone = [step for step in steps if step[2]["requirement"] not in others]
     told = ", ".join(f"{row['requirement']} {row['seconds']:.3f} s" for row in rows)
     return judged(
@@ -192,6 +166,12 @@ def _gradual(frame: pl.DataFrame) -> Answer:
     )
 
 
+@SAID("On Nursery the results are similar.")
+def _similar(nursery: pl.DataFrame) -> Answer:
+    return joined([_faster(all_publish(nursery, PAPERS), ONE_D, 3.0), _faster(nursery, CLD, 1.0)])
+
+
+@SAID("CLD's time seems to be the same for different requirements.")
 def _identical(frame: pl.DataFrame) -> Answer:
     compared, texts = [], []
     for title in frame["data"].unique(maintain_order=True):
@@ -206,13 +186,16 @@ def _identical(frame: pl.DataFrame) -> Answer:
     )
 
 
-def _same(frame: pl.DataFrame, method: str, asked: tuple[str, str], paper: str) -> Answer:
-    chosen = {row["requirement"]: row["chosen"] for row in rows_of(frame, method, empty=False)}
-    found = [chosen.get(one, "none") for one in asked]
-    told = ", ".join(f"{one} {what}" for one, what in zip(asked, found, strict=True))
-    return judged([found[0] == found[1] != "none"], f"{method} takes {told}; {paper}")
+@SAID("CLD finds the same (c, l) for (0.5, 2) and (0.5, 3).")
+def _same(adult: pl.DataFrame) -> Answer:
+    chosen = {row["requirement"]: row["chosen"] for row in rows_of(adult, CLD, empty=False)}
+    found = {one: chosen.get(one, "none") for one in ("(0.5, 2)", "(0.5, 3)")}
+    first, second = found.values()
+    told = ", ".join(f"{one} {what}" for one, what in found.items())
+    return judged([first == second != "none"], f"CLD takes {told}; the paper finds c = 10,000, l = 6")
 
 
+@SAID("1DLD behaves likewise: one l serves several requirements in the same time.")
 def _likewise(frame: pl.DataFrame) -> Answer:
     """Requirements in a row for which 1DLD takes one and the same l."""
     found = rows_of(frame, ONE_D, empty=False)
@@ -225,6 +208,7 @@ def _likewise(frame: pl.DataFrame) -> Answer:
     )
 
 
+@SAID("The search over c and l, two-dimensional and unordered, takes longer than that over l.")
 def _two_dimensions(bench: Bench, frame: pl.DataFrame) -> Answer:
     both = pairs(frame, CLD, ONE_D, "seconds")
     ratios = [a["seconds"] / b["seconds"] for a, b in both]
@@ -242,32 +226,25 @@ def weakest(bench: Bench, name: str, tau: float, l: int) -> list[tuple[int, int]
     return [(c, size) for c, size in rows if c >= 1 and c > found.smallest_c(size)]
 
 
+@SAID("The weakest requirements that guarantee (tau, l) give much less utility than the search.")
 def _theory(bench: Bench) -> Answer:
     """Tables of the weakest (c, l) and l that guarantee (tau, l) beside those of the brute-force search."""
-    from noren.methods import Incognito
-    from noren.metrics.information import utility_score
-    from noren.models import RecursiveCLDiversity
-
     method = Incognito(loss="height")
     compared, texts, nothing = [], [], 0
-    for name in REQUIREMENTS:
-        data = dataset(bench, name)
-        for tau, l in requirements(bench, name):
-            found = release_of(bench, name, CLD, tau, l)
-            if found is None:
+    for data, tau, l, _ in settings(bench, steps=False):
+        found = release_of(bench, data.name, CLD, tau, l)
+        if found is None:
+            continue
+        sure = []
+        for c, size in weakest(bench, data.name, tau, l):
+            need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
+            try:
+                sure.append(utility_score(view(data, method.recode(data.coded, [need], np.arange))))
+            except RequirementNotMet:
                 continue
-            sure = []
-            for c, size in weakest(bench, name, tau, l):
-                need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
-                try:
-                    sure.append(utility_score(view(data, method.recode(data.coded, [need], np.arange))))
-                except RequirementNotMet:
-                    continue
-            if not sure:
-                nothing += 1
-                compared.append((0.0, found.utility.total))  # no table at all is the strongest case of much less
-                continue
-            compared.append((max(sure), found.utility.total))
+        nothing += not sure
+        compared.append((max(sure, default=0.0), found.utility.total))  # no table: the strongest case of much less
+        if sure:
             texts.append(f"{data.title} {label(tau, l)} {max(sure):.3f} beside {found.utility.total:.3f}")
     return answer(
         f"Best table of a (c, l) that guarantees (tau, l) beside that of the search: {listed(texts, 8)}; none is "
@@ -277,6 +254,7 @@ def _theory(bench: Bench) -> Answer:
     )
 
 
+@SAID("SWEEP's better tables cost little time.")
 def _penalty(frame: pl.DataFrame) -> Answer:
     compared: list[Pair] = []
     texts = []
@@ -289,23 +267,4 @@ def _penalty(frame: pl.DataFrame) -> Answer:
     return answer(words, NoWorse(compared))
 
 
-FIGURES: tuple[Figure, ...] = (
-    Figure(
-        "22",
-        "Execution time",
-        {
-            "a third of 1DLD": "On Adult SWEEP takes a third of 1DLD's time where all three publish.",
-            "below CLD": "On Adult SWEEP always takes less time than CLD.",
-            "gradual": "Where only SWEEP publishes, its time grows gradually with the strength of the requirement.",
-            "Nursery": "On Nursery the results are similar.",
-            "identical": "CLD's time seems to be the same for different requirements.",
-            "same (c, l)": "CLD finds the same (c, l) for (0.5, 2) and (0.5, 3).",
-            "1DLD likewise": "1DLD behaves likewise: one l serves several requirements in the same time.",
-            "two dimensions": "The search over c and l, two-dimensional and unordered, takes longer than that over l.",
-            "theory": "The weakest requirements that guarantee (tau, l) give much less utility than the search.",
-            "little penalty": "SWEEP's better tables cost little time.",
-        },
-        figure_22,
-        data=("adult", "nursery"),
-    ),
-)
+FIGURES = (Figure("22", "Execution time", SAID, figure_22, BOTH),)

@@ -4,8 +4,6 @@ The paper's measure adds quasi-identifiers and the secret. Here the parts are sh
 quasi-identifiers without any secret, which the sum rewards.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from typing import Any
@@ -13,7 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from noren_papers import draw
+from noren.methods import Mondrian
+from noren.metrics.information import utility_score
+from noren.models import RecursiveCLDiversity
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Below, answer, cannot, judged
 from noren_papers.tau_l.candidates import scored
@@ -26,16 +26,24 @@ from noren_papers.tau_l.common import (
     REQUIREMENTS,
     SUPPRESSED,
     SWEEP,
+    by_requirement,
     dataset,
     grid,
-    label,
     made,
     release_of,
-    requirements,
+    settings,
     sheet,
 )
 from noren_papers.tau_l.judging import Row, against, joined, listed, mean, pairs, rows_of
-from noren_papers.tau_l.protection import PLANE, SEARCH_NOTE, parameters, plane, representative, tiles
+from noren_papers.tau_l.protection import (
+    PLANE,
+    SEARCH_NOTE,
+    parameters,
+    plane,
+    representative,
+    requirements_named,
+    tiles,
+)
 
 LINES = (*PAPERS, SUPPRESSED, CHUNKS, MONDRIAN)
 WITH_STARS = (*PLANE, SUPPRESSED)
@@ -62,33 +70,35 @@ def _plane_figure(name: str, key: str, title: str) -> Figure:
         frame = pl.concat([plane(bench, name), sheet(bench, name, grid(bench, name), (SUPPRESSED,))])
         empty = {method: len(rows_of(frame, method, empty=True)) for method in (ONE_D, CLD)}
         answers = {
-            "SWEEP best": joined([against(frame, SWEEP, other, "utility", lower=False) for other in (ONE_D, CLD)]),
-            "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", lower=False)]),
+            **_common(bench, frame, (name,)),
             "no result": judged(
                 [number > 0 for number in empty.values()],
                 f"Of {len(rows_of(frame, SWEEP))} requirements "
                 + ", ".join(f"{method} has no table for {number}" for method, number in empty.items()),
             ),
-            "would be worse": _would_be_worse(bench, frame, (name,)),
-            "correlation": _correlation(bench, frame, (name,)),
         }
-        note = "Stronger requirements to the right and downwards; no tile: no table satisfies the requirement."
         pictures = {
-            part: tiles(
-                frame,
-                value,
-                f"Figure {key}. {title}" + (f": {part} alone" if part else ""),
-                "utility",
-                WITH_STARS,
-                note,
-            )
+            part: tiles(frame, value, _title(f"Figure {key}. {title}", part), "utility", WITH_STARS)
             for part, value in PARTS.items()
         }
-        used = parameters(bench, name)
-        notes = (SUM_NOTE, SEARCH_NOTE)
+        used, notes = parameters(bench, name), (SUM_NOTE, SEARCH_NOTE)
         return Result({"": frame}, pictures, answers, _gain(frame), (CHUNKS,), used, notes, _gains(frame))
 
     return Figure(key, title, claims, compute, data=(name,))
+
+
+def _title(title: str, part: str) -> str:
+    return f"{title}: {part} alone" if part else title
+
+
+def _common(bench: Bench, frame: pl.DataFrame, names: tuple[str, ...]) -> dict[str, Answer]:
+    """What the paper says of the planes and of representative requirements alike."""
+    return {
+        "SWEEP best": joined([against(frame, SWEEP, other, "utility", lower=False) for other in (ONE_D, CLD)]),
+        "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", lower=False)]),
+        "would be worse": _would_be_worse(bench, frame, names),
+        "correlation": _correlation(bench, frame, names),
+    }
 
 
 def _gain(frame: pl.DataFrame) -> str:
@@ -171,15 +181,12 @@ def rank_correlation(x: Any, y: Any) -> float:
 
 
 def figure_16(bench: Bench) -> Result:
-    bench.plan(2 * sum(len(requirements(bench, name)) for name in REQUIREMENTS))
-    stars = [sheet(bench, name, requirements(bench, name), (SUPPRESSED,)) for name in REQUIREMENTS]
+    bench.plan(2 * sum(map(len, REQUIREMENTS.values())))
+    stars = [sheet(bench, name, asked, (SUPPRESSED,)) for name, asked in REQUIREMENTS.items()]
     frame = pl.concat([representative(bench), *stars])
     names = tuple(REQUIREMENTS)
     answers = {
-        "SWEEP best": joined([against(frame, SWEEP, other, "utility", lower=False) for other in (ONE_D, CLD)]),
-        "1DLD above CLD": joined([against(frame, ONE_D, CLD, "utility", lower=False)]),
-        "would be worse": _would_be_worse(bench, frame, names),
-        "correlation": _correlation(bench, frame, names),
+        **_common(bench, frame, names),
         "global": _global(bench),
         "weights": _weights(bench, frame),
         "Nursery rises": _rises(bench, frame),
@@ -191,50 +198,30 @@ def figure_16(bench: Bench) -> Result:
         f"requirements) it keeps {sides[0]:.3f}, SWEEP {sides[1]:.3f}."
     )
     pictures = {
-        part: draw.lines(
-            frame,
-            x="requirement",
-            y=value,
-            series="method",
-            order=LINES,
-            ours=(CHUNKS, MONDRIAN),
-            panel="data",
-            ordinal=True,
-            columns=2,
-            shared_y=False,
-            title="Figure 16. Utility by information at representative (tau, l)" + (f": {part} alone" if part else ""),
-            x_title="(tau, l)",
-            y_title="utility",
-            size=(300, 200),
-            note="No point: the method has no table that satisfies the requirement.",
+        part: by_requirement(
+            frame, y=value, order=LINES, ours=(CHUNKS, MONDRIAN), y_title="utility", size=(300, 200),
+            title=_title("Figure 16. Utility by information at representative (tau, l)", part),
         )
         for part, value in PARTS.items()
-    }
-    used = parameters(bench, *names) | {"weights of the secret": list(WEIGHTS)}
-    used |= {f"{name} requirements": [label(tau, l) for tau, l in requirements(bench, name)] for name in names}
+    }  # fmt: skip
+    used = parameters(bench, *names) | {"weights of the secret": list(WEIGHTS)} | requirements_named()
     own, notes = (CHUNKS, MONDRIAN), (SUM_NOTE, SEARCH_NOTE)
     return Result({"": frame}, pictures, answers, ours, own, used, notes, _gains(frame))
 
 
 def _global(bench: Bench) -> Answer:
     """CLD's own (c, l), met by local recoding instead: Mondrian beside Incognito under one requirement."""
-    from noren.methods import Mondrian
-    from noren.metrics.information import utility_score
-    from noren.models import RecursiveCLDiversity
-
     compared, texts, seen = [], [], set()
-    for name in REQUIREMENTS:
-        data = dataset(bench, name)
-        for tau, l in requirements(bench, name):
-            found = release_of(bench, name, CLD, tau, l)
-            if found is None or (name, found.chosen) in seen:
-                continue
-            seen.add((name, found.chosen))
-            c, size = (int(part.split("=")[1]) for part in found.chosen.split(","))
-            need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
-            local, _ = made(bench, data, Mondrian(refinement=0), need, f"local {c} {size}")
-            compared.append((found.utility.total, utility_score(local)))
-            texts.append(f"{data.title} ({found.chosen}) {utility_score(local):.3f} beside {found.utility.total:.3f}")
+    for data, tau, l, _ in settings(bench, steps=False):
+        found = release_of(bench, data.name, CLD, tau, l)
+        if found is None or (data.name, found.chosen) in seen:
+            continue
+        seen.add((data.name, found.chosen))
+        c, size = (int(part.split("=")[1]) for part in found.chosen.split(","))
+        need = RecursiveCLDiversity(on=data.sensitive, c=c, l=size)
+        local = utility_score(made(bench, data, Mondrian(refinement=0), need, f"local {c} {size}")[0])
+        compared.append((found.utility.total, local))
+        texts.append(f"{data.title} ({found.chosen}) {local:.3f} beside {found.utility.total:.3f}")
     words = "The same (c, l) met by local recoding (Mondrian) and by CLD: " + listed(texts, 8)
     return answer(words, Below(compared))
 

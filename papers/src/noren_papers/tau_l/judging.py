@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import polars as pl
 
 from noren_papers.claims import Answer, Below, Claim, Mean, Number, answer
 
-if TYPE_CHECKING:
-    import polars as pl
-
 Row = dict[str, Any]
+ZERO_NOTE = "An error of exactly 0 has no place on this scale and no point."
 
 
 def pairs(frame: pl.DataFrame, first: str, second: str, value: str) -> list[tuple[Row, Row]]:
@@ -39,9 +39,7 @@ def rows_of(frame: pl.DataFrame, method: str, *, empty: bool | None = None) -> l
 
 def named(rows: Sequence[Row], most: int = 6) -> str:
     """The requirements of some rows, with the data where there are several."""
-    several = len({row["data"] for row in rows}) > 1
-    words = [f"{row['data']} {row['requirement']}" if several else str(row["requirement"]) for row in rows]
-    return listed(words, most)
+    return listed(_names(rows), most)
 
 
 def listed(words: Sequence[str], most: int = 6) -> str:
@@ -80,6 +78,16 @@ def _number(row: Row, value: str) -> Number:
 def _names(rows: Sequence[Row]) -> list[str]:
     several = len({row["data"] for row in rows}) > 1
     return [f"{row['data']} {row['requirement']}" if several else str(row["requirement"]) for row in rows]
+
+
+def beside(frame: pl.DataFrame, first: str, others: Sequence[str], value: str, *, lower: bool) -> Answer:
+    """Is the first method's value better than every other's, wherever both publish? Means are not mixed over data."""
+    parts = []
+    for (title,), part in frame.group_by("data", maintain_order=True):
+        for other in others:
+            compared, text = against(part, first, other, value, lower=lower)
+            parts.append((compared, f"{title}: {text}"))
+    return joined(parts)
 
 
 def joined(parts: Sequence[tuple[Claim, str]]) -> Answer:

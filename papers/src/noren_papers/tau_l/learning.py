@@ -4,44 +4,38 @@ The class is the sensitive attribute. To learn from a release every general valu
 evenly, as the paper does.
 """
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren_papers import draw
+from noren.metrics.classification import random_leaves
+from noren.metrics.general import GeneralTable
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Facts, Mean, Some, answer, judged
+from noren_papers.claims import Answer, Claims, Facts, Mean, Some, answer, judged
 from noren_papers.tau_l.common import (
+    BOTH,
     CHUNKS,
     CLD,
     METHODS,
     MONDRIAN,
     ONE_D,
     SWEEP,
+    Published,
+    by_requirement,
     dataset,
-    label,
     release_of,
-    requirements,
+    settings,
 )
 from noren_papers.tau_l.counts import likely_shares
-from noren_papers.tau_l.judging import listed, pairs
-from noren_papers.tau_l.sides import beside
+from noren_papers.tau_l.judging import Row, beside, listed, pairs
+from noren_papers.tau_l.sources import Prepared
 from noren_papers.tau_l.trees import accuracy, learn
 
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
-    from noren_papers.tau_l.common import Published
-    from noren_papers.tau_l.sources import Prepared
-
-BOTH = ("adult", "nursery")
 TOGETHER = "SWEEP, draws together (ours)"
 """One tree from all draws at once, secrets drawn by their likelihood instead of evenly."""
 CONSTANT = "most frequent class"
@@ -52,8 +46,6 @@ CONSTANT = "most frequent class"
 
 def drawn(table: GeneralTable, names: tuple[str, ...], rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """A base value for every cell of some columns, evenly among those under it."""
-    from noren.metrics.classification import random_leaves
-
     return [random_leaves(table.columns[name], table.keep, rng) for name in names]
 
 
@@ -77,62 +69,44 @@ def drawn_by(
 
 # ------------------------------------------------------------------ figure 17
 
-TREE_CLAIMS = {
-    "SWEEP best": "Trees learned from SWEEP's table are more accurate than those from 1DLD's and from CLD's.",
-    "other shape": "On Nursery the accuracy of SWEEP runs differently from its information in figure 16 (b).",
-    "more secrets": "On Nursery SWEEP generalises more secrets and fewer quasi-identifiers for stronger requirements.",
-    "more but worse": "So a table may keep more information in all and still give a less accurate tree.",
-}
+SAID = Claims()
 
 
 def _trees(bench: Bench) -> Result:
     rounds = bench.pick(10, 2)
-    bench.plan(sum(len(requirements(bench, name)) for name in BOTH))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     constant: dict[str, float] = {}
     originals: dict[str, float] = {}
-    for name in BOTH:
-        data = dataset(bench, name)
-        features, truth = (
-            [data.coded.codes[column] for column in data.quasi_identifiers],
-            data.coded.codes[data.sensitive],
-        )
-        original = accuracy(learn(features, truth), features, truth)
-        originals[data.title] = original
+    for data, tau, l, row in settings(bench):
+        features = [data.coded.codes[column] for column in data.quasi_identifiers]
+        truth = data.coded.codes[data.sensitive]
+        if data.title not in originals:
+            originals[data.title] = accuracy(learn(features, truth), features, truth)
+            rng = bench.rng(f"trees {data.name}")
+        original = originals[data.title]
         constant[data.title] = float(data.counts.max()) / data.coded.n / original
-        rng = bench.rng(f"trees {name}")
-        for tau, l in requirements(bench, name):
-            for method in METHODS:
-                found = release_of(bench, name, method, tau, l)
-                scores = []
-                if found is not None:
-                    tables = (drawn(found.table, columns_of(data), rng) for _ in range(rounds))
-                    scores = [_scored(table, features, truth) / original for table in tables]
-                rows.append(_tree_row(data, tau, l, method, found, scores, original))
-                if method == SWEEP and found is not None:
-                    together = _scored(_together(found.table, data, rounds, rng), features, truth) / original
-                    rows.append(_tree_row(data, tau, l, TOGETHER, found, [together], original))
-            rows.append(_tree_row(data, tau, l, CONSTANT, None, [constant[data.title]], original))
-            bench.step(f"{data.title} {label(tau, l)}")
+        for method in METHODS:
+            found = release_of(bench, data.name, method, tau, l)
+            scores = []
+            if found is not None:
+                tables = (drawn(found.table, columns_of(data), rng) for _ in range(rounds))
+                scores = [_scored(table, features, truth) / original for table in tables]
+            rows.append(row | _tree_row(method, found, scores, original))
+            if method == SWEEP and found is not None:
+                together = _scored(_together(found.table, data, rounds, rng), features, truth) / original
+                rows.append(row | _tree_row(TOGETHER, found, [together], original))
+        rows.append(row | _tree_row(CONSTANT, None, [constant[data.title]], original))
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    answers = {
-        "SWEEP best": _above(frame, constant),
-        "other shape": _shape(frame),
-        "more secrets": _secrets(frame),
-        "more but worse": _more_but_worse(frame),
-    }
-    order = (*METHODS, TOGETHER, CONSTANT)
-    picture = draw.lines(
-        frame, x="requirement", y="ratio", series="method", panel="data", ordinal=True, order=order, columns=2,
-        ours=(CHUNKS, MONDRIAN, TOGETHER), title="Figure 17. Decision trees: accuracy against the requirement",
-        x_title="requirement (tau, l), from weak to strong", y_title="ratio of accuracies", size=(330, 220),
-        error="ratio, standard error",
+    picture = by_requirement(
+        frame, y="ratio", order=(*METHODS, TOGETHER, CONSTANT), ours=(CHUNKS, MONDRIAN, TOGETHER), shared_y=True,
+        title="Figure 17. Decision trees: accuracy against the requirement", y_title="ratio of accuracies",
+        x_title="requirement (tau, l), from weak to strong", size=(330, 220), error="ratio, standard error",
         note="Mean over trees with two standard errors; no point: the method has no table for the requirement.",
     )  # fmt: skip
     return Result(
         {"": frame},
         {"": picture},
-        answers,
+        SAID.answered(frame=frame, constant=constant),
         _tree_gain(frame),
         (TOGETHER, CHUNKS, MONDRIAN),
         {
@@ -174,26 +148,18 @@ def _together(table: GeneralTable, data: Prepared, rounds: int, rng: np.random.G
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def _tree_row(
-    data: Prepared, tau: float, l: int, method: str, found: Published | None, scores: list[float], original: float
-) -> dict[str, Any]:
+def _tree_row(method: str, found: Published | None, scores: list[float], original: float) -> Row:
+    mean = Mean.of(scores) if scores else None
+    used = None if found is None else found.utility
     return {
-        "data": data.title,
-        "requirement": label(tau, l),
-        "tau": tau,
-        "l": l,
-        "method": method,
-        "ratio": float(np.mean(scores)) if scores else None,
-        "ratio, standard error": Mean.of(scores).error if scores else None,
-        "lowest": min(scores, default=None),
-        "highest": max(scores, default=None),
-        "accuracy_original": original,
-        "utility": None if found is None else found.utility.total,
-        "utility_quasi": None if found is None else found.utility.quasi,
-        "utility_sensitive": None if found is None else found.utility.sensitive,
-    }
+        "method": method, "ratio": mean and float(np.mean(scores)), "ratio, standard error": mean and mean.error,
+        "lowest": min(scores, default=None), "highest": max(scores, default=None), "accuracy_original": original,
+        "utility": used and used.total, "utility_quasi": used and used.quasi,
+        "utility_sensitive": used and used.sensitive,
+    }  # fmt: skip
 
 
+@SAID("Trees learned from SWEEP's table are more accurate than those from 1DLD's and from CLD's.")
 def _above(frame: pl.DataFrame, constant: dict[str, float]) -> Answer:
     found = beside(frame, SWEEP, (ONE_D, CLD), "ratio", lower=False)
     below = [
@@ -208,26 +174,27 @@ def _above(frame: pl.DataFrame, constant: dict[str, float]) -> Answer:
     return replace(found, measured=found.measured + rest)
 
 
-def _sweeps(frame: pl.DataFrame, title: str | None = None) -> list[dict[str, Any]]:
+def _sweeps(frame: pl.DataFrame, title: str | None = None) -> list[Row]:
     rows = frame.filter(pl.col("method") == SWEEP)
     return rows.filter(pl.col("data") == title).to_dicts() if title else rows.to_dicts()
 
 
-def _steps(frame: pl.DataFrame) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+def _steps(frame: pl.DataFrame) -> list[tuple[Row, Row]]:
     """SWEEP on Nursery at neighbouring requirements, from weak to strong."""
     return list(pairwise(_sweeps(frame, "Nursery")))
 
 
+def _curves(frame: pl.DataFrame, columns: dict[str, str]) -> str:
+    rows = _sweeps(frame, "Nursery")
+    parts = (f"{what} {', '.join(f'{row[column]:.3f}' for row in rows)}" for what, column in columns.items())
+    return "; ".join(parts)
+
+
+@SAID("On Nursery the accuracy of SWEEP runs differently from its information in figure 16 (b).")
 def _shape(frame: pl.DataFrame) -> Answer:
     """The shapes differ if the two curves go into different directions somewhere."""
-    apart = [
-        (a["utility"] < b["utility"]) != (a["ratio"] < b["ratio"]) for a, b in _steps(frame)
-    ]  # fmt: skip
-    rows = _sweeps(frame, "Nursery")
-    curves = "; ".join(
-        f"{what} {', '.join(f'{row[column]:.3f}' for row in rows)}"
-        for what, column in (("information", "utility"), ("ratio of accuracies", "ratio"))
-    )
+    apart = [(a["utility"] < b["utility"]) != (a["ratio"] < b["ratio"]) for a, b in _steps(frame)]
+    curves = _curves(frame, {"information": "utility", "ratio of accuracies": "ratio"})
     return answer(
         f"From weak to strong: {curves}; between neighbouring requirements the two move into different directions "
         f"{sum(apart)} of {len(apart)} times; once is enough",
@@ -235,19 +202,17 @@ def _shape(frame: pl.DataFrame) -> Answer:
     )
 
 
+@SAID("On Nursery SWEEP generalises more secrets and fewer quasi-identifiers for stronger requirements.")
 def _secrets(frame: pl.DataFrame) -> Answer:
     """Step by step: secrets lose, quasi-identifiers gain."""
     steps = _steps(frame)
     loses = [b["utility_sensitive"] <= a["utility_sensitive"] + 1e-9 for a, b in steps]
     gains = [b["utility_quasi"] >= a["utility_quasi"] - 1e-9 for a, b in steps]
-    rows = _sweeps(frame, "Nursery")
-    parts = "; ".join(
-        f"{what} {', '.join(f'{row[column]:.3f}' for row in rows)}"
-        for what, column in (("secrets", "utility_sensitive"), ("quasi-identifiers", "utility_quasi"))
-    )
+    parts = _curves(frame, {"secrets": "utility_sensitive", "quasi-identifiers": "utility_quasi"})
     return judged([*loses, *gains], f"Information that is left, from weak to strong: {parts}")
 
 
+@SAID("So a table may keep more information in all and still give a less accurate tree.")
 def _more_but_worse(frame: pl.DataFrame) -> Answer:
     """Any two requirements, the weaker first: more information under the stronger one, and a less accurate tree."""
     rows = _sweeps(frame, "Nursery")
@@ -297,4 +262,4 @@ def _tree_gain(frame: pl.DataFrame) -> str:
     )
 
 
-FIGURES = (Figure("17", "decision trees learned from the releases", TREE_CLAIMS, _trees, BOTH),)
+FIGURES = (Figure("17", "decision trees learned from the releases", SAID, _trees, BOTH),)

@@ -1,89 +1,67 @@
 """Figure 18: classification rules of the original that can still be learned from the releases."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import Answer, cannot, judged
+from noren_papers.claims import Answer, Claims, cannot, judged
 from noren_papers.tau_l import rules as rule_book
 from noren_papers.tau_l.common import (
+    BOTH,
     CHUNKS,
     CLD,
     METHODS,
     MONDRIAN,
     ONE_D,
     SWEEP,
+    Published,
+    by_requirement,
     dataset,
-    label,
     release_of,
-    requirements,
+    settings,
 )
-from noren_papers.tau_l.judging import against, joined, pairs
+from noren_papers.tau_l.judging import Row, against, joined, pairs
 from noren_papers.tau_l.learning import columns_of, drawn
+from noren_papers.tau_l.sources import Prepared
 
-if TYPE_CHECKING:
-    from noren_papers.tau_l.common import Published
-    from noren_papers.tau_l.sources import Prepared
-
-BOTH = ("adult", "nursery")
 COUNTED = "SWEEP by counts (ours)"
 """Rules from expected counts instead of drawn tables."""
 LIMITS = {"adult": (0.7, 250, 45_222), "nursery": (0.9, 100, 12_960)}
 """Accuracy and cover of a rule, and the records of the table that this cover is meant for."""
-ORIGINAL = {"adult": 62, "nursery": 19}
-"""Rules that the paper found in the original tables."""
-
-RULE_CLAIMS = {
-    "SWEEP best": "SWEEP preserves more classification rules than 1DLD and CLD.",
-    "originals": "The originals have 62 rules (Adult, 70% and 250 records) and 19 (Nursery, 90% and 100 records).",
-    "example": "On Nursery, health = not_recom => not_recom is a rule of 100% that covers 4,320 records.",
-}
+SAID = Claims()
 
 
 def _rules(bench: Bench) -> Result:
     rounds = bench.pick(10, 2)
-    bench.plan(sum(len(requirements(bench, name)) for name in BOTH))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    books: dict[str, rule_book.Rules] = {}
     totals: dict[tuple[str, str], int] = {}
-    for name in BOTH:
-        data = dataset(bench, name)
-        columns = columns_of(data)
-        limits = limits_of(bench, name)
-        book = rule_book.learn(
-            [data.coded.codes[column] for column in columns[:-1]], data.coded.codes[columns[-1]], *limits
-        )
+    for data, tau, l, row in settings(bench):
+        limits = limits_of(bench, data.name)
+        if data.name not in books:
+            columns = [data.coded.codes[column] for column in columns_of(data)]
+            books[data.name] = rule_book.learn(columns[:-1], columns[-1], *limits)
+            rng = bench.rng(f"rules {data.name}")
+        book = books[data.name]
         kinds = {"all rules": np.ones(len(book), bool), "minimal rules": book.minimal}
         totals |= {(data.title, kind): int(which.sum()) for kind, which in kinds.items()}
-        rng = bench.rng(f"rules {name}")
-        for tau, l in requirements(bench, name):
-            for method in (*METHODS, COUNTED):
-                found = release_of(bench, name, SWEEP if method == COUNTED else method, tau, l)
-                learned, strict = _found(book, found, data, method, rounds, limits, rng)
-                for kind, which in kinds.items():
-                    rows.append({
-                        "data": f"{data.title}, {kind}", "requirement": label(tau, l), "tau": tau, "l": l,
-                        "method": method, "rules": None if learned is None else float(learned[which].sum()),
-                        "strict": None if strict is None else float(strict[which].sum()),
-                        "of": totals[data.title, kind],
-                    })  # fmt: skip
-            bench.step(f"{data.title} {label(tau, l)}")
+        for method in (*METHODS, COUNTED):
+            found = release_of(bench, data.name, SWEEP if method == COUNTED else method, tau, l)
+            learned, strict = _found(book, found, data, method, rounds, limits, rng)
+            rows += [
+                row | {
+                    "data": f"{data.title}, {kind}", "method": method,
+                    "rules": None if learned is None else float(learned[which].sum()),
+                    "strict": None if strict is None else float(strict[which].sum()), "of": totals[data.title, kind],
+                }
+                for kind, which in kinds.items()
+            ]  # fmt: skip
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    answers = {
-        "SWEEP best": _preserved(frame),
-        "originals": _originals(totals),
-        "example": _example(bench),
-    }
-    picture = draw.lines(
-        frame, x="requirement", y="rules", series="method", panel="data", ordinal=True, order=(*METHODS, COUNTED),
-        ours=(CHUNKS, MONDRIAN, COUNTED), columns=2, shared_y=False, size=(330, 190),
+    picture = by_requirement(
+        frame, y="rules", order=(*METHODS, COUNTED), ours=(CHUNKS, MONDRIAN, COUNTED), size=(330, 190),
         title="Figure 18. Classification rules preserved against the requirement",
         x_title="requirement (tau, l), from weak to strong", y_title="preserved rules",
         note="Rules in the original. " + "; ".join(f"{', '.join(key)}: {value}" for key, value in totals.items())
@@ -93,7 +71,7 @@ def _rules(bench: Bench) -> Result:
     return Result(
         {"": frame},
         {"": picture},
-        answers,
+        SAID.answered(frame=frame, totals=totals, bench=bench),
         _rule_gain(frame),
         (COUNTED, CHUNKS, MONDRIAN),
         {
@@ -141,6 +119,7 @@ def _found(
     return np.mean([one.learned for one in seen], axis=0), np.mean([one.strict for one in seen], axis=0)
 
 
+@SAID("SWEEP preserves more classification rules than 1DLD and CLD.")
 def _preserved(frame: pl.DataFrame) -> Answer:
     """Where both tables preserve every rule nothing is left to gain: a tie."""
     parts = []
@@ -151,6 +130,7 @@ def _preserved(frame: pl.DataFrame) -> Answer:
     return joined(parts)
 
 
+@SAID("The originals have 62 rules (Adult, 70% and 250 records) and 19 (Nursery, 90% and 100 records).")
 def _originals(totals: dict[tuple[str, str], int]) -> Answer:
     words = "; ".join(
         f"{title}: {totals[title, 'all rules']} rules of up to three conditions, "
@@ -160,6 +140,7 @@ def _originals(totals: dict[tuple[str, str], int]) -> Answer:
     return cannot(f"The number depends on the learner, which the paper does not name; here {words}")
 
 
+@SAID("On Nursery, health = not_recom => not_recom is a rule of 100% that covers 4,320 records.")
 def _example(bench: Bench) -> Answer:
     data = dataset(bench, "nursery")
     met = data.frame.filter(pl.col("health") == "not_recom")
@@ -190,4 +171,4 @@ def _rule_gain(frame: pl.DataFrame) -> str:
     return ("; ".join(texts) or "There is no rule to preserve") + "."
 
 
-FIGURES = (Figure("18", "classification rules that the releases preserve", RULE_CLAIMS, _rules, BOTH),)
+FIGURES = (Figure("18", "classification rules that the releases preserve", SAID, _rules, BOTH),)

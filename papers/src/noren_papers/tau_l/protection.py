@@ -1,7 +1,5 @@
 """Excessive protection: figures 9 and 10 over the whole plane of requirements, figure 11 at representative ones."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from typing import Any
@@ -20,11 +18,11 @@ from noren_papers.tau_l.common import (
     PAPERS,
     REQUIREMENTS,
     SWEEP,
+    by_requirement,
     c_grid,
     dataset,
     grid,
     label,
-    requirements,
     sheet,
 )
 from noren_papers.tau_l.judging import against, all_publish, joined, mean, named, pairs, rows_of
@@ -51,39 +49,24 @@ def representative(bench: Bench) -> pl.DataFrame:
     """All figures at the representative requirements of both data sets."""
 
     def make() -> pl.DataFrame:
-        return pl.concat([sheet(bench, name, requirements(bench, name), LINES) for name in REQUIREMENTS])
+        return pl.concat([sheet(bench, name, asked, LINES) for name, asked in REQUIREMENTS.items()])
 
     return bench.shared(("tau-l", "representative"), make)
 
 
-def tiles(frame: pl.DataFrame, value: str, title: str, words: str, methods: tuple[str, ...], note: str) -> Any:
+def tiles(frame: pl.DataFrame, value: str, title: str, words: str, methods: tuple[str, ...]) -> Any:
     return draw.tiles(
-        frame,
-        x="l",
-        y="tau",
-        value=value,
-        title=title,
-        panel="method",
-        panels=methods,
-        columns=2,
-        x_title="l",
-        y_title="tau",
-        value_title=words,
-        note=note,
-    )
+        frame, x="l", y="tau", value=value, title=title, panel="method", panels=methods, columns=2, value_title=words,
+        note="Stronger requirements to the right and downwards; no tile: no table satisfies the requirement.",
+    )  # fmt: skip
 
 
 def _plane_figure(name: str, key: str, title: str) -> Figure:
-    claims = {
-        "less": "Over the plane of requirements SWEEP protects much less in excess than 1DLD and CLD.",
-    }
+    claims = {"less": "Over the plane of requirements SWEEP protects much less in excess than 1DLD and CLD."}
 
     def compute(bench: Bench) -> Result:
         bench.plan(len(grid(bench, name)))
         frame = plane(bench, name)
-        answers = {
-            "less": joined([against(frame, SWEEP, other, "excess", lower=True, much=True) for other in (ONE_D, CLD)]),
-        }
         both = pairs(frame, CHUNKS, SWEEP, "excess")
         gap = [(a["mean_excess"], b["mean_excess"]) for a, b in both]
         ours = (
@@ -95,15 +78,15 @@ def _plane_figure(name: str, key: str, title: str) -> Figure:
             f"minimum {_means(both, 'excess')}, at or below SWEEP in "
             f"{sum(a['excess'] <= b['excess'] + 1e-9 for a, b in both)}."
         )
-        note = "Stronger requirements to the right and downwards; no tile: no table satisfies the requirement."
-        pictures = {
-            "": tiles(frame, "excess", f"Figure {key}. {title}", "least excess", PLANE, note),
-        }
-        return Result(
-            {"": frame}, pictures, answers, ours, (CHUNKS,), parameters(bench, name), (SEARCH_NOTE, LEAST_NOTE)
-        )
+        pictures = {"": tiles(frame, "excess", f"Figure {key}. {title}", "least excess", PLANE)}
+        answers, notes = {"less": _much_less(frame)}, (SEARCH_NOTE, LEAST_NOTE)
+        return Result({"": frame}, pictures, answers, ours, (CHUNKS,), parameters(bench, name), notes)
 
     return Figure(key, title, claims, compute, data=(name,))
+
+
+def _much_less(frame: pl.DataFrame) -> Answer:
+    return joined([against(frame, SWEEP, other, "excess", lower=True, much=True) for other in (ONE_D, CLD)])
 
 
 def parameters(bench: Bench, *names: str) -> dict[str, Any]:
@@ -118,7 +101,7 @@ def parameters(bench: Bench, *names: str) -> dict[str, Any]:
 
 
 def figure_11(bench: Bench) -> Result:
-    bench.plan(sum(len(grid(bench, name)) + len(requirements(bench, name)) for name in REQUIREMENTS))
+    bench.plan(sum(len(grid(bench, name)) + len(asked) for name, asked in REQUIREMENTS.items()))
     frame = representative(bench)
     planes = pl.concat([plane(bench, name) for name in REQUIREMENTS])
     swept, empties = rows_of(frame, SWEEP), {m: rows_of(frame, m, empty=True) for m in (ONE_D, CLD)}
@@ -141,9 +124,7 @@ def figure_11(bench: Bench) -> Result:
             "many more is at least twice as many",
             Below([(float(len(empties[method])), float(beyond[method])) for method in (ONE_D, CLD)], much=True),
         ),
-        "less": joined(
-            [against(shared, SWEEP, other, "excess", lower=True, much=True) for other in (ONE_D, CLD)]
-        ),
+        "less": _much_less(shared),
         "1DLD below CLD": joined([against(shared, ONE_D, CLD, "excess", lower=True)]),
         "other tables": _other_tables(frame),
         "over-protect": judged(
@@ -159,37 +140,29 @@ def figure_11(bench: Bench) -> Result:
         f"minimum chunks are at or below SWEEP in {sum(a['excess'] <= b['excess'] + 1e-9 for a, b in chunk)} of "
         f"{len(chunk)}."
     )
-    drawn: dict[str, Any] = {
-        "x": "requirement", "series": "method", "panel": "data", "order": LINES, "ours": (CHUNKS, MONDRIAN),
-        "ordinal": True, "columns": 2, "shared_y": False, "x_title": "(tau, l)", "size": (300, 200),
-        "note": "No point: the method has no table that satisfies the requirement.",
-    }  # fmt: skip
-    pictures = {
-        "": draw.lines(
-            frame,
-            y="excess",
-            y_title="excessive protection (least class)",
-            title="Figure 11. Excessive protection at representative (tau, l)",
-            **drawn,
-        ),
-        "mean": draw.lines(
-            frame,
-            y="mean_excess",
-            y_title="excess, mean over records",
-            title="Figure 11. Excess of the class of an average record",
-            **drawn,
-        ),
+    titles = {
+        "excess": ("excessive protection (least class)", "Excessive protection at representative (tau, l)"),
+        "mean_excess": ("excess, mean over records", "Excess of the class of an average record"),
     }
+    pictures = {
+        name: by_requirement(
+            frame, y=y, y_title=titles[y][0], title=f"Figure 11. {titles[y][1]}", order=LINES, ours=(CHUNKS, MONDRIAN),
+            size=(300, 200),
+        )
+        for name, y in (("", "excess"), ("mean", "mean_excess"))
+    }  # fmt: skip
     notes = (
         SEARCH_NOTE,
         LEAST_NOTE,
         "The figure's axis is lost in the text; Adult's requirements are those of the other figures, Nursery's are "
         "chosen around the two that the text names.",
     )
-    asked = {f"{name} requirements": [label(tau, l) for tau, l in requirements(bench, name)] for name in REQUIREMENTS}
-    return Result(
-        {"": frame}, pictures, answers, ours, (CHUNKS, MONDRIAN), parameters(bench, *REQUIREMENTS) | asked, notes
-    )
+    used = parameters(bench, *REQUIREMENTS) | requirements_named()
+    return Result({"": frame}, pictures, answers, ours, (CHUNKS, MONDRIAN), used, notes)
+
+
+def requirements_named() -> dict[str, Any]:
+    return {f"{name} requirements": [label(*one) for one in asked] for name, asked in REQUIREMENTS.items()}
 
 
 def _means(both: list[tuple[Any, Any]], value: str = "mean_excess") -> str:

@@ -1,7 +1,5 @@
 """Random count queries, and figure 19: their error against the requirement."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -12,11 +10,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren_papers import draw
+from noren.schema.nodes import tree_of
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Mean, Trend, answer, judged
+from noren_papers.claims import Answer, Below, Claims, Mean, Trend, answer, judged
 from noren_papers.tau_l import counts
 from noren_papers.tau_l.common import (
+    BOTH,
     CHUNKS,
     CLD,
     METHODS,
@@ -24,14 +23,14 @@ from noren_papers.tau_l.common import (
     ONE_D,
     PAPERS,
     SWEEP,
+    by_requirement,
     dataset,
     label,
     release_of,
-    requirements,
-)  # fmt: skip
-from noren_papers.tau_l.judging import listed, pairs
+    settings,
+)
+from noren_papers.tau_l.judging import Row, listed, pairs
 
-BOTH = ("adult", "nursery")
 LIKELY = "SWEEP by likelihood (ours)"
 """SWEEP's table read with the likelihood of every column instead of leaves that count alike."""
 LINES = (*METHODS, LIKELY)
@@ -140,9 +139,8 @@ def sweep_best(frame: pl.DataFrame) -> Answer:
 
 
 def row_of(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[str, Any]:
-    return {
-        "data": dataset(bench, name).title, "requirement": label(tau, l), "tau": tau, "l": l, "method": method,
-    }  # fmt: skip
+    title = dataset(bench, name).title
+    return {"data": title, "requirement": label(tau, l), "tau": tau, "l": l, "method": method}
 
 
 def drawn_sheet(bench: Bench) -> pl.DataFrame:
@@ -168,45 +166,25 @@ def parameters(bench: Bench) -> dict[str, Any]:
     }
 
 
-STRENGTH_CLAIMS = {
-    "SWEEP best": "SWEEP answers count queries with less error than 1DLD and CLD at every requirement.",
-    "no result": "1DLD and CLD have no result where they have no table; SWEEP has one everywhere.",
-    "example": "A random query of three dimensions on Adult at (0.3, 5), 1,437 in the original, gets 1,502 from SWEEP, "
-    "1,672 from 1DLD and 1,744 from CLD: SWEEP is nearest, CLD farthest.",
-    "grows": "The errors of all three grow as the requirement gets stronger.",
-}
+SAID = Claims()
 
 
 def _strength(bench: Bench) -> Result:
-    bench.plan(sum(len(requirements(bench, name)) for name in BOTH))
-    rows: list[dict[str, Any]] = []
-    for name in BOTH:
-        for tau, l in requirements(bench, name):
-            pooled = {
-                method: None
-                if (found := errors(bench, name, method, tau, l)) is None
-                else np.concatenate([*found.values()])
-                for method in LINES
-            }
-            rows += [
-                row_of(bench, name, method, tau, l) | compared(one, pooled[SWEEP])
-                | {"queries": None if one is None else len(one)}
-                for method, one in pooled.items()
-            ]  # fmt: skip
-            bench.step(f"{dataset(bench, name).title} {label(tau, l)}")
+    rows: list[Row] = []
+    for data, tau, l, row in settings(bench):
+        given = {method: errors(bench, data.name, method, tau, l) for method in LINES}
+        pooled = {method: None if one is None else np.concatenate([*one.values()]) for method, one in given.items()}
+        rows += [
+            row | {"method": method} | compared(one, pooled[SWEEP]) | {"queries": None if one is None else len(one)}
+            for method, one in pooled.items()
+        ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     example, shown = _example(bench)
-    answers = {
-        "SWEEP best": sweep_best(frame),
-        "no result": _no_result(frame),
-        "example": example,
-        "grows": _grows(frame),
-    }
-    picture = draw.lines(
-        frame, x="requirement", y="error", series="method", panel="data", ordinal=True, order=LINES, ours=OURS,
-        columns=2, log_y=True, shared_y=False, size=(330, 230), x_title="requirement (tau, l), from weak to strong",
-        error="error, standard error",
-        title="Figure 19. Count queries: error against the requirement", y_title="average relative error",
+    answers = SAID.answered(frame=frame, example=example)
+    picture = by_requirement(
+        frame, y="error", order=LINES, ours=OURS, log_y=True, size=(330, 230), error="error, standard error",
+        x_title="requirement (tau, l), from weak to strong", y_title="average relative error",
+        title="Figure 19. Count queries: error against the requirement",
         note="All numbers of dimensions together; no point: the method has no table for the requirement.",
     )  # fmt: skip
     sheets = {"": frame, "queries": drawn_sheet(bench), "example": shown}
@@ -219,6 +197,9 @@ def _strength(bench: Bench) -> Result:
     )
     own = gains(frame, "requirement")
     return Result(sheets, {"": picture}, answers, _gain(frame), OURS, parameters(bench), notes, own)
+
+
+SAID("SWEEP answers count queries with less error than 1DLD and CLD at every requirement.")(sweep_best)
 
 
 LOSES = (
@@ -236,22 +217,22 @@ def gains(frame: pl.DataFrame, key: str) -> tuple[Gain, ...]:
     return tuple(out)
 
 
+@SAID("1DLD and CLD have no result where they have no table; SWEEP has one everywhere.")
 def _no_result(frame: pl.DataFrame) -> Answer:
-    empty = {
-        method: frame.filter((pl.col("method") == method) & pl.col("error").is_null()) for method in PAPERS
-    }  # fmt: skip
-    total = frame.filter(pl.col("method") == SWEEP).height
+    rows = [row for row in frame.to_dicts() if row["error"] is None]
+    empty = {name: [f"{row['data']} {row['requirement']}" for row in rows if row["method"] == name] for name in PAPERS}
     words = ", ".join(
-        f"{method} has no table for {part.height}"
-        + (
-            f" ({listed([f'{a} {b}' for a, b in part.select('data', 'requirement').iter_rows()])})"
-            if part.height
-            else ""
-        )
-        for method, part in empty.items()
+        f"{method} has no table for {len(places)}" + (f" ({listed(places)})" if places else "")
+        for method, places in empty.items()
     )
-    outcomes = [empty[SWEEP].height == 0, empty[ONE_D].height > 0, empty[CLD].height > 0]
-    return judged(outcomes, f"Of {total} requirements {words}")
+    total = frame.filter(pl.col("method") == SWEEP).height
+    return judged([not empty[SWEEP], bool(empty[ONE_D]), bool(empty[CLD])], f"Of {total} requirements {words}")
+
+
+SAID(
+    "A random query of three dimensions on Adult at (0.3, 5), 1,437 in the original, gets 1,502 from SWEEP, 1,672 from "
+    "1DLD and 1,744 from CLD: SWEEP is nearest, CLD farthest."
+)(lambda example: example)
 
 
 def _example(bench: Bench) -> tuple[Answer, pl.DataFrame]:
@@ -292,8 +273,6 @@ def _example(bench: Bench) -> tuple[Answer, pl.DataFrame]:
 
 
 def _conditions(bench: Bench, name: str, query: NDArray[np.int64]) -> str:
-    from noren.schema.nodes import tree_of
-
     data = dataset(bench, name)
     columns = (data.sensitive, *data.quasi_identifiers)
     return ", ".join(
@@ -303,6 +282,7 @@ def _conditions(bench: Bench, name: str, query: NDArray[np.int64]) -> str:
     )
 
 
+@SAID("The errors of all three grow as the requirement gets stronger.")
 def _grows(frame: pl.DataFrame) -> Answer:
     claims, spans = [], []
     for method in PAPERS:
@@ -332,4 +312,4 @@ def _gain(frame: pl.DataFrame) -> str:
     return "; ".join(texts) + "."
 
 
-FIGURES = (Figure("19", "count queries against the requirement", STRENGTH_CLAIMS, _strength, BOTH),)
+FIGURES = (Figure("19", "count queries against the requirement", SAID, _strength, BOTH),)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
+from noren.metrics.general import GeneralTable
+from noren_papers.tau_l.counts import Queries, estimate
 
 Codes = NDArray[np.int64]
 
@@ -108,8 +107,6 @@ def estimated(
     support: int,
 ) -> Shown:
     """The same by estimated counts: nothing is drawn, a general value counts by the weights under it."""
-    from noren_papers.tau_l.counts import Queries, estimate
-
     columns = (target, *features)
     members = {name: np.eye(len(table.columns[name].domain), dtype=bool) for name in columns}
     counts = np.zeros((len(rules), len(table.columns[target].domain)))

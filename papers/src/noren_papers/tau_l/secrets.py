@@ -1,38 +1,28 @@
 """Figure 21: how often each sensitive value occurs, counted in the release."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.metrics.general import GeneralTable
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, judged
-from noren_papers.tau_l.common import CLD, ONE_D, SWEEP, dataset, label, release_of, requirements
+from noren_papers.claims import Answer, Claims, judged
+from noren_papers.tau_l.common import BOTH, CLD, ONE_D, REQUIREMENTS, SWEEP, dataset, label, release_of, settings
 from noren_papers.tau_l.counts import likely_shares
-from noren_papers.tau_l.sides import ZERO_NOTE
+from noren_papers.tau_l.judging import ZERO_NOTE, Row
 
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
-
-BOTH = ("adult", "nursery")
 LIKELY = "SWEEP by likelihood (ours)"
 SMALL = 0.05
 """What counts as a very small relative error."""
 CRAFT = ("Craft-repair", 6020, 5992, 0.005)
 """The paper's example at (0.5, 2): value, original count, released count, relative error."""
-CLAIMS = {
-    "others exact": "1DLD and CLD count single secrets without any error.",
-    "small": "SWEEP's relative error of single secrets is very small.",
-    "Craft-repair": "On Adult at (0.5, 2) Craft-repair is counted 5,992 times instead of 6,020, an error of 0.005.",
-    "frequent first": "The more frequent a value is, the more it gets generalised as the requirement gets stronger.",
-}
+SAID = Claims()
 
 
 def by_leaves(table: GeneralTable, name: str) -> NDArray[np.float64]:
@@ -51,50 +41,39 @@ def generalised(table: GeneralTable, name: str) -> NDArray[np.float64]:
 
 
 def _compute(bench: Bench) -> Result:
-    bench.plan(sum(len(requirements(bench, name)) for name in BOTH))
-    rows: list[dict[str, Any]] = []
-    for name in BOTH:
-        data = dataset(bench, name)
+    rows: list[Row] = []
+    for data, tau, l, row in settings(bench):
         actual = data.counts
         order = [code for code in np.argsort(-actual, kind="stable").tolist() if actual[code] > 0]
-        for tau, l in requirements(bench, name):
-            for method in (SWEEP, LIKELY, ONE_D, CLD):
-                found = release_of(bench, name, SWEEP if method == LIKELY else method, tau, l)
-                if found is None:
-                    continue
-                counts = (
-                    likely_shares(found.table, [data.sensitive])[data.sensitive]
-                    if method == LIKELY
-                    else by_leaves(found.table, data.sensitive)
-                )
-                hidden = generalised(found.table, data.sensitive)
-                rows += [
-                    {
-                        "data": data.title, "requirement": label(tau, l), "tau": tau, "l": l, "method": method,
-                        "rank": rank, "value": data.coded.columns[data.sensitive].domain.values[code],
-                        "original": int(actual[code]), "counted": float(counts[code]),
-                        "error": float(abs(counts[code] - actual[code]) / actual[code]),
-                        "generalised": float(hidden[code]),
-                    }
-                    for rank, code in enumerate(order, 1)
-                ]  # fmt: skip
-            bench.step(f"{data.title} {label(tau, l)}")
+        for method in (SWEEP, LIKELY, ONE_D, CLD):
+            found = release_of(bench, data.name, SWEEP if method == LIKELY else method, tau, l)
+            if found is None:
+                continue
+            if method == LIKELY:
+                counts = likely_shares(found.table, [data.sensitive])[data.sensitive]
+            else:
+                counts = by_leaves(found.table, data.sensitive)
+            hidden = generalised(found.table, data.sensitive)
+            rows += [
+                row | {
+                    "method": method, "rank": rank, "value": data.coded.columns[data.sensitive].domain.values[code],
+                    "original": int(actual[code]), "counted": float(counts[code]),
+                    "error": float(abs(counts[code] - actual[code]) / actual[code]),
+                    "generalised": float(hidden[code]),
+                }
+                for rank, code in enumerate(order, 1)
+            ]  # fmt: skip
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    answers = {
-        "others exact": _others(frame),
-        "small": _small(frame),
-        "Craft-repair": _craft(frame, bench),
-        "frequent first": _frequent(frame),
-    }
     return Result(
         {"": frame},
         {"": _picture(frame, "error"), "generalised": _picture(frame, "generalised")},
-        answers,
+        SAID.answered(frame=frame, bench=bench),
         _gain(frame),
         (LIKELY,),
         {
             "requirements": [
-                f"{dataset(bench, n).title} {', '.join(label(*one) for one in requirements(bench, n))}" for n in BOTH
+                f"{dataset(bench, name).title} {', '.join(label(*one) for one in asked)}"
+                for name, asked in REQUIREMENTS.items()
             ],
             "sensitive column": [dataset(bench, name).sensitive for name in BOTH],
             "records": [dataset(bench, name).coded.n for name in BOTH],
@@ -130,6 +109,7 @@ def _sweep(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("method") == SWEEP)
 
 
+@SAID("1DLD and CLD count single secrets without any error.")
 def _others(frame: pl.DataFrame) -> Answer:
     part = frame.filter(pl.col("method").is_in([ONE_D, CLD]))
     worst = part.group_by("data", "requirement", "method").agg(pl.col("error").max())
@@ -140,6 +120,7 @@ def _others(frame: pl.DataFrame) -> Answer:
     )
 
 
+@SAID("SWEEP's relative error of single secrets is very small.")
 def _small(frame: pl.DataFrame) -> Answer:
     part = _sweep(frame)
     words = []
@@ -152,10 +133,11 @@ def _small(frame: pl.DataFrame) -> Answer:
     return judged([error < SMALL for error in part["error"]], f"{'; '.join(words)}; very small means below {SMALL:g}")
 
 
+@SAID("On Adult at (0.5, 2) Craft-repair is counted 5,992 times instead of 6,020, an error of 0.005.")
 def _craft(frame: pl.DataFrame, bench: Bench) -> Answer:
     """The original count as in the paper, and an error of less than twice its own."""
     value, original, _, error = CRAFT
-    tau, l = requirements(bench, "adult")[0]
+    tau, l = REQUIREMENTS["adult"][0]
     rows = _sweep(frame).filter((pl.col("data") == "Adult") & (pl.col("requirement") == label(tau, l)))
     found = rows.filter(pl.col("value") == value).to_dicts()
     if not found:
@@ -171,6 +153,7 @@ def _craft(frame: pl.DataFrame, bench: Bench) -> Answer:
     )
 
 
+@SAID("The more frequent a value is, the more it gets generalised as the requirement gets stronger.")
 def _frequent(frame: pl.DataFrame) -> Answer:
     """Per step: frequent values (the upper half) are generalised more than before, and more than rare ones."""
     outcomes, words = [], []
@@ -213,4 +196,4 @@ def _gain(frame: pl.DataFrame) -> str:
     return "From the same SWEEP tables, " + "; ".join(words) + "."
 
 
-FIGURES = (Figure("21", "counts of single sensitive values", CLAIMS, _compute, BOTH),)
+FIGURES = (Figure("21", "counts of single sensitive values", SAID, _compute, BOTH),)

@@ -1,7 +1,5 @@
 """Figure 13: what SWEEP publishes of data sets whose secrets are too skewed for simple l-diversity."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
 from itertools import pairwise
@@ -43,34 +41,16 @@ def figure_13(bench: Bench) -> Result:
     bench.plan(sum(map(len, asked.values())))
     frame = pl.concat([sheet(bench, name, wanted, METHODS) for name, wanted in asked.items()])
     small = frame.filter(pl.col("data").is_in([dataset(bench, name).title for name in SMALL]))
+    case = pl.format("{} {}", "data", "requirement")
     long = pl.concat(
-        [
-            small.with_columns(
-                (pl.col("data") + " " + pl.col("requirement")).alias("case"),
-                pl.lit(words).alias("part"),
-                pl.col(part).alias("left"),
-            )
-            for part, words in PARTS.items()
-        ]
+        small.with_columns(case=case, part=pl.lit(words), left=pl.col(part)) for part, words in PARTS.items()
     )
     picture = draw.bars(
-        long,
-        x="case",
-        y="left",
-        series="method",
-        order=METHODS,
-        ours=(CHUNKS,),
-        panel="part",
-        panels=tuple(PARTS.values()),
-        columns=1,
+        long, x="case", y="left", series="method", order=METHODS, ours=(CHUNKS,), panel="part",
+        panels=tuple(PARTS.values()), columns=1, x_title="", y_title="utility", height=120, step=13, shared_y=False,
         title="Figure 13. What SWEEP leaves of data sets with hardly any simple l-diversity",
-        x_title="",
-        y_title="utility",
-        height=120,
-        step=13,
-        shared_y=False,
         note="The last series publishes exact quasi-identifiers and no secret: it shows how little the sum says.",
-    )
+    )  # fmt: skip
     both = pairs(frame, CHUNKS, SWEEP, "utility")
     best = max(both, key=lambda two: two[0]["utility"] - two[1]["utility"])
     ours = (

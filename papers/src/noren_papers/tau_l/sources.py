@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from noren.schema.domain import Domain
+from noren.schema.hierarchy import Hierarchy
+from noren.table import Records
 from noren_papers.base import Bench
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from noren.schema.hierarchy import Hierarchy
-    from noren.table import Records
 
 Inner = Mapping[str, tuple[str, ...]]
 """General value -> the base values under it; the root is above all of them."""
@@ -165,8 +163,6 @@ def prepared(bench: Bench, name: str) -> Prepared:
     import polars as pl
 
     from noren.schema.column import quasi_identifier, sensitive
-    from noren.schema.domain import Domain
-    from noren.table import Records
 
     source = SOURCES[name]
     whole = source.table == "adult"
@@ -205,8 +201,6 @@ def part_with_all_values(secrets: pl.Series, rows: int, rng: np.random.Generator
 
 def adult_tree(bench: Bench, column: str, values: list[str]) -> Hierarchy:
     """ARX's hierarchy, as it is: leaves that nobody has stay, as in the published figures."""
-    from noren.schema.hierarchy import Hierarchy
-
     tree = Hierarchy.from_rows(bench.hierarchy_rows(column))
     strange = tree.missing(values)
     return tree if not strange else tree.restricted([*tree.leaves, *strange])
@@ -220,8 +214,6 @@ def over_occurring(tree: Hierarchy, column: pl.Series) -> Hierarchy:
 
 def tree_for(values: list[str], shape: Inner | tuple[float, ...] | None) -> Hierarchy:
     """A hierarchy over the values that occur: flat, by inner nodes, or by widths."""
-    from noren.schema.hierarchy import Hierarchy
-
     if isinstance(shape, tuple):
         return Hierarchy.from_widths(sorted(values, key=float), shape)
     ranked = sorted(values, key=_rank)

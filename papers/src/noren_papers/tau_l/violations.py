@@ -1,24 +1,20 @@
 """Figure 12: where no simple l or (c, l) will do, how far the classes of 1DLD and CLD go beyond psi(k)."""
 
-# ruff: noqa: E741  l is the paper's letter
-
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.metrics.general import GeneralTable
 from noren.metrics.strength import psi
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import ALMOST, Answer, judged
 from noren_papers.tau_l.common import CHUNKS, CLD, ONE_D, SWEEP, cld, dataset, label, one_d, release_of
 from noren_papers.tau_l.judging import listed
-
-if TYPE_CHECKING:
-    from noren.metrics.general import GeneralTable
 
 ASKED = {"adult": (0.15, 8), "nursery": (0.45, 4)}
 REQUIRED = "psi(k), required"
@@ -91,22 +87,11 @@ def figure_12(bench: Bench) -> Result:
     frame = pl.DataFrame(rows, infer_schema_length=None)
     order = (REQUIRED, *(_series(method) for method in (ONE_D, CLD, SWEEP, CHUNKS)))
     picture = draw.lines(
-        frame,
-        x="k",
-        y="F",
-        series="series",
-        order=order,
-        ours=(_series(CHUNKS),),
-        panel="panel",
-        columns=2,
-        ordinal=True,
-        shared_y=False,
+        frame, x="k", y="F", series="series", order=order, ours=(_series(CHUNKS),), panel="panel", columns=2,
+        ordinal=True, shared_y=False, x_title="commonest secrets together, k", y_title="F(k)", size=(310, 230),
         title="Figure 12. Cumulative frequencies of the k commonest secrets against what is required",
-        x_title="commonest secrets together, k",
-        y_title="F(k)",
-        size=(310, 230),
         note="For each method and k the class with the largest F(k). SWEEP's lines may cover psi(k), never exceed it.",
-    )
+    )  # fmt: skip
     kept = {key: int(value.any(axis=1).sum()) for key, value in over.items()}
     ours = (
         "No class of SWEEP in chunks goes beyond: "

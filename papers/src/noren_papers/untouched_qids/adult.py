@@ -9,7 +9,7 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import ALMOST, Answer, Below, answer, cannot, judged
+from noren_papers.claims import ALMOST, Answer, Below, answer, cannot, error_of, judged
 from noren_papers.untouched_qids.groups import G, S
 from noren_papers.untouched_qids.methods import (
     EACH,
@@ -59,7 +59,7 @@ FORMS = "Adult's attributes are taken as they are; fnlwgt as the sensitive one i
 
 def figure_4(bench: Bench) -> Result:
     frame = adult(bench)
-    levels = bench.pick(LEVELS, (2, 6, 10))
+    levels = bench.pick(LEVELS, (2, 10))
     count = bench.pick(10, 3)
     bench.plan(len(ADULT_COLUMNS))
     sheets = []
@@ -126,9 +126,9 @@ def _overview(sheet: pl.DataFrame) -> pl.DataFrame:
             "possible": int(mine["possible"].sum()),
             "share": int(mine["possible"].sum()) / mine.height,
             "mse": mine["mse"].mean(),
-            "mse_error": _error(mine["mse"]),
+            "mse_error": error_of(mine["mse"].drop_nulls()),
             "mse_common": mine.filter(pl.col("common"))["mse"].mean(),
-            "mse_common_error": _error(mine.filter(pl.col("common"))["mse"]),
+            "mse_common_error": error_of(mine.filter(pl.col("common"))["mse"].drop_nulls()),
             "mse_true_total_common": mine.filter(pl.col("common"))["mse_true_total"].mean(),
             "common": int(mine["common"].sum()),
         }
@@ -138,22 +138,13 @@ def _overview(sheet: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _error(values: pl.Series) -> float | None:
-    """The standard error of a mean over settings."""
-    found = values.drop_nulls().to_numpy()
-    return float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else None
-
-
 def _answers_4(sheet: pl.DataFrame, overview: pl.DataFrame) -> dict[str, Answer]:
     line = {row["series"]: row for row in overview.to_dicts()}
     refused = sheet.filter(pl.col("series").is_in(OTHERS) & ~pl.col("possible"))
     ineligible = refused.filter(pl.col("commonest") * pl.col("l") > 1 + 1e-12)
     others = ", ".join(f"{name} {line[name]['settings'] - line[name]['possible']}" for name in OTHERS)
     cannot = judged(
-        [
-            *(line[name]["possible"] < line[name]["settings"] for name in OTHERS),
-            refused.height == ineligible.height,
-        ],
+        [*(line[name]["possible"] < line[name]["settings"] for name in OTHERS), refused.height == ineligible.height],
         f"of {line[PROPOSAL]['settings']} settings could not be run: {others}; in {ineligible.height} of these "
         f"{refused.height} cases the commonest sensitive value has more than 1/l of the records",
     )

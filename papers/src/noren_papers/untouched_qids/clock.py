@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from noren.release.release import Release
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import Below, answer
@@ -16,11 +17,7 @@ from noren_papers.datasets import Used
 from noren_papers.untouched_qids.groups import G, S
 from noren_papers.untouched_qids.methods import OURS, PROPOSAL, publish
 from noren_papers.untouched_qids.tables import Source, adult
-from noren_papers.untouched_qids.workload import coded, questions
-
-if TYPE_CHECKING:
-    from noren.release.release import Release
-    from noren_papers.untouched_qids.workload import Coded, Question
+from noren_papers.untouched_qids.workload import Coded, Question, coded, questions
 
 SMALL, LARGE = 3.7, 587.0
 """The paper's figures, as far as the text can be read; both taken as seconds."""

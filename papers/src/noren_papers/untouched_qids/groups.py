@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -35,6 +36,10 @@ G, S, L = 3, 0.07, 10
 LEVELS = (5, 7, 9, 10, 11, 13, 15)
 SELECTIVITIES = (0.04, 0.06, 0.07, 0.08, 0.1)
 SIZE = 600_000
+CHART: Mapping[str, Any] = {
+    "y": "mse", "series": "series", "panel": "data", "columns": 2, "log_y": True, "ours": OUR_SERIES, "order": SERIES,
+    "error": "standard_error", "y_title": "MSE",
+}  # fmt: skip
 NOTES = (OCC_NOTE, SAL_NOTE, HISTOGRAM_NOTE, LATE_NOTE, METHODS_NOTE, OURS_NOTE)
 FEWER = "The paper asks 1,000 questions a setting; here all methods answer the same {count}."
 AS_MANY = (
@@ -60,67 +65,40 @@ CLAIMS_3 = {
 
 def figure_1(bench: Bench) -> Result:
     sources = [whole.first(d) for d in (3, 5, 7) for whole in (occ(bench), sal(bench))]
-    bench.plan(sum(len(one.quasi) - 1 for one in sources) + 2)
+    asked = {one.name: bench.pick(range(1, len(one.quasi)), range(1, len(one.quasi), 2)) for one in sources}
+    bench.plan(sum(map(len, asked.values())) + 2)
     sheets = []
     for one in sources:
-        for g in range(1, len(one.quasi)):
+        for g in asked[one.name]:
             sheets.append(_setting(bench, one, g, S, L, {"data": one.name, "qids": len(one.quasi), "g": g}))
             bench.step(f"{one.name}, g = {g}")
-    sheet = pl.concat(sheets)
-    size = _larger(bench)
+    sheet, size = pl.concat(sheets), _larger(bench)
     small = sheet.filter(pl.col("qids") == 3)
-    ratios = _ratios(small, ("data", "g"), TP)
     three = answer(
-        f"TP's MSE is {_range(ratios)} times the proposal's on OCC-3 and SAL-3 (nearly the same: within 25%). "
-        f"{HOT_DECK}",
+        f"TP's MSE is {_range(_ratios(small, ('data', 'g'), TP))} times the proposal's on OCC-3 and SAL-3 (nearly the "
+        f"same: within 25%). {HOT_DECK}",
         Alike(against(small, ("data", "g"), TP)),
     )
-    answers = {"three": three, "smallest": _smallest(sheet.filter(pl.col("qids") > 3), ("data", "g"), size)}
-    title = "Figure 1. MSE of a group's histogram against g, the quasi-identifiers asked about"
-    picture = draw.bars(
-        sheet, x="g", y="mse", series="series", panel="data", columns=2, log_y=True, ours=OUR_SERIES, order=SERIES,
-        error="standard_error",
-        title=title, x_title="g", y_title="MSE", note=f"l = {L}, s = {S}", step=13,
-    )  # fmt: skip
-    return Result(
-        sheets={"": sheet.drop(EACH), "size": size.drop(EACH)},
-        pictures={"": picture, "size": _size_picture(size)},
-        answers=answers,
-        ours=gain_sentence(sheet, ("data", "g")),
-        gains=gains(sheet, ("data", "g")),
-        ours_series=OUR_SERIES,
-        parameters=_parameters(bench, "1..d-1", S, L) | {"records of the second picture": list(_sizes(bench))},
-        notes=(
-            *NOTES,
+    return _result(
+        bench, sheet, "g",
+        draw.bars(
+            sheet, x="g", title="Figure 1. MSE of a group's histogram against g, the quasi-identifiers asked about",
+            note=f"l = {L}, s = {S}", step=13, **CHART,
+        ),
+        {"three": three, "smallest": _smallest(sheet.filter(pl.col("qids") > 3), ("data", "g"), size)},
+        {"g": "1..d-1", "records of the second picture": list(_sizes(bench))},
+        (
             FEWER.format(count=_count(bench)),
             "The second picture repeats OCC-5 and SAL-5 with g = 3 on tables of other sizes up to the paper's 600,000, "
             "their records drawn with replacement.",
         ),
-    )
+        size,
+    )  # fmt: skip
 
 
 def figure_2(bench: Bench) -> Result:
-    sources = [occ(bench).first(5), sal(bench).first(5)]
-    levels = bench.pick(LEVELS, (5, 10, 15))
-    bench.plan(len(sources) * len(levels))
-    sheets = []
-    for one in sources:
-        for level in levels:
-            sheets.append(_setting(bench, one, G, S, level, {"data": one.name, "l": level}, _many(bench)))
-            bench.step(f"{one.name}, l = {level}")
-    sheet = pl.concat(sheets)
-    title = "Figure 2. MSE of a group's histogram against l"
-    picture = draw.bars(
-        sheet, x="l", y="mse", series="series", panel="data", columns=2, log_y=True, ours=OUR_SERIES, order=SERIES,
-        error="standard_error",
-        title=title, x_title="l", y_title="MSE", note=f"g = {G}, s = {S}; a method that cannot reach l has no point",
-        step=10,
-    )  # fmt: skip
-    answers = {
-        "grows": _trend(sheet, "l", rising=True),
-        "reason": _decoys_explain(sheet, sources),
-        "smallest": _smallest(sheet, ("data", "l")),
-    }
+    levels, many = bench.pick(LEVELS, (5, 10, 15)), _many(bench)
+    sources, sheet = _along(bench, "l", levels, lambda one, l: _setting(bench, one, G, S, l, {}, many))
     missing = sheet.filter(pl.col("mse").is_null())
     stopped = sorted({(row["data"], row["l"]) for row in missing.to_dicts()})
     note = (
@@ -130,48 +108,70 @@ def figure_2(bench: Bench) -> Result:
         if stopped
         else "Every method could be run at every l."
     )
-    return Result(
-        sheets={"": sheet.drop(EACH)},
-        pictures={"": picture},
-        answers=answers,
-        ours=gain_sentence(sheet, ("data", "l")),
-        gains=gains(sheet, ("data", "l")),
-        ours_series=OUR_SERIES,
-        parameters=_parameters(bench, G, S, list(levels)) | {"questions": _many(bench), "of ours": _count(bench)},
-        notes=(*NOTES, note, AS_MANY.format(count=_many(bench), few=_count(bench), ours=OURS)),
-    )
+    return _result(
+        bench, sheet, "l",
+        draw.bars(
+            sheet, x="l", title="Figure 2. MSE of a group's histogram against l", step=10, **CHART,
+            note=f"g = {G}, s = {S}; a method that cannot reach l has no point",
+        ),
+        {
+            "grows": _trend(sheet, "l", rising=True), "reason": _decoys_explain(sheet, sources),
+            "smallest": _smallest(sheet, ("data", "l")),
+        },
+        {"l": list(levels), "questions": many, "of ours": _count(bench)},
+        (note, AS_MANY.format(count=many, few=_count(bench), ours=OURS)),
+    )  # fmt: skip
 
 
 def figure_3(bench: Bench) -> Result:
-    sources = [occ(bench).first(5), sal(bench).first(5)]
     values = bench.pick(SELECTIVITIES, (0.04, 0.07, 0.1))
+    _, sheet = _along(bench, "s", values, lambda one, s: _setting(bench, one, G, s, L, {}))
+    return _result(
+        bench, sheet, "s",
+        draw.lines(
+            sheet, x="s", title="Figure 3. MSE of a group's histogram against s", note=f"g = {G}, l = {L}",
+            size=(280, 210), **CHART,
+        ),
+        {
+            "falls": _trend(sheet, "s", rising=False), "reason": _records_explain(sheet),
+            "smallest": _smallest(sheet, ("data", "s")),
+        },
+        {"s": list(values)},
+        (FEWER.format(count=_count(bench)),),
+    )  # fmt: skip
+
+
+def _along(
+    bench: Bench, x: str, values: Sequence[Any], setting: Callable[[Source, Any], pl.DataFrame]
+) -> tuple[list[Source], pl.DataFrame]:
+    """OCC-5 and SAL-5 at every value of x."""
+    sources = [occ(bench).first(5), sal(bench).first(5)]
     bench.plan(len(sources) * len(values))
     sheets = []
     for one in sources:
-        for s in values:
-            sheets.append(_setting(bench, one, G, s, L, {"data": one.name, "s": s}))
-            bench.step(f"{one.name}, s = {s}")
-    sheet = pl.concat(sheets)
-    picture = draw.lines(
-        sheet, x="s", y="mse", series="series", panel="data", columns=2, log_y=True, ours=OUR_SERIES, order=SERIES,
-        error="standard_error",
-        title="Figure 3. MSE of a group's histogram against s", x_title="s", y_title="MSE", note=f"g = {G}, l = {L}",
-        size=(280, 210),
-    )  # fmt: skip
-    answers = {
-        "falls": _trend(sheet, "s", rising=False),
-        "reason": _records_explain(sheet),
-        "smallest": _smallest(sheet, ("data", "s")),
-    }
+        for value in values:
+            keys = [pl.lit(one.name).alias("data"), pl.lit(value).alias(x)]
+            sheets.append(setting(one, value).select(*keys, pl.all()))
+            bench.step(f"{one.name}, {x} = {value}")
+    return sources, pl.concat(sheets)
+
+
+def _result(
+    bench: Bench, sheet: pl.DataFrame, x: str, picture: Any, answers: dict[str, Answer], asked: dict[str, object],
+    notes: tuple[str, ...], size: pl.DataFrame | None = None,
+) -> Result:  # fmt: skip
+    """What the three figures have in common. size: the sheet of tables of other sizes."""
+    sheets = {"": sheet} | ({} if size is None else {"size": size})
+    parameters = {"g": G, "s": S, "l": L, "questions": _count(bench), "stopping of equation 10": "1 record"}
     return Result(
-        sheets={"": sheet.drop(EACH)},
-        pictures={"": picture},
+        sheets={name: one.drop(EACH) for name, one in sheets.items()},
+        pictures={"": picture} | ({} if size is None else {"size": _size_picture(size)}),
         answers=answers,
-        ours=gain_sentence(sheet, ("data", "s")),
-        gains=gains(sheet, ("data", "s")),
+        ours=gain_sentence(sheet, ("data", x)),
+        gains=gains(sheet, ("data", x)),
         ours_series=OUR_SERIES,
-        parameters=_parameters(bench, G, list(values), L),
-        notes=(*NOTES, FEWER.format(count=_count(bench))),
+        parameters=parameters | asked,
+        notes=(*NOTES, *notes),
     )
 
 
@@ -188,7 +188,7 @@ def _many(bench: Bench) -> int:
 
 
 def _setting(
-    bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object], many: int | None = None,  # noqa: E741
+    bench: Bench, source: Source, g: int, s: float, l: int, keys: dict[str, object], many: int | None = None,
 ) -> pl.DataFrame:  # fmt: skip
     """One setting, asked the same questions whatever l and whichever figure wants it; the first ones are the same for
     every number of them."""
@@ -222,15 +222,9 @@ def _larger(bench: Bench) -> pl.DataFrame:
 
 def _size_picture(size: pl.DataFrame) -> object:
     return draw.lines(
-        size, x="records", y="mse", series="series", panel="data", columns=2, log_x=True, log_y=True, ours=OUR_SERIES,
-        error="standard_error",
-        order=SERIES, title="Figure 1, continued. MSE against the number of records", x_title="records", y_title="MSE",
-        note=f"g = {G}, l = {L}, s = {S}; records drawn with replacement", size=(280, 210),
+        size, x="records", title="Figure 1, continued. MSE against the number of records", log_x=True, size=(280, 210),
+        note=f"g = {G}, l = {L}, s = {S}; records drawn with replacement", **CHART,
     )  # fmt: skip
-
-
-def _parameters(bench: Bench, g: object, s: object, l: object) -> dict[str, object]:  # noqa: E741
-    return {"g": g, "s": s, "l": l, "questions": _count(bench), "stopping of equation 10": "1 record"}
 
 
 # ---------------------------------------------------------------------- judging

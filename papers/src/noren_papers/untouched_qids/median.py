@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from noren_papers.untouched_qids.workload import Coded, Question
+from noren_papers.untouched_qids.workload import Coded, Question
 
 Ints = NDArray[np.int64]
 
@@ -39,7 +37,7 @@ class Classes:
         return np.asarray(share @ self.secrets, float)
 
 
-def median_classes(table: Coded, quasi: Sequence[str], secret: str, l: int) -> Classes | None:  # noqa: E741
+def median_classes(table: Coded, quasi: Sequence[str], secret: str, l: int) -> Classes | None:
     """Classes in which no secret has more than 1/l of the records, or None where the whole table is not one."""
     codes = np.stack([table.codes[name] for name in quasi], axis=1)
     hidden, size = table.codes[secret], table.sizes[secret]
@@ -62,7 +60,7 @@ def median_classes(table: Coded, quasi: Sequence[str], secret: str, l: int) -> C
     )
 
 
-def _cut(codes: Ints, hidden: Ints, size: int, rows: Ints, span: Ints, l: int) -> list[Ints] | None:  # noqa: E741
+def _cut(codes: Ints, hidden: Ints, size: int, rows: Ints, span: Ints, l: int) -> list[Ints] | None:
     """The two halves of a class at the median of the widest attribute that can be cut, or None."""
     if len(rows) < 2 * l:
         return None
@@ -80,5 +78,5 @@ def _cut(codes: Ints, hidden: Ints, size: int, rows: Ints, span: Ints, l: int) -
     return None
 
 
-def _diverse(counts: Ints, l: int) -> bool:  # noqa: E741
+def _diverse(counts: Ints, l: int) -> bool:
     return int(counts.max()) * l <= int(counts.sum())

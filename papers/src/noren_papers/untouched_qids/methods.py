@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,17 +13,14 @@ from noren import Policy, anonymize
 from noren.errors import PolicyError, RequirementNotMet
 from noren.methods import Anatomy, DecoyParameters, Decoys, Mondrian, ThreePhase
 from noren.models import FrequencyLDiversity
+from noren.release.release import Release
 from noren.schema.column import quasi_identifier, sensitive
-from noren_papers.base import Gain
-from noren_papers.claims import Pair, paired
+from noren_papers.base import Bench, Gain
+from noren_papers.claims import Pair, error_of, paired
 from noren_papers.untouched_qids.median import median_classes
 from noren_papers.untouched_qids.sets import equation_10, held_out, membership, overall
+from noren_papers.untouched_qids.tables import Source
 from noren_papers.untouched_qids.workload import Coded, Published, Question, coded, squared_errors, truths
-
-if TYPE_CHECKING:
-    from noren.release.release import Release
-    from noren_papers.base import Bench
-    from noren_papers.untouched_qids.tables import Source
 
 PROPOSAL, TP, ANATOMY, MONDRIAN = "Proposal", "TP", "Anatomy", "Mondrian"
 OURS = "Likelihood (ours)"
@@ -48,13 +45,9 @@ METHODS_NOTE = (
 )
 
 
-def publish(source: Source, l: int, series: str) -> Release | None:  # noqa: E741  l is the papers' letter
+def publish(source: Source, l: int, series: str) -> Release | None:
     """A release by one of the paper's methods, or None where its requirement cannot be met."""
-    ways: Mapping[str, Any] = {
-        TP: ThreePhase(refine=False),
-        ANATOMY: Anatomy(),
-        LEAST_LOSS: Mondrian(),
-    }
+    ways: Mapping[str, Any] = {TP: ThreePhase(refine=False), ANATOMY: Anatomy(), LEAST_LOSS: Mondrian()}
     counts = source.frame[source.secret].value_counts()["count"].to_numpy()
     if series in ways:
         method = ways[series]
@@ -76,20 +69,14 @@ def publish(source: Source, l: int, series: str) -> Release | None:  # noqa: E74
     return release
 
 
-def published(bench: Bench, source: Source, l: int, series: str) -> Release | None:  # noqa: E741
+def published(bench: Bench, source: Source, l: int, series: str) -> Release | None:
     """The release that several figures ask."""
     key = ("untouched", source.name, source.origin, l, series, bench.quick)
     return bench.shared(key, lambda: publish(source, l, series))
 
 
 def histograms(
-    bench: Bench,
-    source: Source,
-    l: int,  # noqa: E741
-    series: str,
-    asked: Sequence[Question],
-    *,
-    keep: bool = True,
+    bench: Bench, source: Source, l: int, series: str, asked: Sequence[Question], *, keep: bool = True
 ) -> NDArray[np.float64] | None:
     """What a method without decoys says of every question, or None where it cannot be run.
 
@@ -145,7 +132,7 @@ def from_sets(
 def measured(
     bench: Bench,
     source: Source,
-    l: int,  # noqa: E741
+    l: int,
     asked: Sequence[Question],
     keys: Mapping[str, Any],
     series: Sequence[str] = SERIES,
@@ -170,13 +157,12 @@ def measured(
             found[name] = counts
     rows = []
     for name in series:
-        row: dict[str, Any] = {**keys, "series": name, "mse": None, "standard_error": None, "mse_true_total": None}
-        row[EACH] = None
+        row: dict[str, Any] = {**keys, "series": name}
+        row |= dict.fromkeys(("mse", "standard_error", "mse_true_total", EACH))
         if name in found:
             own, true_total = squared_errors(truth[: len(found[name])], found[name])
-            error = float(own.std(ddof=1) / len(own) ** 0.5) if len(own) > 1 else None
-            row |= {"mse": float(own.mean()), "standard_error": error, "mse_true_total": float(true_total.mean())}
-            row[EACH] = own.tolist()
+            row |= {"mse": float(own.mean()), "standard_error": error_of(own), EACH: own.tolist()}
+            row["mse_true_total"] = float(true_total.mean())
         answered = len(found.get(name, asked))
         rows.append(row | {"questions": answered, "mean_group": float(truth.sum(axis=1).mean())})
     numbers = ("mse", "standard_error", "mse_true_total", "mean_group")

@@ -6,13 +6,10 @@ the paper's iteration runs for all of them at once, and ours is a few matrix pro
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from noren.cells import SetCells
+from noren.cells import SetCells
 
 Floats = NDArray[np.float64]
 EPSILON = 1.0

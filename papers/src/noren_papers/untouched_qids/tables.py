@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from noren_papers.base import Bench
+from noren_papers.base import Bench
 
 QUASI = ("age", "sex", "marital_status", "race", "birthplace", "education", "workclass")
 LOW, HIGH, CLASSES = 250, 4000, 50

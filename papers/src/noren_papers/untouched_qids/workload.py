@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from noren.release.release import Release
+from noren.metrics.general import node_totals
+from noren.release.release import Release
+from noren.schema.domain import infer_kind, sort_labels
 
 Floats = NDArray[np.float64]
 
@@ -53,8 +53,6 @@ class Coded:
 
 def coded(frame: pl.DataFrame, columns: Sequence[str]) -> Coded:
     """Codes in the order in which the library lists a column's values."""
-    from noren.schema.domain import infer_kind, sort_labels
-
     codes, labels = {}, {}
     for name in columns:
         values = frame[name].unique().to_list()
@@ -132,8 +130,6 @@ class Published:
 
     def shares(self, question: Question) -> Floats:
         """A general value counts by the share of its base values that the question names (the papers' uniform rule)."""
-        from noren.metrics.general import node_totals
-
         out = np.ones(self.release.records)
         for name, asked in question.chosen.items():
             cells, place = self.cells[name], self.places[name]
