@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
-from noren.ahead import Begun
 from noren.cells import Statement
 from noren.methods import METHODS
 from noren.models.base import QUASI
@@ -15,7 +12,7 @@ from noren.models.verdict import Verdict
 from noren.report.gains import attacks_of, beliefs_of
 from noren.report.limits import limits_of
 from noren.report.losses import losses_of
-from noren.report.material import Material, origin_of, parts
+from noren.report.material import Material, origin_of
 from noren.report.reproduce import reproduction
 from noren.report.truth import truth_of
 from noren.results import plain
@@ -28,9 +25,6 @@ FORMAT = 2
 def content_of(material: Material) -> dict[str, Any]:
     """All parts of a report. Whatever rests on the original carries `holder_only`."""
     manifest = material.release.manifest
-    losses: Callable[[], dict[str, Any]] = partial(losses_of, material)
-    if parts(material.release):
-        losses = Begun(losses)
     made: dict[str, Any] = {
         "format": FORMAT,
         "title": manifest.title or "Release report",
@@ -42,7 +36,7 @@ def content_of(material: Material) -> dict[str, Any]:
         "verdicts": [_verdict(verdict) for verdict in material.verdicts],
         "beliefs": beliefs_of(material),
         "attacks": attacks_of(material),
-        "losses": losses(),
+        "losses": losses_of(material),
         "left_out": [_left_out(part) for part in material.left_out],
         "limits": limits_of(material),
         "reproduce": reproduction(material),
