@@ -140,7 +140,8 @@ def _segments(
     starts, stops = nodes.starts[runs], nodes.stops[runs]
     certain, owner = _certain(axis, run_bounds, starts, stops)
     around = (certain, certain + 1)
-    edges = np.unique(np.concatenate([[0, axis.d], starts, stops, *around, np.flatnonzero(np.diff(group_of)) + 1]))
+    marks = [np.array([0, axis.d]), starts, stops, *around, np.flatnonzero(np.diff(group_of)) + 1]
+    edges = ragged.different(np.concatenate(marks))
     first, last = np.searchsorted(edges, starts), np.searchsorted(edges, stops)
     if (last - first).sum() > ENTRY_LIMIT:
         raise QueryError(
@@ -158,7 +159,7 @@ def _segments(
     required = None
     if axis.is_tight:
         entries = np.repeat(np.arange(len(rows)), rows.lengths) * np.int64(len(size)) + rows.value
-        required = np.isin(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
+        required = ragged.among(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
         _demand_room(axis, np.add.reduceat(required, rows.bounds[:-1], dtype=np.int64))
     return rows, group_of[edges[:-1]], size, mass, required
 
