@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from noren.pipeline.prepare import read_policy
 from noren.pipeline.truth import Truth
 from noren.pipeline.verify import claimed, verify
 from noren.policy.policy import Policy
-from noren.progress import Stage, quiet
+from noren.progress import Meter, Stage, quiet, silent
 from noren.release.kept import kept
 from noren.release.release import Release
 from noren.table import Table, TermSearch
@@ -69,6 +69,8 @@ class Material:
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     estimate: Estimate | None = None
+    lost: Mapping[str, Any] | None = None
+    """What an analyst loses (`losses_of`), where that is known already."""
 
     @property
     def requirements(self) -> Sequence[Model]:
@@ -103,44 +105,53 @@ def gather(
     rules = None if policy is None else read_policy(policy)
     held = kept(release)
     known = None if original is None else Truth(held, rules, original)
+
+    def checked(meter: Meter = silent) -> Material:
+        """Everything but the attacks."""
+        from noren.report.losses import losses_of
+
+        verdicts = verify(release, rules, original=known, meter=meter)
+        bare = Material(
+            release=held,
+            verdicts=verdicts,
+            date=date,
+            policy=rules,
+            policy_file=_file(policy, rules),
+            original=original,
+            holder_only=original is not None,
+            suppressed=held.manifest.suppressed,
+            truth={} if known is None else _true_counts(held, known),
+            term_totals={} if known is None else _term_totals(known),
+        )
+        return replace(bare, lost=losses_of(bare))
+
     if not parts(release, original):
         with stage("Verifying", release.rows) as meter:
-            verdicts = verify(release, rules, original=known, meter=meter)
+            bare = checked(meter)
         found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
-    else:
-        if known is not None:
-            with stage("Reading", None), suppress(NorenError):  # what is wrong is told by those who need it
-                _table(known)  # once, for verification and attacks
-        begun = Begun(partial(verify, release, rules, original=known))
-        try:
-            found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
-        except Exception:
-            begun()  # a release that is not what it says is refused there, with the reason
-            raise
-        with stage("Verifying", None):
-            verdicts = begun()
-    release = held
-    truth: dict[str, NDArray[np.float64]] = {}
-    totals: dict[str, int] = {}
+        return replace(bare, attacks=found, not_run=refused)
     if known is not None:
-        hidden = [statement.name for statement in release.statements if statement.hides]
-        counts = known.counts(hidden, strangers=True) if hidden else {}
-        truth = {name: found.astype(np.float64) for name, found in counts.items()}
-        totals = {name: int(found.cells.counts().sum()) for name, found in known.terms().items()}
-    return Material(
-        release=release,
-        verdicts=verdicts,
-        date=date,
-        policy=rules,
-        policy_file=_file(policy, rules),
-        original=original,
-        holder_only=original is not None,
-        suppressed=release.manifest.suppressed,
-        truth=truth,
-        term_totals=totals,
-        attacks=found,
-        not_run=refused,
-    )
+        with stage("Reading", None), suppress(NorenError):  # what is wrong is told by those who need it
+            _table(known)  # once, for verification and attacks
+    begun = Begun(checked)
+    try:
+        found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
+    except Exception:
+        begun()  # a release that is not what it says is refused there, with the reason
+        raise
+    with stage("Verifying", None):
+        return replace(begun(), attacks=found, not_run=refused)
+
+
+def _true_counts(release: Release, known: Truth) -> dict[str, NDArray[np.float64]]:
+    """How often each value of a column that does not say its values occurs in the original."""
+    hidden = [statement.name for statement in release.statements if statement.hides]
+    counts = known.counts(hidden, strangers=True) if hidden else {}
+    return {name: found.astype(np.float64) for name, found in counts.items()}
+
+
+def _term_totals(known: Truth) -> dict[str, int]:
+    return {name: int(found.cells.counts().sum()) for name, found in known.terms().items()}
 
 
 def from_outcome(
