@@ -36,7 +36,7 @@ def content_of(material: Material) -> dict[str, Any]:
         "verdicts": [_verdict(verdict) for verdict in material.verdicts],
         "beliefs": beliefs_of(material),
         "attacks": attacks_of(material),
-        "losses": losses_of(material) if material.lost is None else material.lost,
+        "losses": losses_of(material),
         "left_out": [_left_out(part) for part in material.left_out],
         "limits": limits_of(material),
         "reproduce": reproduction(material),

@@ -69,8 +69,6 @@ class Material:
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     estimate: Estimate | None = None
-    lost: Mapping[str, Any] | None = None
-    """What an analyst loses (`losses_of`), where that is known already."""
 
     @property
     def requirements(self) -> Sequence[Model]:
@@ -108,12 +106,9 @@ def gather(
 
     def checked(meter: Meter = silent) -> Material:
         """Everything but the attacks."""
-        from noren.report.losses import losses_of
-
-        verdicts = verify(release, rules, original=known, meter=meter)
-        bare = Material(
+        return Material(
             release=held,
-            verdicts=verdicts,
+            verdicts=verify(release, rules, original=known, meter=meter),
             date=date,
             policy=rules,
             policy_file=_file(policy, rules),
@@ -123,7 +118,6 @@ def gather(
             truth={} if known is None else _true_counts(held, known),
             term_totals={} if known is None else _term_totals(known),
         )
-        return replace(bare, lost=losses_of(bare))
 
     if not parts(release, original):
         with stage("Verifying", release.rows) as meter:
