@@ -1,14 +1,18 @@
-"""The next item is made while the last one is used: reading beside drawing, shuffling beside writing."""
+"""Work beside other work: the next item is made while the last one is used, a long piece runs in a thread of its own,
+independent parts run on all cores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 Item = TypeVar("Item")
+Made = TypeVar("Made")
 WAIT = 0.1
 """Seconds after which a maker looks whether it is still wanted."""
 
@@ -62,3 +66,36 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
         with suppress(Empty):
             made.get_nowait()
         thread.join()
+
+
+class Begun(Generic[Made]):
+    """Work in a thread, which ends with the program: what it makes, or what went wrong, when that is asked for."""
+
+    def __init__(self, work: Callable[[], Made]) -> None:
+        self._work = work
+        self._made: list[Made] = []
+        self._failure: BaseException | None = None
+        self._thread = Thread(target=self._go, name="noren-beside", daemon=True)
+        self._thread.start()
+
+    def _go(self) -> None:
+        try:
+            self._made.append(self._work())
+        except BaseException as error:
+            self._failure = error
+
+    def __call__(self) -> Made:
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._made[0]
+
+
+def side_by_side(work: Callable[[Item], Made], parts: Sequence[Item]) -> list[Made]:
+    """What the work makes of every part, in their order, on as many cores as there are. For work that waits for no
+    other thread and mostly runs outside Python's lock."""
+    threads = min(len(parts), os.cpu_count() or 1)
+    if threads < 2:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(threads, "noren-beside") as pool:
+        return list(pool.map(work, parts))

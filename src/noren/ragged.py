@@ -77,6 +77,21 @@ def distinct_of(keys: NDArray) -> tuple[NDArray, NDArray[np.int64], NDArray[np.i
     return keys[first], first, number
 
 
+def different(keys: NDArray) -> NDArray:
+    """The different keys in ascending order: sorted whole, which on many numbers is far quicker than hashing them."""
+    ordered = np.sort(keys)
+    return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))] if len(ordered) else ordered
+
+
+def among(keys: NDArray, wanted: NDArray) -> NDArray[np.bool_]:
+    """Which keys are some of the wanted ones; quickest where the keys ascend."""
+    known = np.sort(wanted)
+    if not len(known):
+        return np.zeros(len(keys), np.bool_)
+    place = np.searchsorted(known, keys)
+    return np.asarray(known[np.minimum(place, len(known) - 1)] == keys)
+
+
 def first_of(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each of the numbers 0, 1, ..., all of which occur, stands first."""
     out = np.zeros(int(numbers.max(initial=-1)) + 1, np.int64)

@@ -71,3 +71,16 @@ def test_a_floor_is_never_above_the_table_it_stands_for(wanted: TermRequirement)
         few = cost_bounds(group, listed, np.inf, 3)
         assert len(few.root) <= 3
         assert (np.diff(few.root) >= 0).all()
+
+
+def test_neither_looks_at_the_clock_nor_shares_of_threads_change_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    knowledge, bounds, codes = world(8, 200)
+    given = np.arange(200), np.arange(0, 201, 4), bounds, codes, knowledge, DIVERSE
+    found = search_groups(*given, seconds=None, nodes=3000)
+    assert found.searched.sum() > 20
+    monkeypatch.setattr(term_search, "FEW_OPTIONS", 0)
+    monkeypatch.setattr(term_search, "AT_ONCE", 1)
+    slow = search_groups(*given, seconds=None, nodes=3000, threads=1)
+    for name in ("removed", "cost", "lower_bound", "optimal", "feasible"):
+        assert np.array_equal(getattr(slow, name), getattr(found, name))
+    assert slow.nodes == found.nodes

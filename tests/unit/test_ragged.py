@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noren.ragged import (
+    among,
     chosen,
+    different,
     distinct_of,
     first_of,
     in_order,
@@ -112,3 +114,9 @@ def test_the_order_of_keys_of_any_kind(kind: type) -> None:
         keys[:100] += np.uint64(1 << 63)
     assert in_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
     assert distinct_of(keys)[0].dtype == kind
+
+
+@given(st.lists(st.integers(-5, 5)), st.lists(st.integers(-5, 5)))
+def test_different_keys_and_membership(keys: list[int], wanted: list[int]) -> None:
+    assert different(np.array(keys, int)).tolist() == sorted(set(keys))
+    assert among(np.array(keys, int), np.array(wanted, int)).tolist() == [key in set(wanted) for key in keys]

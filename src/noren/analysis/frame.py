@@ -148,9 +148,14 @@ class Frame:
     def _alone(self) -> dict[int, NDArray[np.float64]]:
         """What a recipient gets who asks for one drawn column, by the column's place in the table."""
         from noren.analysis.fit import fit
+        from noren.analysis.raking import each
 
-        singles = {j: prepare([axis], self.survey) for j, axis in enumerate(self.decoys, start=1)}
-        return {j: fit(one).table[0] for j, one in singles.items() if one.kept == self.kept}
+        def alone(axis: Axis) -> NDArray[np.float64] | None:
+            one = prepare([axis], self.survey)
+            return fit(one).table[0] if one.kept == self.kept else None
+
+        found = each(alone, self.decoys, len(self.tuples))
+        return {j: table for j, table in enumerate(found, start=1) if table is not None}
 
     # ------------------------------------------------------------------ what is reported
 

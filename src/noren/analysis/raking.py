@@ -9,14 +9,16 @@ by asking for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ahead import side_by_side
 from noren.analysis.ascent import Progress
 from noren.analysis.bands import bands_of, restricted
 from noren.analysis.fit import Fit, Stopping, converge
@@ -27,6 +29,9 @@ from noren.analysis.tuples import Tuples
 Floats = NDArray[np.float64]
 Margins = Mapping[tuple[int, ...], Floats]
 """Tables over some dimensions of a larger one."""
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+MANY = 100_000  # tuples from which on independent fits run side by side
 ROUNDS = 50
 CLOSE = 1e-7  # share of the records that a round of raking moves at most in the end
 MAX_MARGIN_STEPS = 2000
@@ -97,6 +102,11 @@ class Singles:
         return np.asarray(table * self.parts[0].sum())
 
 
+def each(work: Callable[[Item], Made], items: Sequence[Item], tuples: int) -> list[Made]:
+    """What the work makes of every item, in their order; of many tuples side by side, the same to the last bit."""
+    return side_by_side(work, items) if tuples >= MANY else [work(item) for item in items]
+
+
 def _counted(place: NDArray[np.int64], counts: Floats, size: int) -> Floats:
     return np.bincount(place, counts, size).astype(np.float64)
 
@@ -140,15 +150,20 @@ class Sought:
     ) -> Sought:
         """`near` are estimates of single columns, if there are any."""
         counts, held = tuples.counts, folds_of(tuples.counts, tuples.weighed)
-        entries = [tuples.entries(j) for j in range(len(tuples.shape))]
-        every = [_counted(at, counts, size) for at, size in entries]
-        out = [held.gathered(at, size).astype(np.float64) for at, size in entries]
+
+        def margins(j: int) -> tuple[Floats, Floats]:
+            at, size = tuples.entries(j)
+            return _counted(at, counts, size), held.gathered(at, size).astype(np.float64)
+
+        every, out = zip(*each(margins, range(len(tuples.shape)), len(tuples)), strict=True)
         singles = Singles.fitted(tuples, every, rule.tolerance, near)
         known = dict(enumerate(singles.parts))
-        by_fold = [
-            Singles.fitted(tuples, [m - h[:, f] for m, h in zip(every, out, strict=True)], rule.tolerance, known)
-            for f in range(held.counts.shape[1])
-        ]
+
+        def without(fold: int) -> Singles:
+            rest = [m - h[:, fold] for m, h in zip(every, out, strict=True)]
+            return Singles.fitted(tuples, rest, rule.tolerance, known)
+
+        by_fold = each(without, range(held.counts.shape[1]), len(tuples))
         return cls(tuples, held, singles, by_fold, rule, max_steps, progress)
 
     @property
@@ -209,19 +224,30 @@ def by_held_out(
     `answers` are what single columns asked for alone give, where that is not their maximum.
     """
     sought = Sought.of(tuples, rule, max_steps, progress, answers or {})
-    outset = sought.outset(*sought.independent())
     columns = sought.columns
     margins: dict[tuple[int, ...], Floats] = {
         (j,): (answers or {}).get(j, sought.singles.parts[j]) for j in columns[::-1]
     }
     facts: dict[str, object] = {"start": "independence"}
     passes, pair_steps = 0, dict[tuple[int, ...], float]()
-    if 3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS:
+    if not (3 <= len(columns) <= MOST_COLUMNS and prod(tuples.shape) <= RAKED_CELLS):
+        outset = sought.outset(*sought.independent())
+    else:
+        wanted = list(reversed(list(combinations(columns, 2))))  # slots last: their records are known
+        longest_first = sorted(wanted, key=lambda kept: -prod(tuples.shape[j] for j in kept))
+
+        def begun(kept: tuple[int, ...]) -> Any:
+            part = sought if len(kept) > 2 else sought.pair((kept[0], kept[1]))
+            start = part.outset(*part.independent())
+            return start if len(kept) > 2 else part.searched(start)
+
+        work = [*longest_first, tuple(columns)]
+        done = dict(zip(work, each(begun, work, len(tuples)), strict=True))
+        outset = done[tuple(columns)]
         pairs: dict[tuple[int, ...], Floats] = {}
         of_folds: dict[tuple[int, ...], Floats] = {}
-        for kept in reversed(list(combinations(columns, 2))):  # slots last: their records are known
-            part = sought.pair(kept)
-            found = part.searched(part.outset(*part.independent()))
+        for kept in wanted:
+            found = done[kept]
             table = found.table.reshape([tuples.shape[j] for j in kept])
             of_folds[kept] = found.folds.reshape([*table.shape, found.folds.shape[-1]])
             pairs[kept] = rake(table, {(i,): margins[kept[i],] for i in (1, 0)})

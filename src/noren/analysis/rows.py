@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren import ragged
 from noren.analysis.axes import AGAIN, Axis
 from noren.cells import GroupTable, Likelihood
-from noren.cells.batch import number
 from noren.errors import QueryError
 from noren.schema.nodes import Nodes
 
@@ -59,14 +59,7 @@ def ranges(starts: NDArray[np.int64], stops: NDArray[np.int64]) -> tuple[NDArray
 
 def row_numbers(columns: Sequence[NDArray], n: int) -> NDArray[np.int64]:
     """The number of each row of some code columns among the different rows, which are ascending."""
-    key, largest = np.zeros(n, np.int64), 1
-    for column in columns:
-        size = int(column.max(initial=0)) + 1
-        if largest * size >= 1 << 62:
-            key = number(key)[1]
-            largest = int(key.max(initial=0)) + 1
-        key, largest = key * size + column, largest * size
-    return number(key)[1]
+    return ragged.row_numbers(columns, [int(column.max(initial=0)) + 1 for column in columns], n)
 
 
 def distinct_rows(columns: Sequence[NDArray], n: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -147,7 +140,8 @@ def _segments(
     starts, stops = nodes.starts[runs], nodes.stops[runs]
     certain, owner = _certain(axis, run_bounds, starts, stops)
     around = (certain, certain + 1)
-    edges = np.unique(np.concatenate([[0, axis.d], starts, stops, *around, np.flatnonzero(np.diff(group_of)) + 1]))
+    marks = [np.array([0, axis.d]), starts, stops, *around, np.flatnonzero(np.diff(group_of)) + 1]
+    edges = ragged.different(np.concatenate(marks))
     first, last = np.searchsorted(edges, starts), np.searchsorted(edges, stops)
     if (last - first).sum() > ENTRY_LIMIT:
         raise QueryError(
@@ -165,7 +159,7 @@ def _segments(
     required = None
     if axis.is_tight:
         entries = np.repeat(np.arange(len(rows)), rows.lengths) * np.int64(len(size)) + rows.value
-        required = np.isin(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
+        required = ragged.among(entries, owner * np.int64(len(size)) + np.searchsorted(edges, certain))
         _demand_room(axis, np.add.reduceat(required, rows.bounds[:-1], dtype=np.int64))
     return rows, group_of[edges[:-1]], size, mass, required
 

@@ -25,6 +25,8 @@ from noren.results import one_line
 if TYPE_CHECKING:
     import polars as pl
 
+    from noren.table import Table
+
 T = TypeVar("T")
 
 HOLDER_ONLY = "rests on the original: for the holder only"
@@ -45,6 +47,8 @@ class Case:
     """Whether the store counts different rows elsewhere: attacks get these counts and no single row."""
     memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     """What one attack read or computed and another can use: the original is read once."""
+    met: Callable[[], Table] | None = field(default=None, repr=False, compare=False)
+    """The original as it met its policy, where somebody has read it already."""
 
     def __post_init__(self) -> None:
         if self.original is not None and self.policy is None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import Thread
 from typing import TYPE_CHECKING
 
+from noren.ahead import Begun
 from noren.progress import quiet
 
 if TYPE_CHECKING:
@@ -39,26 +39,3 @@ def apart(attacks: Sequence[Attack], case: Case) -> dict[str, Run]:
         return {}
     silent = replace(case, stage=quiet)  # two bars at once are none
     return {one.name: Begun(partial(_run, one, silent)) for one in attacks if one.stands_apart}
-
-
-class Begun:
-    """Work in a thread, which ends with the program: its results, or what went wrong, when they are asked for."""
-
-    def __init__(self, work: Run) -> None:
-        self._work = work
-        self._found: list[AttackResult] = []
-        self._failure: BaseException | None = None
-        self._thread = Thread(target=self._go, name="noren-beside", daemon=True)
-        self._thread.start()
-
-    def _go(self) -> None:
-        try:
-            self._found = self._work()
-        except BaseException as error:
-            self._failure = error
-
-    def __call__(self) -> list[AttackResult]:
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-        return self._found

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from noren.audit.sets import Sets, drawn_anew
 from noren.cells import Cells, Statement
+from noren.ragged import different
 from noren.release.published import Published
 
 MOST_VALUES = 128
@@ -164,10 +165,11 @@ def ranked_columns(release: Published) -> dict[str, NDArray[np.float64]]:
         place = statement.position(release.cells([statement.name])[statement.name])
         if np.isnan(place).any():
             continue
-        _, number, counts = np.unique(place, return_inverse=True, return_counts=True)
+        number = np.searchsorted(different(place), place)
+        counts = np.bincount(number)
         if counts.max() > MOSTLY * len(place):
             continue
-        ranks = (np.cumsum(counts) - (counts - 1) / 2)[number.reshape(-1)]  # equal ones share their mean rank
+        ranks = (np.cumsum(counts) - (counts - 1) / 2)[number]  # equal ones share their mean rank
         out[statement.name] = (ranks - ranks.mean()) / ranks.std()
     return out
 

@@ -164,7 +164,7 @@ def known_people(case: Case) -> People:
 def _known(case: Case) -> People:
     assert case.policy is not None
     release = case.release
-    table = prepare(case.original, case.policy, stage=case.stage)
+    table = case.met() if case.met is not None else prepare(case.original, case.policy, stage=case.stage)
     if table.n != release.records + release.suppressed:
         raise DataError(
             f"the original has {table.n} records, the release {release.records} and {release.suppressed} left out.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ahead import side_by_side
 from noren.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
 from noren.belief.pairs import Pair, glanced, information, learned, marginal
 from noren.belief.weighing import powers
@@ -19,6 +20,8 @@ KNOWN, HELD = 16_000, 5_000
 """Records from which a pair is learned, and those that say when to stop."""
 SMALL = 20_000
 """Up to so many records four folds are made, so that nearly all others are learned from; else two."""
+MANY = 50_000
+"""Records from which on pairs are learned side by side."""
 MOST_READ = 16
 """Other columns that are read; of more, those that seem to tell most after a first look."""
 LOOKED_AT = 3_000
@@ -197,7 +200,7 @@ def _pairs(
     parts = [(known, held) for known, held, _ in _parts(folds)]
     found = [one for other in others if (one := evidence_of(other, cells[other.name])) is not None]
     found = _most_telling(own, [one for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS], priors[0])
-    pairs = [learned(own, one, parts, priors) for one in found]
+    pairs = _learned(own, found, parts, priors)
     told = [information(pair.given[0] * priors[0][:, None]) for pair in pairs]
     order = sorted(range(len(pairs)), key=lambda at: -told[at])[:TELLING]
     best = [pairs[at].evidence for at in order]
@@ -209,7 +212,18 @@ def _pairs(
         many = int(alike.max(initial=0)) + 1
         if many <= len(folds) // 4 and own.d * many <= MOST_CELLS:
             twos.append(kinds("all exact and general columns", alike))
-    return [*pairs, *(learned(own, one, parts, priors) for one in twos)]
+    return [*pairs, *_learned(own, twos, parts, priors)]
+
+
+def _learned(
+    own: Evidence, others: Sequence[Evidence], parts: Sequence[tuple[NDArray, NDArray]], priors: NDArray[np.float64]
+) -> list[Pair]:
+    """What each of them tells; of many records side by side."""
+
+    def one(other: Evidence) -> Pair:
+        return learned(own, other, parts, priors)
+
+    return side_by_side(one, others) if len(own.of) >= MANY else [one(other) for other in others]
 
 
 def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64]) -> list[Evidence]:

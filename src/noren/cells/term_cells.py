@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ragged import different
+
 
 @dataclass(frozen=True)
 class TermCells:
@@ -38,9 +40,10 @@ class TermCells:
     @classmethod
     def from_entries(cls, d: int, n: int, record: NDArray, code: NDArray) -> TermCells:
         """Sets from (record, code) pairs in any order; a repeated pair counts once."""
-        key = np.unique(record.astype(np.int64) * d + code)
-        offsets = np.searchsorted(key // max(1, d), np.arange(n + 1))
-        return cls(d, offsets.astype(np.int64), (key % max(1, d)).astype(np.int32))
+        key = different(record.astype(np.int64) * d + code)
+        offsets = np.searchsorted(key, np.arange(n + 1) * np.int64(d))
+        first = np.repeat(np.arange(n) * np.int64(d), np.diff(offsets))
+        return cls(d, offsets.astype(np.int64), (key - first).astype(np.int32))
 
     @classmethod
     def concat(cls, parts: Sequence[TermCells]) -> TermCells:

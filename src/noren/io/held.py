@@ -115,5 +115,9 @@ def held(source: Source, data: Any) -> Source:
     """The source of a file or of a table in a base, read once if it is small; anything else as it is."""
     if isinstance(source, PostgresSource):
         return HeldSource(source, numbers=True)
-    is_file = isinstance(data, Path) or (isinstance(data, str) and SCHEME.match(data) is None)
-    return HeldSource(source) if is_file else source
+    return HeldSource(source) if is_file(data) else source
+
+
+def is_file(data: Any) -> bool:
+    """Whether a table is named by a path: then several threads may read it, each for itself."""
+    return isinstance(data, Path) or (isinstance(data, str) and SCHEME.match(data) is None)

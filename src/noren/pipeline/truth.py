@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Truth:
         self.drop = [] if policy is None else dropping(policy, self.source.columns)
         self._terms: dict[str, TermRecords] | None = None
         self._counts: dict[tuple[bool, str], NDArray[np.int64]] = {}
+        self._table: Table | None = None
+        self._meeting = Lock()
 
     def counts(self, names: Sequence[str], strangers: bool = False) -> dict[str, NDArray[np.int64]]:
         """How often each value of the published domains occurs in the original.
@@ -99,7 +101,8 @@ class Truth:
 
     def _counted(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
         counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
-        for batch in self.engine.encoded(self.source, Reading(domains, drop=self.drop)):
+        source = self.source if self._table is None else self._table.source  # which is not parsed again
+        for batch in self.engine.encoded(source, Reading(domains, drop=self.drop)):
             for name, codes in batch.codes.items():
                 counts[name] += np.bincount(codes, minlength=len(domains[name]))
         return counts
@@ -109,11 +112,14 @@ class Truth:
         column = self.table.columns.get(name)
         return domain if column is None or column.is_open else domain.written_as(column.domain)
 
-    @cached_property
+    @property
     def table(self) -> Table:
         """The original as it met its policy: that pass found out how numbers and dates are written."""
         assert self.policy is not None
-        return prepare(self.given, self.policy, self.engine, sample=False)
+        with self._meeting:  # of two threads that want it, one reads it
+            if self._table is None:
+                self._table = prepare(self.given, self.policy, self.engine, sample=False)
+        return self._table
 
     @property
     def records(self) -> Records:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -232,6 +233,13 @@ def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mappin
     """Who looks alike in all columns that say what occurs in classes, where one of them is asked for."""
     if all(statement.tightness is None for statement in columns.values()):
         return None
+    remembered = getattr(release.store, "remembered", None)  # they are the same whatever is asked for
+    made = partial(_classes_of, release, cells)
+    found: Classes = made() if remembered is None else remembered("classes", made)
+    return found
+
+
+def _classes_of(release: Release, cells: Mapping[str, Cells]) -> Classes:
     from noren.analysis.rows import row_numbers
 
     tight = [statement for statement in release.statements if statement.tightness is not None]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from threading import Lock
+from typing import Any
 
 from noren.cells import CellBatch, Cells, Statement, concat
 from noren.release.release import Release
@@ -16,13 +18,24 @@ class KeptStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._kept: dict[str, Cells] = {}
+        self._reading = Lock()
+        self._found: dict[str, Any] = {}
+        self._finding = Lock()
 
     def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
-        missing = [column for column in columns if column.name not in self._kept]
-        if missing and (found := list(self._store.batches(missing))):
-            self._kept |= concat(found)
+        with self._reading:  # of two threads that want the same columns, one reads them
+            missing = [column for column in columns if column.name not in self._kept]
+            if missing and (found := list(self._store.batches(missing))):
+                self._kept |= concat(found)
         if all(column.name in self._kept for column in columns):
             yield {column.name: self._kept[column.name] for column in columns}
+
+    def remembered(self, what: str, made: Callable[[], Any]) -> Any:
+        """What somebody worked out of all cells before, or works out now."""
+        with self._finding:
+            if what not in self._found:
+                self._found[what] = made()
+            return self._found[what]
 
 
 def kept(release: Release) -> Release:

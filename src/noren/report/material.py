@@ -7,18 +7,22 @@ holder's, and so is every page that is made from it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ahead import Begun
 from noren.analysis.estimate import Estimate
 from noren.audit import ATTACKS, AttackResult, Case, made
-from noren.audit.beside import apart
+from noren.audit.beside import LARGE, apart
 from noren.errors import NAMED_FROM, NorenError, QueryError
+from noren.io.held import is_file
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.pipeline.anonymize import HolderFacts, Outcome
@@ -26,10 +30,10 @@ from noren.pipeline.prepare import read_policy
 from noren.pipeline.truth import Truth
 from noren.pipeline.verify import claimed, verify
 from noren.policy.policy import Policy
-from noren.progress import Stage, quiet
+from noren.progress import Meter, Stage, quiet, silent
 from noren.release.kept import kept
 from noren.release.release import Release
-from noren.table import TermSearch
+from noren.table import Table, TermSearch
 
 ATTACKED = 200_000
 """Records up to which a run of `anonymize` attacks its own release for the report."""
@@ -78,6 +82,11 @@ class Material:
         return general or not self.release.designs
 
 
+def parts(release: Release, original: Any = None) -> bool:
+    """Whether work on a release is large enough for two threads, and all it reads are files, which both may read."""
+    return release.rows >= LARGE and release.directory is not None and (original is None or is_file(original))
+
+
 def gather(
     release: Release,
     policy: Policy | str | Path | None,
@@ -92,32 +101,51 @@ def gather(
             "how the original is written is not known.", hint="Give the policy that the release was made with."
         )
     rules = None if policy is None else read_policy(policy)
-    known = None if original is None else Truth(release, rules, original)
-    with stage("Verifying", release.rows) as meter:
-        verdicts = verify(release, rules, original=known, meter=meter)
-    release = kept(release)
-    truth: dict[str, NDArray[np.float64]] = {}
-    totals: dict[str, int] = {}
+    held = kept(release)
+    known = None if original is None else Truth(held, rules, original)
+
+    def checked(meter: Meter = silent) -> Material:
+        """Everything but the attacks."""
+        return Material(
+            release=held,
+            verdicts=verify(release, rules, original=known, meter=meter),
+            date=date,
+            policy=rules,
+            policy_file=_file(policy, rules),
+            original=original,
+            holder_only=original is not None,
+            suppressed=held.manifest.suppressed,
+            truth={} if known is None else _true_counts(held, known),
+            term_totals={} if known is None else _term_totals(known),
+        )
+
+    if not parts(release, original):
+        with stage("Verifying", release.rows) as meter:
+            bare = checked(meter)
+        found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
+        return replace(bare, attacks=found, not_run=refused)
     if known is not None:
-        hidden = [statement.name for statement in release.statements if statement.hides]
-        counts = known.counts(hidden, strangers=True) if hidden else {}
-        truth = {name: found.astype(np.float64) for name, found in counts.items()}
-        totals = {name: int(found.cells.counts().sum()) for name, found in known.terms().items()}
-    found, refused = run_attacks(release, rules, original, attacks, stage)
-    return Material(
-        release=release,
-        verdicts=verdicts,
-        date=date,
-        policy=rules,
-        policy_file=_file(policy, rules),
-        original=original,
-        holder_only=original is not None,
-        suppressed=release.manifest.suppressed,
-        truth=truth,
-        term_totals=totals,
-        attacks=found,
-        not_run=refused,
-    )
+        with stage("Reading", None), suppress(NorenError):  # what is wrong is told by those who need it
+            _table(known)  # once, for verification and attacks
+    begun = Begun(checked)
+    try:
+        found, refused = run_attacks(held, rules, original, attacks, stage, known=known)
+    except Exception:
+        begun()  # a release that is not what it says is refused there, with the reason
+        raise
+    with stage("Verifying", None):
+        return replace(begun(), attacks=found, not_run=refused)
+
+
+def _true_counts(release: Release, known: Truth) -> dict[str, NDArray[np.float64]]:
+    """How often each value of a column that does not say its values occurs in the original."""
+    hidden = [statement.name for statement in release.statements if statement.hides]
+    counts = known.counts(hidden, strangers=True) if hidden else {}
+    return {name: found.astype(np.float64) for name, found in counts.items()}
+
+
+def _term_totals(known: Truth) -> dict[str, int]:
+    return {name: int(found.cells.counts().sum()) for name, found in known.terms().items()}
 
 
 def from_outcome(
@@ -204,15 +232,17 @@ def run_attacks(
     names: Sequence[str] | None,
     stage: Stage,
     later: Sequence[str] = (),
+    known: Truth | None = None,
 ) -> tuple[list[AttackResult], dict[str, str]]:
     """The results of every attack that applies, and why the others do not. An attack that is named must apply.
 
-    `later` are left out unless they are named.
+    `later` are left out unless they are named. `known` has met the original already, so that it is not read again.
     """
     found: list[AttackResult] = []
     refused: dict[str, str] = {}
     wanted = list(ATTACKS if names is None else dict.fromkeys(names))
-    case = Case(release, policy, original, stage) if release.records and wanted else None
+    met = None if known is None or policy is None or policy.sample.share is not None else partial(_table, known)
+    case = Case(release, policy, original, stage, met=met) if release.records and wanted else None
     mine = [name for name in wanted if name in ATTACKS and not (names is None and name in later)]
     ready = [name for name in mine if getattr(ATTACKS[name], "stands_apart", False)]
     begun = {} if case is None else apart([made(name, {}) for name in ready], case)
@@ -229,6 +259,10 @@ def run_attacks(
                 raise
             refused[name] = " ".join(filter(None, (error.message, error.hint)))
     return found, refused
+
+
+def _table(known: Truth) -> Table:
+    return known.table
 
 
 def _file(given: Policy | str | Path | None, policy: Policy | None) -> Path | None:

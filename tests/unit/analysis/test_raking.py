@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from noren.analysis import raking
 from noren.analysis.axes import Axis
-from noren.analysis.fit import DRAWN
+from noren.analysis.fit import DRAWN, fit
 from noren.analysis.frame import prepare
 from noren.analysis.held_out import flattens, folds_of, momentum
 from noren.analysis.raking import by_held_out, rake
@@ -183,3 +184,17 @@ def test_one_record_has_an_answer():
     found = by_held_out(prepare(axes).tuples, DRAWN, None, 50)
     assert found.table.sum() == pytest.approx(1)
     assert np.isfinite(found.table).all()
+
+
+def test_fits_side_by_side_are_the_same_to_the_last_bit(monkeypatch) -> None:
+    """Pairs, folds, single columns and the start in threads of their own."""
+    rng = np.random.default_rng(4)
+    columns = people(rng, 3_000)[1:4]
+    axes = [published(rng, f"a{i}", code, SHAPE[i + 1], 2) for i, code in enumerate(columns)]
+    one_by_one = fit(prepare(axes))
+    monkeypatch.setattr(raking, "MANY", 1)
+    together = fit(prepare(axes))
+    assert np.array_equal(together.table, one_by_one.table)
+    assert together.iterations == one_by_one.iterations
+    assert together.diagnostics == one_by_one.diagnostics
+    assert list(together.diagnostics["pair_steps"]) == [(2, 3), (1, 3), (1, 2)]

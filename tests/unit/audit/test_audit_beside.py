@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import current_thread, main_thread
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -11,6 +12,7 @@ import noren as nr
 from noren.audit import applicable, attack, beside, made
 from noren.audit.base import Case
 from noren.audit.predictable import Predictable
+from noren.belief import posterior
 from noren.errors import QueryError
 from noren.report.material import run_attacks
 
@@ -49,3 +51,18 @@ def test_who_stands_apart_runs_in_a_thread_of_large_releases(release, monkeypatc
         with pytest.raises(QueryError, match="nothing to be found"):
             last()
     assert where == [True, False]
+
+
+def test_columns_learned_side_by_side_tell_the_same(monkeypatch) -> None:
+    """Of a drawn secret beside three columns, read alone and two at a time."""
+    rng = np.random.default_rng(6)
+    age, town = rng.integers(0, 5, 900), rng.integers(0, 4, 900)
+    ill = np.where(rng.random(900) < 0.6, age, rng.integers(0, 6, 900))
+    people = pl.DataFrame({"age": age, "town": town, "sex": rng.integers(0, 2, 900), "ill": [f"ill {i}" for i in ill]})
+    roles = {"age": "plain", "town": "plain", "sex": "plain", "ill": "sensitive"}
+    asked = [nr.models.FrequencyLDiversity(on="ill", l=3)]
+    drawn = nr.anonymize(people, nr.Policy(attributes=roles, require=asked, method="decoys"))
+    one_by_one = attack(drawn, "bayes")
+    assert len(one_by_one[0].facts["all_columns"]["used"]) > 1
+    monkeypatch.setattr(posterior, "MANY", 1)
+    assert attack(drawn, "bayes").to_dict() == one_by_one.to_dict()

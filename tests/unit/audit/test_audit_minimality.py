@@ -11,6 +11,8 @@ from noren.audit import attack, reasons
 from noren.errors import QueryError
 from noren.methods.mechanism.cutting import Cut, learn
 from noren.methods.mechanism.refusals import parts_for_size, several
+from noren.methods.mondrian import classes as mondrian_classes
+from noren.methods.mondrian.classes import classes_of
 from noren.models import BetaLikeness, FrequencyLDiversity
 from noren.schema.domain import Domain
 from noren.table import Records
@@ -74,6 +76,27 @@ def test_parts_lie_inside_classes() -> None:
     mixed = parts.copy()
     mixed[0] = parts[-1]
     assert not several(mine, mixed)[[0, -1]].any()
+
+
+def test_parts_do_not_depend_on_the_cores_and_are_those_of_each_class_alone(monkeypatch) -> None:
+    rng = np.random.default_rng(1)
+    n = 2_000
+    domains = {"age": Domain(tuple(map(str, range(60))), "integer"), "town": Domain(tuple(f"t{i}" for i in range(9)))}
+    columns = {name: nr.quasi_identifier().met(name, domain) for name, domain in domains.items()}
+    table = Records(n, columns, {name: rng.integers(0, len(domain), n) for name, domain in domains.items()})
+    mine = rng.permutation(np.repeat(np.arange(25), 80)) * 3
+    who = np.flatnonzero(rng.random(n) < 0.9)
+    found = parts_for_size(table, who, mine[who], 6)
+    monkeypatch.setattr(mondrian_classes, "MANY", 1)
+    assert parts_for_size(table, who, mine[who], 6).tolist() == found.tolist()
+    first = 0
+    for group in np.unique(mine):
+        some = mine[who] == group
+        alone = Records(int(some.sum()), columns, {name: codes[who][some] for name, codes in table.codes.items()})
+        classes, count = classes_of(alone, [nr.models.KAnonymity(k=6)], np.arange, nr.methods.Mondrian(refinement=0))
+        assert found[some].tolist() == (first + classes).tolist()
+        first += count
+    assert first > 100
 
 
 def people(n: int = 3_000) -> pl.DataFrame:

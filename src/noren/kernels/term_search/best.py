@@ -228,13 +228,16 @@ def _prove(group, rule, bounds, desk, front, standing, budget):
 def step(task, group, rule, bounds, desk, front, standing, place, budget):
     """The slack of the standing choice; or one part of the search.
 
-    START tries scenario place[0]; IMPROVE and PROVE go on until so many nodes have been looked at in all.
+    START tries those scenarios of place that can still be cheaper; IMPROVE and PROVE go on where they were. All of them
+    until so many nodes have been looked at in all.
     """
     choice, numbers, counters = standing
     if task == SLACK:
         return slack_of(group, rule, desk, choice)
     if task == START:
-        numbers[BEST] = start(group, rule, bounds, desk, place[0], choice, numbers[BEST], counters)
+        for s in place:
+            if bounds.root[s] < numbers[BEST] - CLOSE and counters[NODES] < budget:
+                numbers[BEST] = start(group, rule, bounds, desk, s, choice, numbers[BEST], counters)
     elif task == IMPROVE:
         _improve(group, rule, desk, choice, counters, place, budget)
     else:

@@ -189,29 +189,13 @@ def mondrian_parts(sight: Sight, who: NDArray[np.int64], mine: NDArray[np.int64]
 
 
 def parts_for_size(table: Records, who: NDArray[np.int64], mine: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """The parts that k alone leads to inside every class.
-
-    One run for all: the class is a column of its own that weighs more than all others together, so that Mondrian cuts
-    along it first, which k permits, and then goes on inside.
-    """
-    from noren.methods.mondrian import Mondrian
-    from noren.methods.mondrian.classes import classes_of
+    """The parts that k alone leads to inside every class, numbered class by class."""
+    from noren.methods.mondrian.classes import cut_inside
     from noren.models import KAnonymity
-    from noren.schema.column import Column
-    from noren.schema.domain import Domain
-    from noren.schema.roles import Role
 
-    number = distinct_of(mine)[2]
-    name = "class"
-    while name in table.columns:
-        name += "_"
     columns = {column: table.columns[column] for column in table.quasi}
     codes = {column: table.codes[column][who] for column in table.quasi}
-    domain = Domain(tuple(map(str, range(int(number.max()) + 1))), "integer", "data")
-    columns[name] = Column(role=Role.QUASI_IDENTIFIER).met(name, domain)
-    codes[name] = number
-    method = Mondrian(refinement=0, weights={name: 1e6})
-    return classes_of(Records(len(who), columns, codes), [KAnonymity(k=k)], repeatable, method)[0].astype(np.int64)
+    return cut_inside(Records(len(who), columns, codes), mine, [KAnonymity(k=k)])
 
 
 def repeatable(n: int) -> NDArray[np.int64]:

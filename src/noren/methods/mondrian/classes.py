@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.ahead import side_by_side
 from noren.kernels import requirements as kinds
 from noren.kernels.mondrian import Points, Required, cut, drop, move_records
 from noren.methods.mondrian.space import losses_of, space_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled
 from noren.models.base import Model
-from noren.ragged import offsets_of, owners
+from noren.ragged import in_order, offsets_of, owners, runs
 from noren.table import RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.mondrian import Mondrian
+
+MANY = 100_000
+"""Records from which on classes are shared out among the cores, and into how many shares."""
+SHARES = 4
 
 
 class Workbench:
@@ -93,6 +98,29 @@ def classes_of(
     classes = np.empty(table.n, np.int64)
     classes[bench.records.who] = of
     return classes, count
+
+
+def cut_inside(table: Records, of: NDArray[np.int64], requirements: Sequence[Model]) -> NDArray[np.int64]:
+    """The part of every record if classes that stand already are cut on, each by itself: as far as requirements permit,
+    equal values together. Parts are numbered class by class.
+
+    How a class is cut depends on its own records alone, and not on their order, so the classes are shared out among
+    the cores.
+    """
+    bench = Workbench(table, requirements, lambda n: in_order(of), {})
+    begins = runs(of[bench.records.who])
+    edges = begins[np.searchsorted(begins, np.linspace(0, table.n, SHARES + 1 if table.n >= MANY else 2))]
+
+    def inside(first: int) -> NDArray[np.int64]:
+        low, high = edges[first], edges[first + 1]
+        part = Points(*(lines[low:high] for lines in bench.records))
+        mine = begins[np.searchsorted(begins, low) : np.searchsorted(begins, high) + 1] - low
+        return np.flatnonzero(cut(part, mine, bench.space.costs, bench.required, None)) + low
+
+    ends = np.concatenate([[0], *side_by_side(inside, np.flatnonzero(np.diff(edges)).tolist())])
+    parts = np.empty(table.n, np.int64)
+    parts[bench.records.who] = owners(ends)
+    return parts
 
 
 def _divided(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:

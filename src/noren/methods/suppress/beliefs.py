@@ -6,6 +6,7 @@ K(t), beliefs and distances come from `kernels/linkage.py`; `search` computes th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -48,9 +49,15 @@ class TermRequirement:
 
 def removal_cost(sizes: Array, removed: Array) -> float:
     """Equation 2 for one group, from how many terms each record had and lost; 0 if there were no terms."""
-    harmonic = np.concatenate(([0.0], np.cumsum(1 / np.arange(1, max(1, int(np.max(sizes, initial=0))) + 1))))
+    harmonic = _harmonic(max(1, int(np.max(sizes, initial=0))))
     most = harmonic[sizes].sum()
     return float((harmonic[sizes] - harmonic[np.asarray(sizes) - removed]).sum() / most) if most else 0.0
+
+
+@cache
+def _harmonic(most: int) -> NDArray[np.float64]:
+    """0, 1, 1 + 1/2, ..."""
+    return np.concatenate(([0.0], np.cumsum(1 / np.arange(1, most + 1))))
 
 
 def priced_cost(prices: Array, removed: Array) -> float:

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,11 @@ STARTS = 12
 FIRST = 4
 """Scenarios that are tried before all others are looked at."""
 CLOSE = 1e-10
+NO_LIMIT = 1 << 62
+FEW_OPTIONS = 4096
+"""Options of a group up to which some starts take less than a look at the clock is worth."""
+AT_ONCE = 16
+"""Groups that a thread is given together, where there are many."""
 
 
 @dataclass(frozen=True)
@@ -170,11 +176,17 @@ def _search(
         most, cost = float(paid.sum()), priced_cost(paid, removed)
     else:
         spent = np.add.reduceat(np.append(removed, False), bounds[:-1]) * (sizes > 0)
-        most = float(sum(1 / np.arange(1, w + 1) @ np.ones(w) for w in sizes)) or 1.0
+        most = float(sum(map(_all_of, sizes.tolist()))) or 1.0
         cost = removal_cost(sizes, spent)
     cost = cost if found else np.inf
     bound = cost if optimal else min(lower / most, cost)
     return GroupResult(removed, cost, bound, optimal, found, looked, time.perf_counter() - clock.begin)
+
+
+@cache
+def _all_of(terms: int) -> float:
+    """What it costs to remove all terms of a record."""
+    return float(1 / np.arange(1, terms + 1) @ np.ones(terms))
 
 
 def _tree(
@@ -216,9 +228,8 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
     def step(task: int, budget: int = 0) -> float:
         return float(best.step(task, group, rule, tables, desk, front, standing, place, budget))
 
-    def start(s: int) -> None:
-        place[0] = s
-        step(best.START)
+    def start(some: Array, limit: int) -> None:
+        best.step(best.START, group, rule, tables, desk, front, standing, some, limit)
 
     counters[best.NODES] += 1
     standing = best.Standing(group.first[:-1].copy(), np.zeros(2), counters)
@@ -232,9 +243,7 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
     listed = scenarios(group, rule)
     tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, FIRST)
     if len(listed.floor) > FIRST:  # a first choice spares the tables of what costs more
-        for s in range(len(tables.root)):
-            if tables.root[s] < numbers[best.BEST] - CLOSE:
-                start(s)
+        start(np.arange(len(tables.root)), NO_LIMIT)
         tables = cost_bounds(group, listed, numbers[best.BEST] - CLOSE, len(listed.floor))
     complete = bool(group.complete.all())
     if tables.root.size == 0:
@@ -242,11 +251,10 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
     else:
         numbers[best.LOWEST] = tables.root[0]
         _, first = np.unique(tables.at, return_index=True)
-        for rank, s in enumerate(np.sort(first)[:STARTS]):
-            if rank and time.perf_counter() > clock.begin + 0.5 * (clock.end - clock.begin):
+        for some in starts_of(np.sort(first)[:STARTS], group.cost.size):
+            start(some, clock.nodes)
+            if time.perf_counter() > clock.begin + 0.5 * (clock.end - clock.begin):
                 break
-            if tables.root[s] < numbers[best.BEST] - CLOSE and counters[best.NODES] < clock.nodes:
-                start(s)
         if np.isfinite(numbers[best.BEST]) and numbers[best.LOWEST] < numbers[best.BEST] - CLOSE:
             place[:] = 0
             end, limit = clock.share(0.5, int(counters[best.NODES]))
@@ -267,6 +275,11 @@ def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, fl
     kept[order] = group.sets[choice if found else group.first[:-1]]
     looked = int(counters[best.NODES])
     return removed_entries(bounds, kept), float(numbers[best.LOWEST]), optimal, found, looked
+
+
+def starts_of(listed: Array, options: int) -> Sequence[Array]:
+    """The scenarios that are tried between two looks at the clock: of a small group all at once."""
+    return [listed] if options <= FEW_OPTIONS else np.split(listed, len(listed))
 
 
 def search_groups(
@@ -312,7 +325,7 @@ def search_groups(
     workers = max(1, min(threads or os.cpu_count() or 1, len(kinds)))
     started = 0
 
-    def work(kind: Array) -> tuple[Array, Array, GroupResult]:
+    def one(kind: Array) -> tuple[Array, Array, GroupResult]:
         nonlocal started
         started += 1
         limit = seconds
@@ -323,9 +336,14 @@ def search_groups(
         own, entries = same.entries(kind[0], bounds)
         return kind, entries, _search(setting, own, codes[entries], search, limit, nodes)
 
+    def work(some: list[Array]) -> list[tuple[Array, Array, GroupResult]]:
+        return [one(kind) for kind in some]
+
     looked, spent, finished = 0, 0.0, count - todo.size
+    step = max(1, min(AT_ONCE, len(kinds) // (8 * workers)))
+    parts = [kinds[begin : begin + step] for begin in range(0, len(kinds), step)]
     with ThreadPoolExecutor(workers) as pool:
-        for kind, entries, result in pool.map(work, kinds):
+        for kind, entries, result in chain.from_iterable(pool.map(work, parts)):
             out.removed[entries] = result.removed
             for other in kind[1:]:
                 out.removed[same.entries(other, bounds)[1]] = result.removed

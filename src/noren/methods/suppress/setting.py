@@ -63,10 +63,7 @@ class Setting:
     def rule(self, d: int) -> Any:
         from noren.kernels.term_search import judge as judges
 
-        wanted, alpha = self.requirement, self.alpha
-        rest = max(0.0, 1 - float(alpha.sum()))
-        square = float((alpha * alpha).sum())
-        labels = alpha.size
+        wanted, labels, (rest, square) = self.requirement, self.alpha.size, self._prior_sums
         if wanted.kind == "cl":
             return judges.Rule(
                 judges.CL, float(wanted.c), float(wanted.l), float(d), labels, square, rest, TOLERANCE * d, True
@@ -76,6 +73,11 @@ class Setting:
             return judges.Rule(judges.L2, 1.0, bound, float(d), labels, square, rest, slight, None)
         bound, slight = float(d * (1 - wanted.t)), TOLERANCE * d
         return judges.Rule(judges.EMD, 1.0, bound, float(d), labels, square, rest, slight, None)
+
+    @cached_property
+    def _prior_sums(self) -> tuple[float, float]:
+        """What the prior leaves to no label, and the sum of its squares."""
+        return max(0.0, 1 - float(self.alpha.sum())), float((self.alpha * self.alpha).sum())
 
     def paid(self, codes: Array) -> NDArray[np.float64]:
         """What every entry is worth; nothing where equation 2 counts."""
