@@ -175,6 +175,7 @@ def test_a_sample_lies_within_eight_deviations_and_one() -> None:
         ([2, 1], [2, 1], 4, None, True, 0, "no term is published more often than it is true"),
         ([1, 0], [2, 1], 4, None, True, 0, "no term is published more often than it is true"),
         ([3, 1], [2, 1], 4, None, False, 1, "some terms are published more often than they are true"),
+        ([1, 0], [0, 0], 4, None, False, 1, "some terms are published more often than they are true"),
         ([2, 1], [2, 1], 5, None, False, 0, "the original has 4 records, the release speaks of 5"),
         ([2, 1], [2, 1], 3, 0.5, True, 0, "no term is published more often than it is true"),
     ],

@@ -52,6 +52,8 @@ def test_values_outside_what_is_published_are_strangers_or_a_fault() -> None:
     full = Truth(beside(exact("tree", Domain(("ash", "elm", "yew", MISSING)))), None, TREES)
     assert full.counts(["tree"])["tree"].tolist() == [2, 1, 1, 1]
     assert full.counts([]) == {}
+    both = Truth(beside(*full.release.statements, exact("age", whole_domain(1, 6, False, False, True))), None, TREES)
+    assert {name: len(found) for name, found in both.counts(["tree", "age"]).items()} == {"tree": 4, "age": 6}
 
 
 def test_numbers_between_published_edges_are_counted_as_the_original_writes_them() -> None:
@@ -80,6 +82,14 @@ def test_a_policy_says_how_values_are_written() -> None:
         Truth(release, None, table).counts(["n"])
     unknown = Truth(release, policy, table)._as_written(Domain(("1.5",), "number"), "nobody")
     assert unknown == Domain(("1.5",), "number")
+
+
+def test_the_original_is_read_whole_though_a_sample_is_published() -> None:
+    table = pl.DataFrame({"job": ["cook", "clerk"] * 30})
+    attributes: dict[str, Any] = {"job": {"role": "sensitive", "values": ["cook", "clerk", "smith"]}}
+    asked = [nr.models.FrequencyLDiversity(on="job", l=2)]
+    policy = nr.Policy(attributes=attributes, require=asked, sample={"share": 0.5})
+    assert Truth(beside(JOB), policy, table).table.n == 60
 
 
 @pytest.mark.parametrize(
@@ -120,7 +130,11 @@ JOB, TOWN = exact("job", Domain(("cook", "clerk"))), exact("town", Domain(("Ulm"
 def test_those_who_are_missing_are_judged_where_rows_are_people(
     told: dict[str, Any], judged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = truth(beside(JOB, TOWN, **told), counts=lambda names, strangers: {"job": np.array([3, 2, 0])})
+    def counts(names: list[str], strangers: bool) -> dict[str, np.ndarray]:
+        assert strangers
+        return {"job": np.array([3, 2, 0])}
+
+    found = truth(beside(JOB, TOWN, **told), counts=counts)
     verdicts, asked = left_out(monkeypatch, found)
     assert verdicts == (["judged"] if judged else [])
     if judged:
@@ -275,6 +289,7 @@ def test_strangers_are_counted_where_somebody_was_left_out(
     ("true", "suppressed", "records", "holds", "breaches", "achieved", "said"),
     [
         ([3, 0, 0], 0, 3, False, 2, 1 / 3, "some true values are not possible"),
+        ([0, 0, 1], 0, 1, False, 1, 0.0, "some true values are not possible"),
         ([3, 0, 0], 1, 2, False, 1, 2 / 3, "some true values are not possible"),
         ([1, 1, 1], 1, 2, True, 0, 1.0, "every value is possible at least as often as it is true, apart from the 1"),
         ([1, 1, 0], 0, 3, False, 0, 1.0, "the original has 2 records, the release 3 and 0 left out"),
