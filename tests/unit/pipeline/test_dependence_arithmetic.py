@@ -68,6 +68,23 @@ def test_people_who_are_certain_are_counted_as_defined(
     assert found > 0
 
 
+@pytest.mark.parametrize("floor", [0.0, 0.2])
+def test_beliefs_are_those_of_other_people(floor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(dependence, "_certain", lambda *given: seen.append(given) or 0.5)
+    rng = np.random.default_rng(5)
+    a, b = rng.integers(0, 4, 20), rng.integers(0, 5, 20)
+    own, other = possible(rng, a, 4, 3, 0.0), possible(rng, b, 5, 3, floor)
+    assert _told(own.first(15), other.first(15), a, b, 4, 5) == 0.5
+    ((belief, values, truth, support),) = seen
+    assert (values.tolist(), truth.tolist()) == (own.value[:15].tolist(), a[:15].tolist())
+    for i in range(15):
+        for k, v in enumerate(own.value[i]):
+            shown = sum(likelihood(i, other, b[j]) for j in range(20) if j != i and a[j] == v)
+            assert belief[i, k] == pytest.approx(own.weight[i, k] * shown)
+            assert support[i, k] == pytest.approx(shown / (0.25 + floor))
+
+
 def test_values_that_a_row_does_not_list_have_the_floor() -> None:
     rows = _Possible(np.array([[2, 0], [1, 2]]), np.array([[0.5, 0.0], [0.5, 0.25]]), 0.1)
     assert rows.dense(4).tolist() == [[0.1, 0.1, 0.5, 0.1], [0.1, 0.5, 0.25, 0.1]]
@@ -178,3 +195,29 @@ def test_records_that_were_taken_while_counting_serve_where_they_are_enough(
     found = dependence._some(draft, np.random.default_rng(0))
     assert found is taken if enough else found == "another pass"
     assert shares == ([] if enough else [min(1.0, 1000 / records)])
+
+
+def test_an_engine_may_have_sampled_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Published codes are looked up, records stay whole; columns whose values are not all published are left out."""
+    codes = {"a": np.array([0, 1, 1, 2]), "b": np.array([3, 2, 2, 1]), "lost": np.array([0, 0, 0, 1])}
+    cells = {name: CodeCells(9, found + 4) for name, found in codes.items()}
+    places = {"a": np.array([2, 0, 1]), "b": np.array([9, 1, 2, 3]), "lost": np.array([0, -1])}
+    statements = [
+        *(SimpleNamespace(name=name, column=SimpleNamespace(is_open=False), side=None, hides=True) for name in codes),
+        SimpleNamespace(name="text", column=SimpleNamespace(is_open=True), side=None, hides=False),
+        SimpleNamespace(name="signs", column=SimpleNamespace(is_open=False), side="terms", hides=False),
+    ]
+    columns = {name: SimpleNamespace(domain=SimpleNamespace(values=())) for name in codes}
+    draft: Any = SimpleNamespace(
+        statements=statements,
+        table=SimpleNamespace(columns=columns),
+        sampled=lambda most: (codes, cells),
+        published_codes=lambda name, values: places[name],
+    )
+    truth, found = dependence._sampled(draft)
+    assert (set(truth), set(found)) == ({"a", "b"}, set(codes))
+    rows = sorted(zip(truth["a"].tolist(), truth["b"].tolist(), found["a"].data.tolist(), strict=True))
+    assert rows == [(0, 2, 5), (0, 2, 5), (1, 1, 6), (2, 3, 4)]
+    assert dependence._term_columns(draft) == {"signs"}
+    hidden: Any = SimpleNamespace(statements=[SimpleNamespace(name="g", side="groups", hides=True)])
+    assert dependence._term_columns(hidden) == set()
