@@ -93,6 +93,7 @@ def test_a_manifest_claims_what_its_cells_show(entries: Any, options: dict[str, 
     [
         (UsedMethod(name="decoys"), None),
         (UsedMethod(name="decoys", on=("job",)), None),
+        (UsedMethod(name="decoys", on=("town", "job")), None),
         (UsedMethod(name="auto", chosen="mondrian + decoys"), None),
         (UsedMethod(name="magic"), "a method that this version does not know"),
         (UsedMethod(name="auto", chosen="mondrian + magic"), "a method that this version does not know"),
