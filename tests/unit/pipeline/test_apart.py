@@ -10,7 +10,7 @@ import pytest
 
 from noren.errors import NorenError, PolicyError
 from noren.pipeline import apart as room
-from noren.pipeline.apart import _as_seen, _cut, _figures, _notes, drawn_plan, parted, problems
+from noren.pipeline.apart import PartedDraft, _as_seen, _cut, _figures, _notes, drawn_plan, parted, problems
 
 
 def test_parts_say_what_all_of_them_say() -> None:
@@ -29,6 +29,35 @@ def test_counts_are_of_values_as_a_part_sees_them() -> None:
     decide: Any = SimpleNamespace(codes={"job": np.array([0, 1, 0])}, columns={"job": SimpleNamespace(d=2)})
     assert _as_seen(counts, decide, "job").tolist() == [[4, 2], [10, 5]]
     assert _as_seen(counts, decide, "town") is counts
+
+
+@pytest.mark.parametrize(("kinds", "size"), [(20, 20), (None, 0)])
+def test_sampled_records_are_looked_up_in_their_parts(kinds: int | None, size: int) -> None:
+    """Two parts with two pairs each; a town's code counts only the towns that occur, a job is drawn."""
+    drawn: list[Any] = []
+
+    def of_records(batch: Any, names: Any, rows: Any, number: Any) -> dict[str, str]:
+        drawn.append((batch.codes["job"].tolist(), batch.records, batch.start, names, rows.tolist(), number.tolist()))
+        return {"job": "sets"}
+
+    codes = {"town": np.array([0, 1, 1]), "job": np.array([3, 4, 5], np.int8)}
+    one: Any = SimpleNamespace(
+        decided=SimpleNamespace(sampled=lambda most: (codes, np.array([0, 0, 1]), np.array([70, 71, 72]))),
+        tables=lambda: [{"town": np.array([10, 11])}, {"town": np.array([12, 13])}],
+        table=SimpleNamespace(counts={"town": np.array([0, 1, 1, 0, 1, 1])}, seen=(None, ["town"])),
+        _cells={"town": None},
+        places=[{"town": np.array([0, 1])}, {"town": np.array([1, 2])}],
+        records_seen=SimpleNamespace(codes={"town": np.array([3, 2, 1])}),
+        by_name={"town": SimpleNamespace(kinds=kinds)},
+        others=SimpleNamespace(under=lambda stream: SimpleNamespace(of_records=of_records)),
+        stream=None,
+    )
+    truth, cells = PartedDraft.sampled(one, 3)
+    assert {name: found.tolist() for name, found in truth.items()} == {"town": [5, 4, 2], "job": [3, 4, 5]}
+    assert (cells["town"].data.tolist(), cells["town"].d, cells["job"]) == ([10, 11, 13], size, "sets")  # type: ignore[attr-defined]
+    assert drawn == [([3, 4, 5], 3, 0, ["job"], [0, 1, 2], [70, 71, 72])]
+    one.table.seen = (None, [])
+    assert PartedDraft.sampled(one, 3)[0]["town"].tolist() == [3, 2, 1]
 
 
 # ---------------------------------------------------------------- whether

@@ -120,6 +120,24 @@ def test_counts_lie_as_far_from_the_original_as_the_noise_they_declare() -> None
     assert other.statement.startswith("some values of the original are not among")
 
 
+@pytest.mark.parametrize(("cells", "scale"), [(1, 2.0), (40, 1.0), (300, 5.0)])
+def test_noise_reaches_as_far_as_its_moments_say(cells: int, scale: float) -> None:
+    """Chernoff's bound from the chances of discrete Laplace noise, added up one by one."""
+    q, size = np.exp(-1 / scale), np.arange(4000)
+    share = np.where(size == 0, 1.0, 2.0) * (1 - q) / (1 + q)
+
+    def moment(s: float) -> float:
+        return float((share * np.exp((s - 1 / scale) * size)).sum())
+
+    def bound(s: float) -> float:
+        return float((np.log(1e9) + cells * np.log(moment(s))) / s)
+
+    assert moment(0) == pytest.approx(1)
+    low, high = reach(cells, scale)
+    assert high == pytest.approx(min(bound(s / scale) for s in np.linspace(0.01, 0.98, 1000)), rel=1e-3)
+    assert low == pytest.approx(max(0.0, *(bound(-s) for s in np.geomspace(1e-3, 50, 1000))), rel=1e-3, abs=1e-3)
+
+
 # ---------------------------------------------------------------- what a release says of itself
 
 
