@@ -241,6 +241,9 @@ def test_a_label_begins_three_pixels_from_its_point() -> None:
     (label,) = risk_map._labels([one], [one], (0.0, 1.0), (0.0, 1.0), False)
     assert label["risk"] * WIDTH == pytest.approx(0.5 * WIDTH + risk_map.POINT + 3)
     assert label["error"] == pytest.approx(0.5)
+    high = Candidate("mondrian", (), 0.0, belief=0.5, query_loss=10**0.5)
+    (label,) = risk_map._labels([high], [high], (0.0, 1.0), (0.0, 1.0), True)
+    assert label["error"] == pytest.approx(10**0.5)
 
 
 def test_a_label_without_room_beside_its_point_moves_by_a_line_up_and_then_down() -> None:
