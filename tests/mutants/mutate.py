@@ -60,8 +60,13 @@ def mutants(path: Path, root: Path) -> Iterator[Mutant]:
 
 def chosen(root: Path, files: list[Path], count: int, seed: int) -> list[Mutant]:
     """Some changes at random: every place of every file is as likely as another."""
-    every = [one for file in files for one in mutants(file, root)]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    found = every(root, files)
+    return random.Random(seed).sample(found, min(count, len(found)))
+
+
+def every(root: Path, files: list[Path]) -> list[Mutant]:
+    """All changes of some files, file by file."""
+    return [one for file in files for one in mutants(file, root)]
 
 
 def _live(tree: ast.AST) -> Iterator[ast.expr]:

@@ -28,7 +28,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from tests.mutants.mutate import Mutant, chosen
+from tests.mutants.mutate import Mutant, chosen, every
 from tests.mutants.reached import Reached, batches, gathered, statement
 from tests.mutants.serve import FAULT
 
@@ -184,9 +184,11 @@ def main() -> int:
     parser.add_argument("--rooms", nargs="*", default=list(ROOMS))
     parser.add_argument("--summary", type=Path, default=Path("mutants.json"))
     parser.add_argument("--kept", type=Path, default=ROOT / ".mutants", help="where maps from lines to tests are kept")
+    parser.add_argument("--files", nargs="+", type=Path, help="every change of these instead, as src/noren/models/a.py")
     given = parser.parse_args()
     files = [p.relative_to(ROOT) for room in given.rooms for p in sorted((ROOT / "src/noren" / room).rglob("*.py"))]
-    tried = chosen(ROOT, files, given.count, given.seed)[given.skip :]
+    tried = every(ROOT, given.files) if given.files else chosen(ROOT, files, given.count, given.seed)
+    tried = tried[given.skip :]
     tried = [one for one in tried if given.only is None or given.only in str(one)]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(given.workers) as pool:
         homes: Queue[Home] = Queue()

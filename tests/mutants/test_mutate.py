@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from tests.mutants.mutate import chosen, mutants
+from tests.mutants.mutate import chosen, every, mutants
 
 SOURCE = '''"""Of 3 and 4."""
 from typing import TYPE_CHECKING
@@ -39,3 +39,11 @@ def test_every_change_is_one_change(tmp_path: Path) -> None:
         assert ast.dump(ast.parse(one.text)) != same
     assert chosen(tmp_path, [Path("a.py")], 3, 1) == chosen(tmp_path, [Path("a.py")], 3, 1)
     assert len(chosen(tmp_path, [Path("a.py")], 99, 1)) == 10
+
+
+def test_every_change_of_some_files_is_all_of_each_in_order(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SOURCE)
+    (tmp_path / "b.py").write_text("x = 1\n")
+    found = every(tmp_path, [Path("b.py"), Path("a.py")])
+    assert [str(one) for one in found[:1]] == ["b.py:1: 1  ->  2"]
+    assert found[1:] == list(mutants(Path("a.py"), tmp_path))

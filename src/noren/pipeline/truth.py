@@ -70,7 +70,7 @@ class Truth:
         if strangers:
             domains = {name: _with_rest(domain) for name, domain in domains.items()}
         try:
-            return found | (self._counted(domains) if domains or not found else {})
+            return found | (self._counted(domains) if domains else {})
         except DataError:
             if self.policy is None:
                 raise

@@ -32,7 +32,8 @@ def side_columns(sharing: Sequence[Statement]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for column in sharing:
         for name, cells in column.side_columns().items():
-            out[name] = cells if len(cells) > len(out.get(name, ())) else out[name]
+            if name not in out or len(cells) > len(out[name]):
+                out[name] = cells
     return out
 
 

@@ -241,13 +241,16 @@ def test_reports_in_several_portions(
     assert sorted(json.dumps(list(row)) for row in release.frame().select(order).iter_rows()) == sent
 
 
+@pytest.mark.parametrize(("limit", "form"), [(2, "open"), (3, "exact")])
 def test_exact_columns_with_many_values_stay_open(
-    collector: nr.Collector, reports: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    limit: int, form: str, collector: nr.Collector, reports: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("noren.pipeline.collect.OPEN_LIMIT", 2)
-    release = collector.release(reports)
-    assert release.manifest.column("town").form == "open"
-    assert sorted(release.frame()["town"].to_list()) == sorted(report["town"] for report in reports)
+    """There are three towns."""
+    monkeypatch.setattr("noren.pipeline.collect.OPEN_LIMIT", limit)
+    release = collector.release(reports[:50])
+    assert release.manifest.column("town").form == form
+    assert release.manifest.randomness == "fresh"
+    assert sorted(release.frame()["town"].to_list()) == sorted(report["town"] for report in reports[:50])
 
 
 def test_rare_values_are_merged_where_the_policy_says_so(reports: list[dict[str, Any]]) -> None:
@@ -262,6 +265,7 @@ def test_rare_values_are_merged_where_the_policy_says_so(reports: list[dict[str,
 
 
 def test_no_reports(collector: nr.Collector) -> None:
+    assert nr.Collector(policy()).left_out == 0
     with pytest.raises(nr.errors.DataError, match="no reports"):
         collector.release([])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise, permutations
 
 import noren as nr
-from noren.pipeline.refusal import LINES, Told, cover, refused
+from noren.pipeline.refusal import LINES, NAMED, Told, cover, refused
 
 NAMES = [f"c{i:02}" for i in range(30)]
 POLICY = nr.Policy(attributes=dict.fromkeys(NAMES, "sensitive"), require=[nr.models.FrequencyLDiversity(on=NAMES, l=2)])
@@ -60,3 +60,15 @@ def test_without_the_columns_that_are_named_no_pair_is_left() -> None:
 def test_what_is_published_as_it_is_may_be_protected() -> None:
     text = str(refused([pair("c00", "c01", 0.2)], NAMES[1:], NAMES, POLICY))
     assert "protect 'c00' too; " in text
+
+
+def test_a_column_that_tells_and_is_told_says_both() -> None:
+    found = [pair("c00", "c07", 0.9), pair("c07", "c01", 0.8), pair("c02", "c07", 0.7), pair("c07", "c03", 0.6)]
+    (problem,) = refused(found, NAMES, NAMES, POLICY).problems
+    assert problem.message.endswith("alone. 'c07' is told by 'c02' too. 'c07' tells 'c01' and 'c03' too.")
+    assert (LINES, NAMED) == (10, 6)
+
+
+def test_groups_stand_in_the_order_of_their_first_columns() -> None:
+    found = [pair("c00", "c09", 0.2), pair("c01", "c02", 0.8)]
+    assert 'together = [["c00", "c09"], ["c01", "c02"]] above' in str(refused(found, NAMES, NAMES, POLICY))

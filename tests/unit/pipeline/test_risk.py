@@ -11,7 +11,7 @@ import pytest
 import noren as nr
 from noren.errors import DataError, PolicyError, QueryError
 from noren.pipeline.risk import _looks, uniques
-from noren.pipeline.risk.nearness import lonely
+from noren.pipeline.risk.nearness import lonely, near
 from noren.pipeline.risk.raw import RawColumn, RawTable
 from noren.pipeline.risk.uniques import class_sizes, dis_scores, find_uniques, reach, weight
 from tests.oracles import risk as oracle
@@ -311,3 +311,25 @@ def test_single_columns_alone_may_be_asked_for() -> None:
     assert all(len(one.columns) == 1 for one in nr.risk(SURVEY, quasi=QUASI, size=1).top(10))
     with pytest.raises(QueryError, match="size = 0 is no number of columns"):
         nr.risk(SURVEY, quasi=QUASI, size=0)
+
+
+@pytest.mark.parametrize(("count", "asked"), [(1, 1), (2, 3), (3, 7), (5, 16), (6, 7)])
+def test_numbers_are_known_singly_in_pairs_and_all_together(count: int, asked: int) -> None:
+    """Pairs of up to five columns; of two columns the pair is all of them."""
+    rng = np.random.default_rng(1)
+    columns = tuple(RawColumn(f"c{i}", np.arange(30), 30, 0, "number", rng.random(30)) for i in range(count))
+    found = near(RawTable("numbers", 30, columns))
+    assert len(found) == asked
+    assert len({one.columns for one in found}) == asked
+    assert found[-1].columns == tuple(f"c{i}" for i in range(count))
+
+
+@pytest.mark.parametrize(("kind", "d", "asked"), [("integer", 20, 0), ("integer", 21, 1), ("number", 20, 1)])
+def test_few_whole_numbers_are_names(kind: Any, d: int, asked: int) -> None:
+    column = RawColumn("c", np.arange(d), d, 0, kind, np.arange(d) * 1.0)
+    assert len(near(RawTable("numbers", d, (column,)))) == asked
+
+
+def test_whoever_is_the_only_one_is_alone() -> None:
+    column = RawColumn("c", np.zeros(1, np.int64), 1, 0, "number", np.array([3.0]))
+    assert lonely(RawTable("one", 1, (column,)), [0], 0.05).tolist() == [True]

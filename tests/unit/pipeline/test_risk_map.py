@@ -241,6 +241,69 @@ def test_a_label_begins_three_pixels_from_its_point() -> None:
     (label,) = risk_map._labels([one], [one], (0.0, 1.0), (0.0, 1.0), False)
     assert label["risk"] * WIDTH == pytest.approx(0.5 * WIDTH + risk_map.POINT + 3)
     assert label["error"] == pytest.approx(0.5)
+    high = Candidate("mondrian", (), 0.0, belief=0.5, query_loss=10**0.5)
+    (label,) = risk_map._labels([high], [high], (0.0, 1.0), (0.0, 1.0), True)
+    assert label["error"] == pytest.approx(10**0.5)
+
+
+def test_a_label_without_room_beside_its_point_moves_by_a_line_up_and_then_down() -> None:
+    """Points that stand in its way, and where the label comes to stand."""
+    one, middle, across = Candidate("m" * 20, (), 0.0, belief=0.5, query_loss=0.5), HEIGHT / 2, WIDTH / 2
+    right, left = across + risk_map.POINT + 3, across - risk_map.POINT - 3 - LETTER * 20
+
+    def stands(*beside: tuple[float, float]) -> tuple[float, float]:
+        others = [Candidate("x", (), 0.0, belief=x / WIDTH, query_loss=1 - y / HEIGHT) for x, y in beside]
+        label = risk_map._labels([one], [one, *others], (0.0, 1.0), (0.0, 1.0), False)[0]
+        return pytest.approx((label["risk"] * WIDTH, (1 - label["error"]) * HEIGHT))
+
+    near = risk_map.POINT + LINE / 2 - 0.1
+    assert stands() == (right, middle)
+    assert stands((right + 50, middle)) == (left, middle)
+    assert stands((right + 50, middle + near), (left + 50, middle - near)) == (right, middle - LINE)
+    assert stands((right + 50, middle - 3), (left + 50, middle - 3)) == (right, middle + LINE)
+    assert stands((right + 50, middle + near + 0.2), (right + 50, middle - near - 0.2)) == (right, middle)
+
+
+@pytest.mark.parametrize(
+    ("values", "span"),
+    [
+        ((), (0.0, 1.08)),
+        ((0.0, 1.0), (0.0, 1.08)),
+        ((0.5, 1.5), (0.42, 1.58)),
+        ((-1.0, 1.0), (-1.16, 1.16)),
+        ((2.0,), (1.84, 2.16)),
+        ((0.5,), (0.42, 0.58)),
+    ],
+)
+def test_an_axis_has_room_and_begins_at_nothing_at_most(values: tuple[float, ...], span: tuple[float, float]) -> None:
+    assert risk_map._span(values) == pytest.approx(span)
+
+
+@pytest.mark.parametrize(
+    ("beliefs", "words"),
+    [
+        ((0.2, 0.3), "Share of people whose secret is guessed right"),
+        ((0.2, None), "Share of people whose secret is guessed right"),
+        ((None, None), "Largest share of one secret value in a class"),
+    ],
+)
+def test_the_map_says_what_its_axes_are(beliefs: tuple[float | None, ...], words: str) -> None:
+    points = [
+        Candidate(f"m{i}", METHODS, 0.0, belief=belief, worst_share=0.5 + i / 10, query_loss=2.0 - i)
+        for i, belief in enumerate(beliefs)
+    ]
+    line, dots, _ = map_chart(points).to_dict()["layer"]
+    assert dots["encoding"]["x"]["title"] == words
+    assert {key: dots["encoding"]["x"]["scale"][key] for key in ("nice", "zero")} == {"nice": False, "zero": False}
+    assert dots["encoding"]["y"]["scale"]["nice"] is False
+    assert dots["mark"]["filled"] is True
+    assert line["mark"]["strokeDash"] == [4, 3]
+    assert [tip["field"] for tip in dots["encoding"]["tooltip"]] == list(dots["data"]["values"][0])
+
+
+def test_a_candidate_that_loses_as_much_as_a_safer_one_is_beaten() -> None:
+    same = [candidate("a", 0.2, 1.0), candidate("b", 0.3, 1.0), candidate("c", 0.4, 1.0 - 2e-12)]
+    assert [one.title for one in frontier(same)] == ["a", "c"]
 
 
 @pytest.mark.parametrize(

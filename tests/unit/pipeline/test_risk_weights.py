@@ -59,6 +59,11 @@ def test_households_go_by_the_chance_that_weights_give() -> None:
 def test_no_weight_is_named_without_its_cell() -> None:
     with pytest.raises(DataError, match="1 records have no weight 'wt' above 0"):
         nr.risk(TABLE.with_columns(wt=pl.Series([1.0, 2, 3, 4, 5, -6])), quasi=["town"], weight="wt")
+    with pytest.raises(DataError, match="2 records have no weight 'wt' above 0"):
+        nr.risk(TABLE.with_columns(wt=pl.Series([1.0, 0.5, 0.0, 4, 5, None])), quasi=["town"], weight="wt")
+    with pytest.raises(DataError, match="1 records have no weight 'wt' above 0"):
+        nr.risk(TABLE.with_columns(wt=pl.Series([1.0, 0.5, 0.0, 4, 5, 6])), quasi=["town"], weight="wt")
+    assert nr.risk(TABLE.with_columns(wt=pl.Series([1.0, 0.5, 0.1, 4, 5, 6])), quasi=["town"], weight="wt")
     with pytest.raises(DataError, match="6 records have no weight"):
         nr.risk(TABLE.with_columns(wt=pl.Series(list("abcdef"))), quasi=["town"], weight="wt")
 

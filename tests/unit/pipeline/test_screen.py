@@ -85,3 +85,38 @@ def test_sets_that_may_lack_the_truth_are_screened_too() -> None:
     one = draft({"b": 0.0}, ["a", "b"], p=0.2)
     assert all(s.design is not None and s.design.floor > 0 for s in one.statements)
     assert pairs(one, 0.05) == set()
+
+
+def groups(alike: int, odd: int) -> screen.Screen:
+    """Groups of five: in some all have one secret, in others one person alone has the second of two.
+
+    With nothing but the others of the group to go by, people of the first kind are certain and right, and of the second
+    kind the odd one alone is certain, and wrong.
+    """
+    secret = np.concatenate([np.zeros(5 * alike, np.int64), np.tile([1, 0, 0, 0, 0], odd)])
+    group = np.repeat(np.arange(alike + odd), 5)
+    n = len(secret)
+    shown = {"secret": np.ones((2, n)), "group": (np.arange(alike + odd)[:, None] == group).astype(float)}
+    return screen.Screen({"secret": secret, "group": group}, shown, certain=0.99, support=2, right=0.95)
+
+
+@pytest.mark.parametrize(("alike", "odd", "share"), [(20, 2, 100 / 110), (14, 30, 0.0), (3, 0, 1.0), (0, 3, 0.0)])
+def test_certainty_counts_where_it_proves_right(alike: int, odd: int, share: float) -> None:
+    seen = groups(alike, odd)
+    assert seen._share("secret", "group", seen._pairs("secret", "group")) == pytest.approx(share)
+    assert seen._alone("secret") == (1.0 if odd == 0 else 0.0)
+
+
+def test_pairs_are_loud_where_one_of_them_is_protected() -> None:
+    seen = groups(20, 2)
+    assert seen.loud({"secret"}, ["secret", "group"], 0.5) == {("secret", "group")}
+    assert seen.loud({"secret"}, ["group", "secret"], 0.5) == {("secret", "group")}
+    assert seen.loud({"secret"}, ["group", "secret", "else"], 3.0) == {("secret", "else")}
+    assert seen.loud(set(), ["group", "secret"], 0.5) == set()
+
+
+def test_a_share_may_be_larger_than_few_people_show() -> None:
+    """A hundred people: five deviations are half the root of what is counted."""
+    seen = groups(20, 0)
+    assert seen._may_exceed(0.2, 0.1, 0.5)
+    assert not seen._may_exceed(0.2, 0.1, 0.6)

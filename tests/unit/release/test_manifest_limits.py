@@ -22,6 +22,7 @@ from noren.release.manifest import (
     PublishedMeaning,
     UsedMethod,
     read_column,
+    write_column,
 )
 from noren.release.measured import _title
 from noren.release.parts import are_known, listed
@@ -130,6 +131,7 @@ def test_limits_of_margins(field: str, taken: list[Any], beyond: list[Any]) -> N
         ({}, None),
         ({"of": ["town"], "counts": [1, 2]}, None),
         ({"of": ["town", "job"], "counts": [0] * 8}, None),
+        ({"of": ["town", "job", "note", "w"], "counts": [0] * 48}, None),
         ({"of": ["job", "job"], "counts": [0] * 16}, "each once"),
         ({"of": ["nobody"]}, "a margin is of columns of the release"),
         ({"counts": [1, 2, 3]}, "one count for every combination"),
@@ -159,8 +161,6 @@ def test_margins_of_general_columns_are_refused(general: nr.Release) -> None:
 
 
 MEANING: dict[str, Any] = {"name": "x", "role": "sensitive", "kind": "string", "values": ["a", "b", "c"]}
-MEMBER = {"name": "m", "role": "sensitive", "kind": "string", "values": ["a", "b"]}
-PAIRS = MEANING | {"values": ["a | a", "b | a"], "members": [MEMBER, MEMBER | {"name": "n"}]}
 
 
 @pytest.mark.parametrize(
@@ -342,3 +342,23 @@ def test_whole_numbers_are_listed_by_their_ends(change: dict[str, Any], said: st
         return
     with pytest.raises(ValidationError, match=said):
         PublishedMeaning.model_validate(given)
+
+
+def test_a_column_is_read_as_it_was_written(drawn: nr.Release, general: nr.Release) -> None:
+    for release in (drawn, general):
+        for statement in release.statements:
+            written = write_column(statement)
+            assert ("hidden" in written) is bool(statement.column.is_open is False and statement.domain.hidden)
+            assert write_column(read_column(written)) == written
+    job = write_column(drawn.column("job"))
+    with pytest.raises(ValueError, match="unless its form has none"):
+        read_column({name: value for name, value in job.items() if name != "values"})
+    with pytest.raises(ValueError, match="unless its form has none"):
+        read_column({"form": "open", "name": "x", "role": "plain", "kind": "string", "values": ["a"]})
+
+
+def test_a_manifest_is_the_same_where_it_says_the_same(drawn: nr.Release) -> None:
+    again = Manifest.model_validate(block(drawn))
+    assert again == drawn.manifest
+    assert again.model_copy(update={"records": 3}) != drawn.manifest
+    assert again != block(drawn)
