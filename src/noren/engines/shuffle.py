@@ -19,7 +19,7 @@ from noren.secret import Keystream
 from noren.table.permute import bucket_numbers, permutation
 
 MEMORY_BYTES = 256 << 20
-BUCKET_BYTES = 96 << 20
+BUCKET_BYTES = 48 << 20
 MOST_BUCKETS = 256
 
 
@@ -62,18 +62,25 @@ class Shuffler:
             yield self._shuffled(self._held)
             self._held = []
             return
-        import pyarrow as pa
-
-        assert self._folder is not None
         for writer in self._buckets:
             writer.close()
         for number in range(len(self._buckets)):
-            path = self._folder / f"bucket-{number}.arrow"
-            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-                parts = [unpacked(batch, self._like) for batch in reader]
-            path.unlink()
-            if parts:
-                yield self._shuffled(parts)
+            if parts := self._bucket(number):
+                shuffled = self._shuffled(parts)
+                parts.clear()  # only what is written next is held
+                yield shuffled
+                del shuffled
+
+    def _bucket(self, number: int) -> list[CellBatch]:
+        import pyarrow as pa
+
+        assert self._folder is not None
+        assert self._like is not None
+        path = self._folder / f"bucket-{number}.arrow"
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+            parts: list[CellBatch] = [unpacked(batch, self._like) for batch in reader]
+        path.unlink()
+        return parts
 
     def _shuffled(self, parts: Sequence[CellBatch]) -> dict[str, Cells]:
         whole = concat(parts)

@@ -43,7 +43,7 @@ class Screen:
         self._right = right
         self._weights = {name: table.astype(np.float32) for name, table in likelihoods.items()}
         self._n = len(next(iter(likelihoods.values())).T) if likelihoods else 0
-        self._codes = {name: truth[name].astype(np.uint32) for name in likelihoods}
+        self._codes = {name: truth[name].astype(np.uint8) for name in likelihoods}
         self._asked = {name: truth[name][: self._n] for name in likelihoods}
         self._mine = {name: table[self._asked[name], np.arange(self._n)] for name, table in self._weights.items()}
         self._largest = {name: table.max(axis=0) for name, table in self._weights.items()}
@@ -99,7 +99,7 @@ class Screen:
 
     def _key(self, names: Sequence[str]) -> NDArray[np.uint32]:
         """One number for what everybody has in these columns."""
-        key = self._codes[names[0]]
+        key = self._codes[names[0]].astype(np.uint32)
         for name in names[1:]:
             key = key * np.uint32(len(self._weights[name])) + self._codes[name]
         return key
