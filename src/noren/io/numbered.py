@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noren.ragged import offsets_of, ranges
 
@@ -31,7 +30,8 @@ def numbered_batches(
 ) -> Iterator[Any]:
     """RecordBatches of these columns of a binary stream that begins with a header line.
 
-    Cells are texts, numbered in each batch in the order in which they first occur; those in `missing` are null.
+    Cells are texts, numbered in each batch in the order in which they first occur; those in `missing` are null. All
+    batches have one schema, that of the other reader.
     """
     import pyarrow as pa
 
@@ -142,14 +142,7 @@ class _Reading:
             raise NotPlain from None
         lost = pc.is_in(texts, value_set=nothing)
         if not pc.any(lost).as_py():
-            return pa.DictionaryArray.from_arrays(pa.array(_small(numbers, len(texts))), texts)
+            return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), texts)
         kept = ~lost.to_numpy(zero_copy_only=False)
-        places = np.where(kept, np.cumsum(kept) - 1, -1)[numbers]
-        texts = texts.filter(pa.array(kept))
-        return pa.DictionaryArray.from_arrays(pa.array(_small(places, len(texts)), mask=places < 0), texts)
-
-
-def _small(numbers: NDArray, texts: int) -> NDArray:
-    """Numbers of so many texts, or -1, in as few bytes as hold them."""
-    kind = np.int8 if texts <= 1 << 7 else np.int16 if texts <= 1 << 15 else np.int32
-    return numbers.astype(kind)
+        places = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)[numbers]
+        return pa.DictionaryArray.from_arrays(pa.array(places, mask=places < 0), texts.filter(pa.array(kept)))

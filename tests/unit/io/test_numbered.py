@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,6 +118,17 @@ def test_a_record_longer_than_a_block_is_left_to_the_other_reader(tmp_path: Path
     assert 0 < seen < 500
     assert seen + sum(batch.num_rows for batch in batches) == 1001
     assert not source._plain
+
+
+def test_batches_of_few_and_many_texts_and_of_both_readers_are_one_table(tmp_path: Path) -> None:
+    lines = [*("same" for _ in range(300)), *(f"t{i}" for i in range(40_000)), '"a"b', *("" for _ in range(300))]
+    (tmp_path / "people.csv").write_text("a,b\n" + "".join(f"1,{line}\n" for line in lines))
+    with patch.object(room, "LONG_BYTES", 0), patch.object(room, "BLOCK_BYTES", 100_000):
+        source = CsvSource(tmp_path / "people.csv")
+        whole = pa.Table.from_batches(source.batches(["b"]))
+    assert not source._plain
+    assert whole["b"].num_chunks > 1
+    assert whole["b"].to_pylist() == [None if line == "" else line.replace('"', "") for line in lines]
 
 
 def test_another_pass_does_not_try_again(tmp_path: Path) -> None:
