@@ -7,7 +7,7 @@ batches were, so nothing of the original order is left. Only what will be publis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +60,12 @@ class Shuffler:
             return
         if not self._buckets:
             yield self._shuffled(self._held)
-            self._held = []
             return
         for writer in self._buckets:
             writer.close()
         for number in range(len(self._buckets)):
             if parts := self._bucket(number):
-                shuffled = self._shuffled(parts)
-                parts.clear()  # only what is written next is held
-                yield shuffled
-                del shuffled
+                yield self._shuffled(parts)
 
     def _bucket(self, number: int) -> list[CellBatch]:
         import pyarrow as pa
@@ -82,8 +78,10 @@ class Shuffler:
         path.unlink()
         return parts
 
-    def _shuffled(self, parts: Sequence[CellBatch]) -> dict[str, Cells]:
+    def _shuffled(self, parts: list[CellBatch]) -> dict[str, Cells]:
+        """The records of all parts, which are let go of, so that they are not held beside what is written."""
         whole = concat(parts)
+        parts.clear()
         return take(whole, permutation(batch_length(whole), self._stream))
 
     def _open_buckets(self, batch: CellBatch, wanted: int) -> None:
