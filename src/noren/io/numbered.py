@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.ragged import offsets_of, ranges
+from noren.ragged import offsets_of
 
 MOST_ROWS = 1 << 16
 """Of a batch, so that two bytes number its texts."""
@@ -130,12 +130,16 @@ class _Reading:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from noren.kernels.delimited import gather_texts
+
         numbers = self._out[w, :rows]
         first = self._places[w] // 2
         known = slice(first, first + int(numbers.max()) + 1)  # a record that the block cuts off may have brought more
         begins, ends = self._begins[known], self._ends[known]
-        offsets = pa.py_buffer(offsets_of(ends - begins).astype(np.int32))
-        texts = pa.StringArray.from_buffers(len(begins), offsets, pa.py_buffer(self._data[ranges(begins, ends)]))
+        offsets = offsets_of(ends - begins).astype(np.int32)
+        gathered = np.empty(offsets[-1], np.uint8)
+        gather_texts(self._data, begins, ends, gathered)
+        texts = pa.StringArray.from_buffers(len(begins), pa.py_buffer(offsets), pa.py_buffer(gathered))
         try:
             texts.validate(full=True)  # each text once, not once for every cell
         except pa.ArrowInvalid:

@@ -152,3 +152,13 @@ def number_cells(data, start, stop, last, separator, wanted, shifts, places, key
             at += 1
         row += 1
     return CROWDED if crowded else FILLED, at, row
+
+
+@kernel()
+def gather_texts(data, begins, ends, out):
+    """out = the texts data[begins[i]:ends[i]], one after the other."""
+    at = 0
+    for i in range(begins.size):
+        for j in range(begins[i], ends[i]):
+            out[at] = data[j]
+            at += 1
