@@ -114,6 +114,11 @@ def csv_file_in_small_blocks(monkeypatch, folder):
     return csv_file(monkeypatch, folder)
 
 
+def long_csv_file(monkeypatch, folder):
+    monkeypatch.setattr("noren.io.csv.LONG_BYTES", 0)
+    return csv_file_in_small_blocks(monkeypatch, folder)
+
+
 def parquet_file(monkeypatch, folder):
     pq.write_table(people(), folder / "people.parquet", row_group_size=111)
     return folder / "people.parquet"
@@ -156,6 +161,7 @@ WAYS = (
     many_chunks,
     csv_file,
     csv_file_in_small_blocks,
+    long_csv_file,
     parquet_file,
     arrow_file,
     polars_frame,

@@ -130,12 +130,13 @@ class SetStatement(DrawnStatement):
         return judge.judge_sets(self, evidence)
 
     def checked(self, cells: Any) -> SetCells:
-        if not isinstance(cells, SetCells) or cells.d != self.d:
-            raise self.disagrees(f"does not hold sets over its {self.d} values.")
+        d = self.d
+        if not isinstance(cells, SetCells) or cells.d != d:
+            raise self.disagrees(f"does not hold sets over its {d} values.")
         data = cells.listed.data
         if not len(data):
             return cells
-        if int(data.max()) >> self.d if cells.is_mask else int(data.max()) >= self.d:
+        if int(data.max()) >> d if cells.is_mask else int(data.max()) >= d:
             raise self.disagrees("holds a value outside its domain.")
         if not cells.is_mask and (data[:, 1:] <= data[:, :-1]).any():
             raise self.disagrees("holds a set that repeats a value or is out of order.")

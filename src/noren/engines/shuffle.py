@@ -7,7 +7,7 @@ batches were, so nothing of the original order is left. Only what will be publis
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from noren.secret import Keystream
 from noren.table.permute import bucket_numbers, permutation
 
 MEMORY_BYTES = 256 << 20
-BUCKET_BYTES = 96 << 20
+BUCKET_BYTES = 48 << 20
 MOST_BUCKETS = 256
 
 
@@ -60,23 +60,28 @@ class Shuffler:
             return
         if not self._buckets:
             yield self._shuffled(self._held)
-            self._held = []
             return
-        import pyarrow as pa
-
-        assert self._folder is not None
         for writer in self._buckets:
             writer.close()
         for number in range(len(self._buckets)):
-            path = self._folder / f"bucket-{number}.arrow"
-            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
-                parts = [unpacked(batch, self._like) for batch in reader]
-            path.unlink()
-            if parts:
+            if parts := self._bucket(number):
                 yield self._shuffled(parts)
 
-    def _shuffled(self, parts: Sequence[CellBatch]) -> dict[str, Cells]:
+    def _bucket(self, number: int) -> list[CellBatch]:
+        import pyarrow as pa
+
+        assert self._folder is not None
+        assert self._like is not None
+        path = self._folder / f"bucket-{number}.arrow"
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+            parts: list[CellBatch] = [unpacked(batch, self._like) for batch in reader]
+        path.unlink()
+        return parts
+
+    def _shuffled(self, parts: list[CellBatch]) -> dict[str, Cells]:
+        """The records of all parts, which are let go of, so that they are not held beside what is written."""
         whole = concat(parts)
+        parts.clear()
         return take(whole, permutation(batch_length(whole), self._stream))
 
     def _open_buckets(self, batch: CellBatch, wanted: int) -> None:

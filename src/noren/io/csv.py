@@ -11,8 +11,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from noren.ahead import ahead
 from noren.errors import DataError
 from noren.io.header import demand_header
+from noren.io.numbered import NotPlain, numbered_batches
 from noren.io.source import Writing, check_columns
 
 SEPARATORS = ",;\t|"
@@ -20,6 +22,8 @@ SAMPLE_BYTES = 1 << 18
 BLOCK_BYTES = 8 << 20
 FIRST_BYTES = 1 << 20
 """A block where the first rows alone are wanted."""
+LONG_BYTES = 32 << 20
+"""A file from which on a compiled kernel reads what is plain; for less it would not be worth compiling."""
 MAGIC = {
     b"PK\x03\x04": "a ZIP archive",
     b"\x1f\x8b": "compressed with gzip",
@@ -91,9 +95,31 @@ class CsvSource:
         before = text[: len(text) - len(text.lstrip("\r\n"))]
         self._blank_lines = max(before.count("\n"), before.count("\r"))
         self.size = path.stat().st_size
+        self._utf8 = encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
+        self._plain = self.size >= LONG_BYTES and self._utf8 and separator.isascii() and separator not in '"\r\n'
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        return self._batches(columns, threads=True)
+        return self._numbered(columns) if self._plain and columns else self._batches(columns, threads=True)
+
+    def _numbered(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The rows by the kernel for long files, from the first block that is not plain on by the other reader."""
+        seen = 0
+        reading = numbered_batches(
+            self._stream(),
+            self.columns,
+            columns,
+            separator=self.separator,
+            missing=self.missing_values,
+            block=BLOCK_BYTES,
+        )
+        try:
+            for batch in ahead(reading):
+                yield batch
+                seen += batch.num_rows
+            return
+        except (NotPlain, *BROKEN):
+            self._plain = False
+        yield from _behind(seen, self._batches(columns, threads=True))
 
     def first(self, columns: Sequence[str]) -> Iterator[Any]:
         """The same rows for a reader who stops early: small blocks, none read ahead, and no search of the rest of the
@@ -107,11 +133,7 @@ class CsvSource:
             return
         except DataError:
             pass
-        for batch in self.batches(columns):
-            skipped = min(seen, batch.num_rows)
-            seen -= skipped
-            if skipped < batch.num_rows:
-                yield batch.slice(skipped)
+        yield from _behind(seen, self._batches(columns, threads=True))
 
     def _batches(self, columns: Sequence[str], **how: Any) -> Iterator[Any]:
         import pyarrow as pa
@@ -141,13 +163,12 @@ class CsvSource:
         import pyarrow as pa
         import pyarrow.csv as pv
 
-        utf8 = self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
         text_type = pa.dictionary(pa.int32(), pa.string())
         return pv.open_csv(
-            pa.input_stream(str(self.path), compression="gzip" if _gzipped(self.path) else None),
+            self._stream(),
             read_options=pv.ReadOptions(
                 block_size=block or BLOCK_BYTES,
-                encoding="utf8" if utf8 else self.encoding,
+                encoding="utf8" if self._utf8 else self.encoding,
                 use_threads=threads,
                 skip_rows=self._blank_lines,
             ),
@@ -166,6 +187,12 @@ class CsvSource:
                 quoted_strings_can_be_null=True,
             ),
         )
+
+    def _stream(self) -> Any:
+        """The bytes of the file, unpacked."""
+        import pyarrow as pa
+
+        return pa.input_stream(str(self.path), compression="gzip" if _gzipped(self.path) else None)
 
     def _has_quotes(self) -> bool:
         """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
@@ -222,6 +249,15 @@ def open_csv(place: str, writing: Writing) -> CsvSource:
         missing_values=writing.missing_values,
         doubted=True,
     )
+
+
+def _behind(rows: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Batches without their first rows."""
+    for batch in batches:
+        skipped = min(rows, batch.num_rows)
+        rows -= skipped
+        if skipped < batch.num_rows:
+            yield batch.slice(skipped)
 
 
 def _sample(path: Path) -> bytes:

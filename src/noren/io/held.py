@@ -95,6 +95,8 @@ def small_texts(column: Any) -> Any:
 
     texts = len(column.dictionary)
     kind = pa.int8() if texts <= 1 << 7 else pa.int16() if texts <= 1 << 15 else pa.int32()
+    if column.type.index_type == kind:
+        return column
     return pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, MemberStatement, SetStatement, Statement, concat
+from noren.cells import Cells, MemberStatement, SetStatement, Statement, concat
 from noren.cells.batch import PERSON
 from noren.pipeline import screen
 from noren.pipeline.draft import Draft
@@ -119,8 +119,8 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
         truth = {name: places[name][known[0][name]][order] for name in listed}
         return _told_apart(truth), {name: known[1][name].take(order) for name in listed}
     source = _some(draft, rng)
-    codes: dict[str, list[NDArray[np.int64]]] = {name: [] for name in listed}
-    parts: list[CellBatch] = []
+    codes: dict[str, list[NDArray]] = {name: [] for name in listed}
+    parts: list[dict[str, Cells]] = []
     whose: list[NDArray[np.int64]] = []
     for batch in table.engine.encoded(source, table.reading(listed, draft.key)):
         at = source.numbers(batch.start, batch.records)
@@ -129,7 +129,7 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
         if table.people is not None:
             whose.append(table.people[at])
         for name in listed:
-            codes[name].append(batch.codes[name].astype(np.int64))
+            codes[name].append(batch.codes[name])
     draft.forget()
     if not parts:
         return {}, {}
@@ -137,11 +137,12 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
     if whose:
         order = order[np.unique(np.concatenate(whose)[order], return_index=True)[1]]
         order = rng.permutation(order)
-    truth = {}
-    for name in listed:
+    truth, cells = {}, {}
+    for name in listed:  # column by column, so that none is held twice for longer than that
         place = draft.published_codes(name, table.columns[name].domain.values)
-        truth[name] = place[np.concatenate(codes[name])][order]
-    return _told_apart(truth), {name: cells.take(order) for name, cells in concat(parts).items()}
+        truth[name] = place[np.concatenate(codes.pop(name))][order]
+        cells[name] = concat([{name: part.pop(name)} for part in parts])[name].take(order)
+    return _told_apart(truth), cells
 
 
 def _some(draft: Draft, rng: np.random.Generator) -> ReservoirSource | PickedSource:

@@ -6,7 +6,8 @@ let go only if its share lies five standard deviations below the limit; every ot
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ ASKED = 1_000
 """People who are asked."""
 MOST_VALUES = 64
 """Values of a domain that is screened; larger ones are looked at closely."""
+COUNTED_TOGETHER = 400
+"""Combinations of values up to which columns are counted as one."""
 DEVIATIONS = 5.0
 UNSEEN = 20.0
 """People whom a share means on average that may not show one."""
@@ -40,7 +43,7 @@ class Screen:
         self._right = right
         self._weights = {name: table.astype(np.float32) for name, table in likelihoods.items()}
         self._n = len(next(iter(likelihoods.values())).T) if likelihoods else 0
-        self._codes = {name: truth[name].astype(np.uint16) for name in likelihoods}
+        self._codes = {name: truth[name].astype(np.uint8) for name in likelihoods}
         self._asked = {name: truth[name][: self._n] for name in likelihoods}
         self._mine = {name: table[self._asked[name], np.arange(self._n)] for name, table in self._weights.items()}
         self._largest = {name: table.max(axis=0) for name, table in self._weights.items()}
@@ -50,25 +53,56 @@ class Screen:
         out = {(own, other) for own in owns for other in names if own != other and not {own, other} <= {*self._weights}}
         known = [name for name in names if name in self._weights]
         alone = {name: self._alone(name) for name in known if name in owns}
-        for at, one in enumerate(known):
-            for other in known[at + 1 :]:
-                if one not in alone and other not in alone:
-                    continue
-                pairs = self._pairs(one, other)
-                for own, by, table in ((one, other, pairs), (other, one, pairs.T)):
-                    if own in alone and self._may_exceed(self._share(own, by, table), alone[own], most):
-                        out.add((own, by))
+        for one, other, pairs in self._pairs(known, alone):
+            for own, by, table in ((one, other, pairs), (other, one, pairs.T)):
+                if own in alone and self._may_exceed(self._share(own, by, table), alone[own], most):
+                    out.add((own, by))
         return out
 
     def _may_exceed(self, share: float, alone: float, most: float) -> bool:
         error = max(DEVIATIONS * float(np.sqrt((share + alone + most) / max(1, self._n))), UNSEEN / max(1, self._n))
         return share - alone + error > most
 
-    def _pairs(self, one: str, other: str) -> NDArray[np.float32]:
-        """How often a value of one column stands beside a value of the other."""
-        rows, columns = len(self._weights[one]), len(self._weights[other])
-        keys = self._codes[one] * np.uint16(columns) + self._codes[other]
-        return np.bincount(keys, minlength=rows * columns).astype(np.float32).reshape(rows, columns)
+    def _pairs(self, names: Sequence[str], owns: Collection[str]) -> Iterator[tuple[str, str, NDArray[np.float32]]]:
+        """Two columns, of which one is among `owns`, and how often a value of one stands beside a value of the other.
+
+        Columns of few values are counted together, and what two of them have in common is summed from that.
+        """
+        bundles = self._bundles(sorted(names, key=lambda name: name not in owns))
+        keys = [self._key(bundle) for bundle in bundles]
+        for at, one in enumerate(bundles):
+            for beside, other in enumerate(bundles[at:], at):
+                columns = one if beside == at else [*one, *other]
+                if not any(name in owns for name in columns):
+                    break
+                sizes = [len(self._weights[name]) for name in columns]
+                key = keys[at] if beside == at else keys[at] * np.uint32(prod(sizes[len(one) :])) + keys[beside]
+                found = np.bincount(key, minlength=prod(sizes)).reshape(sizes)
+                for i, first in enumerate(one):
+                    for j in range(i + 1 if beside == at else len(one), len(columns)):
+                        if first in owns or columns[j] in owns:
+                            others = tuple(k for k in range(len(columns)) if k not in (i, j))
+                            yield first, columns[j], found.sum(axis=others).astype(np.float32)
+
+    def _bundles(self, names: Sequence[str]) -> list[list[str]]:
+        """Neighbouring columns whose values have few combinations."""
+        out: list[list[str]] = []
+        room = 0
+        for name in names:
+            room //= len(self._weights[name])
+            if room:
+                out[-1].append(name)
+            else:
+                out.append([name])
+                room = COUNTED_TOGETHER // len(self._weights[name])
+        return out
+
+    def _key(self, names: Sequence[str]) -> NDArray[np.uint32]:
+        """One number for what everybody has in these columns."""
+        key = self._codes[names[0]].astype(np.uint32)
+        for name in names[1:]:
+            key = key * np.uint32(len(self._weights[name])) + self._codes[name]
+        return key
 
     def _alone(self, own: str) -> float:
         """The share of people whom their own cell gives away."""

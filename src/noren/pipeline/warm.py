@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
+from io import BytesIO
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -74,9 +75,18 @@ def compiled_by(method: str) -> int:
 
 
 def _works(method: str) -> Iterator[Callable[[], Any]]:
+    yield _read
     for values in (20, 2_000):
         for number, policy in enumerate(_policies(method, values)):
             yield partial(_once, _table(values), policy, asked=number == 0)
+
+
+def _read() -> None:
+    """A table as long files are read."""
+    from noren.io.numbered import numbered_batches
+
+    text = BytesIO(b"town,ill\nUlm,flu\n")
+    list(numbered_batches(text, ["town", "ill"], ["ill"], separator=",", missing=[""], block=1 << 10))
 
 
 def _once(table: pl.DataFrame, policy: Policy, *, asked: bool) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from noren.io.held import small_texts
 
-ROOM = 1.25
+ROOM = 2.0
 """How many times the records that are wanted may be held before the largest words are let go."""
 
 

@@ -102,10 +102,10 @@ class Table:
     @cached_property
     def people(self) -> NDArray[np.int64] | None:
         """The number of every record's person, from 0 on; None where every record is a person of its own."""
-        import polars as pl
-
         if not self.people_key:
             return None
+        import polars as pl
+
         parts = []
         for batch in self.engine.encoded(self.source, Reading(open=self.people_key, drop=self.drop)):
             texts = [pl.Series(batch.open[name].data.cast("string")) for name in self.people_key]

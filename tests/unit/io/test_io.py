@@ -19,6 +19,12 @@ from noren.table.engine import Counting
 from noren.table.profile import Profile
 
 
+@pytest.fixture(autouse=True, params=[0, 1 << 60], ids=["long", "short"])
+def readers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is said of short files holds for long ones, which a kernel reads."""
+    monkeypatch.setattr("noren.io.csv.LONG_BYTES", request.param)
+
+
 def profile(data: Any, **options: Any) -> Profile:
     source = open_source(data, **options)
     found = engine_for(source).profile(source, Counting(source.columns))

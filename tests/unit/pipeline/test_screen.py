@@ -71,14 +71,37 @@ def test_the_screen_counts_what_the_close_look_counts() -> None:
     rows = {s.name: dependence._Possible.of(s, cells[s.name]) for s in one.statements}
     dense = {s.name: rows[s.name].dense(s.d).T for s in one.statements}
     seen = screen.Screen(truth, dense, certain=0.99, support=2, right=0.95)
+    beside = {(x, y): table for x, y, table in seen._pairs([s.name for s in one.statements], ["a", "c"])}
+    beside |= {(y, x): table.T for (x, y), table in beside.items()}
     for own in ("a", "c"):
         for other in one.statements:
             if other.name == own:
                 continue
             d = one.by_name[own].d
             exact = dependence._told(rows[own], rows[other.name], truth[own], truth[other.name], d, other.d)
-            assert seen._share(own, other.name, seen._pairs(own, other.name)) == pytest.approx(exact, abs=0.01)
-            assert seen._share(own, other.name, seen._pairs(own, other.name)) >= exact - 1e-9
+            assert seen._share(own, other.name, beside[own, other.name]) == pytest.approx(exact, abs=0.01)
+            assert seen._share(own, other.name, beside[own, other.name]) >= exact - 1e-9
+
+
+@pytest.mark.parametrize("most", [1, 20, 400])
+@pytest.mark.parametrize("owns", [["x0"], ["x1", "x6"], [f"x{i}" for i in range(7)]])
+def test_pairs_counted_together_are_those_counted_alone(
+    most: int, owns: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "COUNTED_TOGETHER", most)
+    sizes = {f"x{i}": d for i, d in enumerate((2, 2, 3, 19, 5, 2, 64))}
+    truth = {name: RNG.integers(0, d, 500) for name, d in sizes.items()}
+    seen = screen.Screen(
+        truth, {name: np.ones((d, 10)) for name, d in sizes.items()}, certain=0.99, support=2, right=0.95
+    )
+    found = list(seen._pairs(list(sizes), owns))
+    wanted = {frozenset((own, other)) for own in owns for other in sizes if own != other}
+    assert {frozenset((one, other)) for one, other, _ in found} == wanted
+    assert len(found) == len(wanted)
+    for one, other, table in found:
+        expected = np.zeros((sizes[one], sizes[other]))
+        np.add.at(expected, (truth[one], truth[other]), 1)
+        np.testing.assert_array_equal(table, expected)
 
 
 def test_sets_that_may_lack_the_truth_are_screened_too() -> None:
