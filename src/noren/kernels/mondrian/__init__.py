@@ -8,7 +8,8 @@
 - `term_rules`: what quasi-sensitive terms reveal of a class.
 """
 
+from noren.kernels.mondrian.costs import Cover
 from noren.kernels.mondrian.cuts import Points, Required, cut
-from noren.kernels.mondrian.moves import drop, move_records
+from noren.kernels.mondrian.moves import Losses, drop, move_records
 
-__all__ = ["Points", "Required", "cut", "drop", "move_records"]
+__all__ = ["Cover", "Losses", "Points", "Required", "cut", "drop", "move_records"]

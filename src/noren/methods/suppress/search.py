@@ -38,6 +38,7 @@ from noren.methods.suppress.beliefs import (
 )
 from noren.methods.suppress.choices import choice_cost, overlap_order, removed_entries, reordered
 from noren.methods.suppress.clock import Clock
+from noren.methods.suppress.plain import FEW, patience, proven
 from noren.methods.suppress.setting import Setting
 from noren.schema.knowledge import Knowledge
 
@@ -108,8 +109,14 @@ def search_group(
     prices: what every term is worth, by code; equation 2 unless given.
     """
     setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
+    own, codes = _whole(bounds), _whole(codes)
+    if search == "best" and requirement.kind == "t":
+        _compile_plain()
+        found = _plain(setting, own, codes, Clock(seconds, nodes), patience(1))
+        if found is not None:
+            return found
     _compile(search, requirement.kind)
-    return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
+    return _search(setting, own, codes, search, seconds, nodes)
 
 
 def _setting(search: Search, knowledge: Knowledge, *given: Any) -> Setting:
@@ -151,21 +158,50 @@ def _compile(search: Search, kind: str) -> None:
     best.step(best.SLACK, group, rule, tables, desk, front, standing, place, 0)
 
 
+@cache
+def _compile_plain() -> None:
+    """Likewise for the search that most groups under closeness need alone."""
+    knowledge = Knowledge.from_sets([[0], [1]], terms=["a", "b"])
+    setting = Setting.of(knowledge, TermRequirement("t", t=0.5), np.full(2, 0.5), "ignore")
+    _plain(setting, np.array([0, 1, 2]), np.array([0, 1]), Clock(None, None), FEW)
+
+
+def _plain(setting: Setting, bounds: Array, codes: Array, clock: Clock, most: int) -> GroupResult | None:
+    """What a proof alone comes to, or None: `_search` will know more."""
+    if bounds.size < 2:
+        return None
+    group = setting.options(bounds, codes)
+    found = proven(group, setting.rule(bounds.size - 1), clock, most)
+    if found is None:
+        return None
+    choice, _, looked = found
+    kept = group.sets[group.first[:-1] if choice is None else choice]
+    removed = removed_entries(bounds, kept)
+    return _result(setting, bounds, codes, clock, (removed, 0.0, True, choice is not None, looked))
+
+
 def _search(
     setting: Setting, bounds: Array, codes: Array, search: Search, seconds: float | None, nodes: int | None
 ) -> GroupResult:
     clock = Clock(seconds, nodes)
     if bounds.size < 2:
         return GroupResult(np.zeros(0, bool), 0.0, 0.0, True, True, 0, 0.0)
-    rule, group, paid = setting.rule(bounds.size - 1), setting.options(bounds, codes), setting.paid(codes)
+    rule, group = setting.rule(bounds.size - 1), setting.options(bounds, codes)
     if search == "best":
         removed, lower, optimal, found, looked = _best(bounds, group, rule, clock)
         if setting.weighed and not (group.complete.all() or (optimal and not removed.any())):
             # an option that is not listed may believe less in its top label than all that are
             lower, optimal = 0.0, False
     else:
-        removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, paid)
-    sizes = np.diff(bounds)
+        removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, setting.paid(codes))
+    return _result(setting, bounds, codes, clock, (removed, lower, optimal, found, looked))
+
+
+def _result(
+    setting: Setting, bounds: Array, codes: Array, clock: Clock, found_: tuple[Array, float, bool, bool, int]
+) -> GroupResult:
+    removed, lower, optimal, found, looked = found_
+    sizes, paid = np.diff(bounds), setting.paid(codes)
     if paid.size:
         most, cost = float(paid.sum()), priced_cost(paid, removed)
     else:
@@ -295,7 +331,8 @@ def search_groups(
     """
     setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
     order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
-    _compile(search, requirement.kind)
+    plain = search == "best" and requirement.kind == "t"
+    _compile_plain() if plain else _compile(search, requirement.kind)
     begin = time.perf_counter()
     measures = measure_groups(
         order, group_bounds, bounds, codes, knowledge, setting.alpha, l=requirement.l, unlinked=unlinked
@@ -311,33 +348,47 @@ def search_groups(
     kinds = same.kinds
     workers = max(1, min(threads or os.cpu_count() or 1, len(kinds)))
     started = 0
+    waiting = list(range(len(kinds)))
 
-    def work(kind: Array) -> tuple[Array, Array, GroupResult]:
+    def work(at: int, most: int | None, limit: float | None) -> GroupResult | None:
+        """What is found for the groups of a kind: by a proof of so many nodes, or None; else by all means."""
         nonlocal started
         started += 1
-        limit = seconds
         if total_seconds is not None:
             left = total_seconds - (time.perf_counter() - begin)
-            fair = max(0.0, left) * workers / max(1, len(kinds) - started + workers)
+            fair = max(0.0, left) * workers / max(1, len(waiting) - started + workers)
             limit = fair if limit is None else min(limit, fair)
-        own, entries = same.entries(kind[0], bounds)
-        return kind, entries, _search(setting, own, codes[entries], search, limit, nodes)
+        own, entries = same.entries(kinds[at][0], bounds)
+        if most is None:
+            return _search(setting, own, codes[entries], search, limit, nodes)
+        return _plain(setting, own, codes[entries], Clock(limit, nodes), most)
 
     looked, spent, finished = 0, 0.0, count - todo.size
-    with ThreadPoolExecutor(workers) as pool:
-        for kind, entries, result in pool.map(work, kinds):
-            out.removed[entries] = result.removed
-            for other in kind[1:]:
-                out.removed[same.entries(other, bounds)[1]] = result.removed
-            groups = todo[kind]
-            out.cost[groups], out.lower_bound[groups] = result.cost, result.lower_bound
-            out.optimal[groups], out.feasible[groups] = result.optimal, result.feasible
-            looked += result.nodes
-            finished += len(kind)
-            if result.feasible:
-                spent += result.cost * len(kind)
-            if progress is not None:
-                progress(finished, count, spent / finished)
+    for turn in ("few", "more", "all") if plain else ("all",):
+        started, most = 0, {"few": FEW, "more": patience(len(waiting)), "all": None}[turn]
+        if not waiting or most == 0:
+            continue
+        if turn == "all":
+            _compile(search, requirement.kind)
+        limit = None if turn == "more" else seconds  # what all groups may look at together takes less than a second
+        unknown = []
+        with ThreadPoolExecutor(workers) as pool:
+            for at, result in zip(waiting, pool.map(partial(work, most=most, limit=limit), waiting), strict=True):
+                if result is None:
+                    unknown.append(at)
+                    continue
+                for group in kinds[at]:
+                    out.removed[same.entries(group, bounds)[1]] = result.removed
+                groups = todo[kinds[at]]
+                out.cost[groups], out.lower_bound[groups] = result.cost, result.lower_bound
+                out.optimal[groups], out.feasible[groups] = result.optimal, result.feasible
+                looked += result.nodes
+                finished += len(kinds[at])
+                if result.feasible:
+                    spent += result.cost * len(kinds[at])
+                if progress is not None:
+                    progress(finished, count, spent / finished)
+        waiting = unknown
     return GroupsResult(
         out.removed, out.cost, out.lower_bound, out.optimal, out.feasible, out.searched, looked,
         time.perf_counter() - begin,
