@@ -56,7 +56,7 @@ class Required(NamedTuple):
     least: Any
     """The smallest class that any of them permits."""
     guarded: Any
-    """Whether the rules ask for more than that size."""
+    """True if the rules ask for more than that size, else None, so that nothing about secrets is compiled then."""
 
 
 class Cuts(NamedTuple):
@@ -115,9 +115,8 @@ def cut(records, begins, costs, required, relaxed):
 @kernel(level=1)
 def _cut(records, begins, costs, required, relaxed, desk, ends):
     """`cut` in room that was made for it."""
-    rows, secrets = records.rows, records.secrets
+    rows, least = records.rows, required.least
     kinds, at, prices = costs.kinds, costs.at, costs.prices
-    least, guarded = required.least, required.guarded
     cover, columns, slots, cuts, tallies, stack = desk
     made = 1
     for part in range(len(begins) - 1):
@@ -136,8 +135,8 @@ def _cut(records, begins, costs, required, relaxed, desk, ends):
                 for j in range(count):
                     b = active[j]
                     now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
-                if guarded and count:
-                    _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
+                if count:
+                    _tally(required.guarded, records.secrets, start, stop, slots, tallies)
                 best = m * now * (1 + 1e-12) + 1e-12
                 for turn in range(2 * count if relaxed else count):
                     if turn == count:
@@ -241,11 +240,7 @@ def _price(cuts, found, best, m, least, costs, active, slots):
 def _first_permitted(cuts, found, records, start, stop, slots, s, required, tallies):
     """The cheapest cut whose sides meet all requirements, -1 for none."""
     firsts, lasts, losses = cuts
-    whole, side, ladder = tallies
-    secrets, who, of, before = records.secrets, records.who, slots.of, slots.before
-    rules, terms, guarded = required.rules, required.terms, required.guarded
-    columns, values = side.shape
-    running = stop - start > SHORT and (s + 1) * columns * values <= len(ladder)
+    who, of = records.who, slots.of
     climbed = False
     while found:
         c = 0
@@ -253,31 +248,57 @@ def _first_permitted(cuts, found, records, start, stop, slots, s, required, tall
             if losses[i] < losses[c]:
                 c = i
         u, v = firsts[c], lasts[c]
-        permitted = True
-        if guarded:
-            if running:
-                if not climbed:
-                    _climb(secrets, start, stop, of, s, values, ladder)
-                    climbed = True
-                for k in range(columns):
-                    for value in range(values):
-                        place = k * values + value
-                        side[k, value] = ladder[v * columns * values + place] - ladder[u * columns * values + place]
-            else:
-                _histogram(secrets, start, stop, of, u, v, side)
-            size = before[v] - before[u]
-            for _ in range(2):  # one side, then the other
-                if permitted:
-                    permitted = class_holds(rules, side, size)
-                    size = stop - start - size
-                    for k in range(columns):
-                        for value in range(values):
-                            side[k, value] = whole[k, value] - side[k, value]
-        if permitted and _terms_permit(terms, who, start, stop, of, u, v):
+        rules, secrets = required.rules, records.secrets
+        permitted = _values_permit(required.guarded, rules, secrets, start, stop, slots, s, u, v, climbed, tallies)
+        if permitted and _terms_permit(required.terms, who, start, stop, of, u, v):
             return c
+        climbed = True
         found -= 1
         losses[c], firsts[c], lasts[c] = losses[found], firsts[found], lasts[found]
     return -1
+
+
+@kernel()
+def _values_permit(guarded, rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
+    """Whether both sides of a cut meet the rules about sensitive values. climbed: whether a cut of these slots was
+    tried before."""
+    if guarded is None:
+        return True
+    return _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies)
+
+
+@kernel()
+def _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
+    """The same where there are such rules."""
+    whole, side, ladder = tallies
+    columns, values = side.shape
+    step = columns * values
+    if stop - start > SHORT and (s + 1) * step <= len(ladder):
+        if not climbed:
+            _climb(secrets, start, stop, slots.of, s, values, ladder)
+        for k in range(columns):
+            for value in range(values):
+                place = k * values + value
+                side[k, value] = ladder[v * step + place] - ladder[u * step + place]
+    else:
+        _histogram(secrets, start, stop, slots.of, u, v, side)
+    size = slots.before[v] - slots.before[u]
+    for _ in range(2):  # one side, then the other
+        if not class_holds(rules, side, size):
+            return False
+        size = stop - start - size
+        for k in range(columns):
+            for value in range(values):
+                side[k, value] = whole[k, value] - side[k, value]
+    return True
+
+
+@kernel()
+def _tally(guarded, secrets, start, stop, slots, tallies):
+    """Count the sensitive values of a part, where rules ask about them."""
+    if guarded is None:
+        return
+    _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
 
 
 @kernel()

@@ -18,7 +18,6 @@ from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, bit_of, cell_cost
 from noren.kernels.mondrian.term_rules import terms_hold
 from noren.kernels.requirements import class_holds
-from noren.kernels.sorting import stable_order
 
 REACH = 4
 """How far from a record its neighbours are looked for, in every order and direction."""
@@ -79,7 +78,7 @@ class Desk(NamedTuple):
     leaving: Any
 
 
-def _desk(records, required):
+def new_desk(records, required):
     q = records.rows.shape[1]
     return Desk(
         Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64)),
@@ -99,7 +98,9 @@ def move_records(records, orders, begins, of, losses, awake, costs, required):
     looked = required.guarded or (required.terms is not None and len(required.terms.of) > 0)
     near = Neighbours(*orders, np.zeros(len(awake), np.int64), LARGEST if looked else len(of) + 1)
     touched = np.zeros(len(awake), np.bool_)
-    _move_records(records, near, _lists(begins, of), losses, awake, costs, required, _desk(records, required), touched)
+    _move_records(
+        records, near, lists(begins, of), losses, awake, costs, required, new_desk(records, required), touched
+    )
     return touched
 
 
@@ -114,17 +115,17 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
     for c in range(len(awake)):
         if not awake[c] or loss[c] <= 0 or size[c] >= limit:
             continue
-        _look(rows, c, members, costs, losses, edges)
+        look(rows, c, members, costs, losses, edges)
         r = head[c]
         while r >= 0 and size[c] > least:
             following = links[r, 0]
-            saving = _saving(rows, r, c, size[c], losses, costs, edges)
-            if saving > LEAST_GAIN and _spares(secrets, c, r, members, required, hists):
+            saved = saving(rows, r, c, size[c], losses, costs, edges)
+            if saved > LEAST_GAIN and spares(secrets, c, r, members, required, hists):
                 asked += 1
-                d, _ = _target(records, r, saving - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
+                d, _ = _target(records, r, saved - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
                 if d >= 0:
                     _move(r, d, members)
-                    _look(rows, c, members, costs, losses, edges)
+                    look(rows, c, members, costs, losses, edges)
                     _widen(rows, r, d, costs, losses)
                     _touch(r, near, of, touched)
                     touched[c] = True
@@ -154,56 +155,10 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
             else:
                 d = of[leaving[i]]
                 _move(leaving[i], c, members)
-                _look(rows, d, members, costs, losses, edges)
+                look(rows, d, members, costs, losses, edges)
 
 
-def drop(records, begins, of, losses, costs, required, price, budget):
-    """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
-    `price`, those first that help most. Returns how many. The rest as in `move_records`."""
-    return _drop(records, _lists(begins, of), losses, costs, required, _desk(records, required), price, budget)
-
-
-@kernel(level=1)
-def _drop(records, members, losses, costs, required, desk, price, budget):
-    """`drop` in room that was made for it."""
-    rows, secrets, least = records.rows, records.secrets, required.least
-    n, count = len(rows), len(members.head)
-    of, head, links, size = members
-    edges, hists, loss = desk.edges, desk.hists, losses.loss
-    gains = np.zeros(n)
-    dropped = 0
-    made = 1
-    while made and dropped < budget:
-        made = 0
-        gains[:] = 0
-        for c in range(count):
-            if size[c] > least and loss[c] > 0:
-                _look(rows, c, members, costs, losses, edges)
-                r = head[c]
-                while r >= 0:
-                    gains[r] = _saving(rows, r, c, size[c], losses, costs, edges)
-                    r = links[r, 0]
-        for r in stable_order(-gains):
-            if gains[r] <= price + LEAST_GAIN or dropped == budget:
-                break
-            c = of[r]
-            if size[c] <= least:
-                continue
-            _look(rows, c, members, costs, losses, edges)
-            gain = _saving(rows, r, c, size[c], losses, costs, edges)
-            if gain <= price + LEAST_GAIN:
-                continue
-            if not _spares(secrets, c, r, members, required, hists):
-                continue
-            _unlink(r, c, members)
-            _look(rows, c, members, costs, losses, edges)
-            of[r] = -1
-            dropped += 1
-            made += 1
-    return dropped
-
-
-def _lists(begins, of):
+def lists(begins, of):
     """The records of every class, which lie in one piece each, as lists."""
     n = len(of)
     links = np.empty((n, 2), np.int64)
@@ -223,7 +178,7 @@ def _link(r, c, members):
 
 
 @kernel()
-def _unlink(r, c, members):
+def unlink(r, c, members):
     head, links = members.head, members.links
     after, before = links[r, 0], links[r, 1]
     if before >= 0:
@@ -237,13 +192,13 @@ def _unlink(r, c, members):
 
 @kernel()
 def _move(r, d, members):
-    _unlink(r, members.of[r], members)
+    unlink(r, members.of[r], members)
     _link(r, d, members)
     members.of[r] = d
 
 
 @kernel()
-def _look(rows, c, members, costs, losses, found):
+def look(rows, c, members, costs, losses, found):
     """What a class covers and loses, and what it would cover without one of its records, from its members."""
     edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -295,7 +250,7 @@ def _widen(rows, r, c, costs, losses):
 
 
 @kernel()
-def _saving(rows, r, c, m, losses, costs, found):
+def saving(rows, r, c, m, losses, costs, found):
     """What all m records of class c lose less if record r leaves it, its own loss included."""
     edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -352,11 +307,8 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
                     break
             if harm >= bound:
                 continue
-            if required.guarded:
-                _histogram(secrets, d, members, hists)
-                _add(secrets, r, 1, hists)
-                if not class_holds(required.rules, hists, size[d] + 1):
-                    continue
+            if not _values_permit(required.guarded, required.rules, secrets, d, r, 1, members, hists):
+                continue
             if not _terms_permit(terms, d, members, r, False):
                 continue
             bound, found = harm, d
@@ -374,14 +326,27 @@ def _touch(r, near, of, touched):
 
 
 @kernel()
-def _spares(secrets, c, r, members, required, hists):
+def spares(secrets, c, r, members, required, hists):
     """Whether class c meets all requirements without r."""
-    if required.guarded:
-        _histogram(secrets, c, members, hists)
-        _add(secrets, r, -1, hists)
-        if not class_holds(required.rules, hists, members.size[c] - 1):
-            return False
+    if not _values_permit(required.guarded, required.rules, secrets, c, r, -1, members, hists):
+        return False
     return _terms_permit(required.terms, c, members, r, True)
+
+
+@kernel()
+def _values_permit(guarded, rules, secrets, c, r, sign, members, hists):
+    """Whether class c meets the rules about sensitive values when r joins it (1) or leaves it (-1)."""
+    if guarded is None:
+        return True
+    return _values_hold(rules, secrets, c, r, sign, members, hists)
+
+
+@kernel()
+def _values_hold(rules, secrets, c, r, sign, members, hists):
+    """The same where there are such rules."""
+    _histogram(secrets, c, members, hists)
+    _add(secrets, r, sign, hists)
+    return class_holds(rules, hists, members.size[c] + sign)
 
 
 @kernel()

@@ -31,7 +31,8 @@ class Workbench:
         self, table: Records, requirements: Sequence[Model], order: RandomOrder, weights: Mapping[str, float]
     ) -> None:
         asked = compiled(table, about_values(requirements))
-        self.required = Required(asked.rules, term_rules(table, requirements), *smallest_class(asked))
+        least, guarded = smallest_class(asked)
+        self.required = Required(asked.rules, term_rules(table, requirements), least, guarded or None)
         self.space = space_of(table, weights)
         secrets = np.zeros((table.n, max(1, len(asked.sensitive))), np.int32)
         for j, name in enumerate(asked.sensitive):

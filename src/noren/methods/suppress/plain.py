@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noren.methods.suppress.choices import overlap_order
 from noren.methods.suppress.clock import Clock
 
-FEW = 1 << 13
+FEW = 1 << 12
 """Nodes of a group: no more than a good first choice and its bounds cost."""
 MORE = 1 << 20
 """Nodes of all groups that are left together: less than what compiling the other search costs."""
@@ -23,9 +23,11 @@ SHARE = 0.25
 """Of the time and the nodes that a group has."""
 
 
-def patience(groups: int) -> int:
-    """Nodes for each of so many groups that `FEW` were not enough for; 0 where more would not help."""
+def patience(groups: int, nodes: int | None) -> int:
+    """Nodes for each of so many groups that `FEW` were not enough for, of all that it has; 0 if those are no more."""
     each = MORE // max(1, groups)
+    if nodes is not None:
+        each = min(each, int(SHARE * nodes))
     return each if each > FEW else 0
 
 

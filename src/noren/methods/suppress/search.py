@@ -112,7 +112,7 @@ def search_group(
     own, codes = _whole(bounds), _whole(codes)
     if search == "best" and requirement.kind == "t":
         _compile_plain()
-        found = _plain(setting, own, codes, Clock(seconds, nodes), patience(1))
+        found = _plain(setting, own, codes, Clock(seconds, nodes), max(FEW, patience(1, nodes)))
         if found is not None:
             return found
     _compile(search, requirement.kind)
@@ -365,7 +365,7 @@ def search_groups(
 
     looked, spent, finished = 0, 0.0, count - todo.size
     for turn in ("few", "more", "all") if plain else ("all",):
-        started, most = 0, {"few": FEW, "more": patience(len(waiting)), "all": None}[turn]
+        started, most = 0, {"few": FEW, "more": patience(len(waiting), nodes), "all": None}[turn]
         if not waiting or most == 0:
             continue
         if turn == "all":
