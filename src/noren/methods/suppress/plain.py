@@ -23,9 +23,10 @@ SHARE = 0.25
 """Of the time and the nodes that a group has."""
 
 
-def patience(groups: int, nodes: int | None) -> int:
-    """Nodes for each of so many groups that `FEW` were not enough for, of all that it has; 0 if those are no more."""
-    each = MORE // max(1, groups)
+def patience(groups: int, nodes: int | None, pool: int = MORE) -> int:
+    """Nodes for each of so many groups that `FEW` were not enough for, of all that it has; 0 if those are no more.
+    pool: what the groups have left together."""
+    each = max(0, pool) // max(1, groups)
     if nodes is not None:
         each = min(each, int(SHARE * nodes))
     return each if each > FEW else 0

@@ -38,7 +38,7 @@ from noren.methods.suppress.beliefs import (
 )
 from noren.methods.suppress.choices import choice_cost, overlap_order, removed_entries, reordered
 from noren.methods.suppress.clock import Clock
-from noren.methods.suppress.plain import FEW, patience, proven
+from noren.methods.suppress.plain import FEW, MORE, patience, proven
 from noren.methods.suppress.setting import Setting
 from noren.schema.knowledge import Knowledge
 
@@ -364,14 +364,13 @@ def search_groups(
         return _plain(setting, own, codes[entries], Clock(limit, nodes), most)
 
     looked, spent, finished = 0, 0.0, count - todo.size
-    for turn in ("few", "more", "all") if plain else ("all",):
-        started, most = 0, {"few": FEW, "more": patience(len(waiting), nodes), "all": None}[turn]
-        if not waiting or most == 0:
-            continue
-        if turn == "all":
+    most, common = (FEW if plain else None), MORE
+    while waiting:
+        if most is None:
             _compile(search, requirement.kind)
-        limit = None if turn == "more" else seconds  # what all groups may look at together takes less than a second
-        unknown = []
+        started = 0
+        limit = seconds if most in (None, FEW) else None  # what the groups share takes less than a second
+        unknown, before = [], looked
         with ThreadPoolExecutor(workers) as pool:
             for at, result in zip(waiting, pool.map(partial(work, most=most, limit=limit), waiting), strict=True):
                 if result is None:
@@ -388,6 +387,10 @@ def search_groups(
                     spent += result.cost * len(kinds[at])
                 if progress is not None:
                     progress(finished, count, spent / finished)
+        if most is not None:
+            common -= 0 if most == FEW else looked - before + most * len(unknown)
+            more = patience(len(unknown), nodes, common)
+            most = more if more > most else None
         waiting = unknown
     return GroupsResult(
         out.removed, out.cost, out.lower_bound, out.optimal, out.feasible, out.searched, looked,
