@@ -74,7 +74,7 @@ def cut_tree(places, numbers, n):
 @kernel()
 def node_losses(rows, extent, costs):
     """What one record of every node loses, mean over the columns. Sets are counted exactly, however wide."""
-    kinds, widths, at, prices = costs
+    kinds, widths, at, prices = costs.kinds, costs.widths, costs.at, costs.prices
     q = rows.shape[1]
     out = np.zeros(len(extent))
     seen = np.full(widths.max(), -1, np.int64)

@@ -62,44 +62,44 @@ def class_holds(rules, hists, n):
         return False
     kinds, columns, first, second, values, reference, levels, heights, rare = rules
     for r in range(len(kinds)):
-        kind, j = kinds[r], columns[r]
+        kind, j, a, b = kinds[r], columns[r], first[r], second[r]
         m = values[j] if j >= 0 else 0
-        if kind < RARE:
-            if not _common(kind, first[r], second[r], j, m, hists, n):
+        if kind >= RARE:
+            if not _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
                 return False
-        elif not _rare(rare, kind, first[r], second[r], j, m, reference, levels, heights, hists, n):
+            continue
+        seen, top = 0, 0.0
+        for v in range(m):
+            if hists[j, v] > 0:
+                seen += 1
+                top = max(top, hists[j, v])
+        if kind == K_ANONYMITY:
+            holds = n >= a
+        elif kind == FREQUENCY:
+            holds = top * a <= n * (1 + TOLERANCE)
+        elif kind == ALPHA_K:
+            holds = top <= a * n * (1 + TOLERANCE) and n >= b
+        else:
+            holds = seen >= a and (kind == DISTINCT or n >= b)
+        if not holds:
             return False
     return True
 
 
 @kernel()
-def _common(kind, a, b, j, m, hists, n):
-    """One requirement of a common kind with the numbers a and b on sensitive column j, which has m values."""
-    if kind == K_ANONYMITY:
-        return n >= a
-    seen = 0
-    top = 0.0
-    for v in range(m):
-        if hists[j, v] > 0:
-            seen += 1
-            top = max(top, hists[j, v])
-    if kind == DISTINCT:
-        return seen >= a
-    if kind == P_SENSITIVE:
-        return seen >= a and n >= b
-    if kind == FREQUENCY:
-        return top * a <= n * (1 + TOLERANCE)
-    return top <= a * n * (1 + TOLERANCE) and n >= b
-
-
-@kernel()
 def _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
-    """One requirement of another kind, likewise.
+    """One requirement of another kind with the numbers a and b on sensitive column j, which has m values.
 
     It takes single fields of `Rules`: handing on the whole tuple for every requirement is measurably slower.
     """
     if rare is None:
         return False
+    return _rare_holds(kind, a, b, j, m, reference, levels, heights, hists, n)
+
+
+@kernel()
+def _rare_holds(kind, a, b, j, m, reference, levels, heights, hists, n):
+    """The same, apart, so that where there is none of these kinds nobody even reads it."""
     if kind == ENTROPY:
         total = 0.0
         for v in range(m):

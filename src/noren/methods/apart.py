@@ -167,7 +167,7 @@ def _positions(ranks: NDArray) -> list[int]:
 
 def _lost(rows: NDArray[np.int64], space: Space) -> float:
     """What some records lose together as one class."""
-    return float(losses_of(space.rows[rows], np.array([0, len(rows)]), space.costs)[0] * len(rows))
+    return float(losses_of(space.rows[rows], np.array([0, len(rows)]), space.costs).loss[0] * len(rows))
 
 
 def sound(cuts: Cuts, sizes: NDArray[np.int64], held: Mapping[str, NDArray[np.int64]], rules: Compiled) -> int | None:

@@ -5,10 +5,13 @@
 - `cuts`: recursive cuts; the cheapest one whose sides meet every requirement is made.
 - `exchange`: cuts that leave records of too common secrets behind.
 - `moves`: afterwards records move to neighbouring classes where that lowers the loss.
+- `drops`: single records are dropped where that helps the others.
 - `term_rules`: what quasi-sensitive terms reveal of a class.
 """
 
+from noren.kernels.mondrian.costs import Cover
 from noren.kernels.mondrian.cuts import Points, Required, cut
-from noren.kernels.mondrian.moves import drop, move_records
+from noren.kernels.mondrian.drops import drop
+from noren.kernels.mondrian.moves import Losses, move_records
 
-__all__ = ["Points", "Required", "cut", "drop", "move_records"]
+__all__ = ["Cover", "Losses", "Points", "Required", "cut", "drop", "move_records"]

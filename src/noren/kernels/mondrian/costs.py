@@ -29,6 +29,8 @@ class Costs(NamedTuple):
     kinds: Any
     widths: Any
     """Per column: its kind, and the size of its domain."""
+    order: Any
+    """The columns as they are looked at: sets last."""
     at: Any
     """(columns, heights, codes): the node above every code of a tree at every height."""
     prices: Any

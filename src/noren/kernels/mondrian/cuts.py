@@ -15,8 +15,18 @@ import numpy as np
 
 from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import RANKED, SET, TREE, Cover, cell_cost
-from noren.kernels.mondrian.slots import SLOTS, new_slots, summarise, survey, tied_slots, value_slots
-from noren.kernels.mondrian.term_rules import asks_terms, terms_hold
+from noren.kernels.mondrian.slots import (
+    AHEAD,
+    BEHIND,
+    OWN,
+    SLOTS,
+    new_slots,
+    summarise,
+    survey,
+    tied_slots,
+    value_slots,
+)
+from noren.kernels.mondrian.term_rules import terms_hold
 from noren.kernels.requirements import class_holds
 
 SHORT = 256
@@ -46,7 +56,7 @@ class Required(NamedTuple):
     least: Any
     """The smallest class that any of them permits."""
     guarded: Any
-    """Whether the rules ask for more than that size."""
+    """True if the rules ask for more than that size, else None, so that nothing about secrets is compiled then."""
 
 
 class Cuts(NamedTuple):
@@ -65,36 +75,51 @@ class Tallies(NamedTuple):
     ladder: Any
 
 
-@kernel(level=1)
+class Desk(NamedTuple):
+    """Room to work in: what a part covers, its active columns, its slots, the cuts of a column, the parts to come."""
+
+    cover: Any
+    columns: Any
+    slots: Any
+    cuts: Any
+    tallies: Any
+    stack: Any
+
+
 def cut(records, begins, costs, required, relaxed):
     """Cut parts of a table as far as requirements permit. Marks, of n + 1 places, where a class ends, with a number
     that grows with every cut: a part is always cut before what comes out of it. Ends of given parts have 1.
 
     Points are permuted so that every class lies in one piece. begins: where the parts begin, and the end. relaxed:
-    True if records with equal values may part where nothing else helps, else None, so that nothing about ties is
-    compiled where they stay together. Rules about terms find the terms of a record by records.who.
+    whether records with equal values may part where nothing else helps. Rules about terms find the terms of a record
+    by records.who.
     """
-    rows, secrets = records.rows, records.secrets
-    kinds, widths, at, prices = costs
-    least, guarded = required.least, required.guarded
-    n, q = rows.shape
-    parts = len(begins) - 1
-    parting = relaxed is not None
-    most, widest = SLOTS if parting else 1, 1
-    for b in range(q):
-        most = max(most, min(widths[b], SLOTS) if kinds[b] == RANKED else widths[b])
-        widest = max(widest, widths[b])
-    cover = Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64))
-    columns = np.empty(q, np.int64)
-    slots = new_slots(n, most, widest, q)
-    room = max(2, at.shape[1]) * most + 2
-    cuts = Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room))
-    shape = (secrets.shape[1], required.rules.reference.shape[1])
-    tallies = Tallies(np.zeros(shape), np.zeros(shape), np.empty(LADDER if guarded else 1))
+    (n, q), widths = records.rows.shape, costs.widths
+    most = int(np.where(costs.kinds == RANKED, np.minimum(widths, SLOTS), widths).max(initial=1))
+    most = max(most, SLOTS) if relaxed else most
+    room = max(2, costs.at.shape[1]) * most + 2
+    shape = (records.secrets.shape[1], required.rules.reference.shape[1])
+    desk = Desk(
+        Cover(np.empty(q, np.int32), np.empty(q, np.int32), np.empty(q, np.uint64)),
+        np.empty(q, np.int64),
+        new_slots(n, most, int(widths.max(initial=1)), q),
+        Cuts(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)),
+        Tallies(np.zeros(shape), np.zeros(shape), np.empty(LADDER if required.guarded else 1)),
+        np.empty((128, 2), np.int64),
+    )
     ends = np.zeros(n + 1, np.int64)
+    _cut(records, begins, costs, required, relaxed, desk, ends)
+    return ends
+
+
+@kernel(level=1)
+def _cut(records, begins, costs, required, relaxed, desk, ends):
+    """`cut` in room that was made for it."""
+    rows, least = records.rows, required.least
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    cover, columns, slots, cuts, tallies, stack = desk
     made = 1
-    stack = np.empty((128, 2), np.int64)
-    for part in range(parts):
+    for part in range(len(begins) - 1):
         ends[begins[part + 1]] = 1
         stack[0, 0], stack[0, 1] = begins[part], begins[part + 1]
         top = 1
@@ -104,23 +129,23 @@ def cut(records, begins, costs, required, relaxed):
             m = stop - start
             chosen, first, last, tied = -1, 0, 0, False
             if m >= 2 * least:
-                spans, count = survey(rows, start, stop, kinds, cover, columns)
+                spans, count = survey(rows, start, stop, costs, cover, columns)
                 active = columns[:count]
                 now = 0.0
                 for j in range(count):
                     b = active[j]
                     now += cell_cost(kinds, at, prices, b, cover.low[b], cover.high[b], cover.word[b])
-                if guarded and count:
-                    _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
+                if count:
+                    _tally(required.guarded, records.secrets, start, stop, slots, tallies)
                 best = m * now * (1 + 1e-12) + 1e-12
-                for turn in range(2 * count if parting else count):
+                for turn in range(2 * count if relaxed else count):
                     if turn == count:
                         if chosen >= 0:
                             break
                         best = m * now * (1 - 1e-9)
                         tied = True
                     a = active[turn % count]
-                    s = _slotted(relaxed, rows, start, stop, a, tied, cover, kinds, widths, slots)
+                    s = _slotted(rows, start, stop, a, tied, cover, costs, slots)
                     summarise(rows, start, stop, active, spans, slots, s)
                     found = _candidates(a, s, kinds[a] if not tied else RANKED, slots.present, at, cuts)
                     found = _price(cuts, found, best, m, least, costs, active, slots)
@@ -129,7 +154,7 @@ def cut(records, begins, costs, required, relaxed):
                         best, chosen, first, last = cuts.loss[c], a, cuts.first[c], cuts.last[c]
             if chosen < 0:
                 continue
-            _slotted(relaxed, rows, start, stop, chosen, tied, cover, kinds, widths, slots)
+            _slotted(rows, start, stop, chosen, tied, cover, costs, slots)
             middle = _part(records, slots.of, start, stop, first, last)
             made += 1
             ends[middle] = made
@@ -141,11 +166,11 @@ def cut(records, begins, costs, required, relaxed):
 
 
 @kernel()
-def _slotted(relaxed, rows, start, stop, a, tied, cover, kinds, widths, slots):
+def _slotted(rows, start, stop, a, tied, cover, costs, slots):
     """The rows in slots by column a, with ties broken or one slot per value; the number of slots."""
-    if relaxed is not None and tied:
-        return tied_slots(rows, start, stop, a, cover, widths, slots)
-    return value_slots(rows, start, stop, a, cover, kinds[a] == RANKED, slots)
+    if tied:
+        return tied_slots(rows, start, stop, a, cover, costs.widths, slots)
+    return value_slots(rows, start, stop, a, cover, costs.kinds[a] == RANKED, slots)
 
 
 @kernel()
@@ -183,10 +208,7 @@ def _price(cuts, found, best, m, least, costs, active, slots):
     """What both sides of every cut of m rows lose; only cuts below `best` with large enough sides stay. How many."""
     firsts, lasts, losses = cuts
     kinds, at, prices = costs.kinds, costs.at, costs.prices
-    before = slots.before
-    lows, highs, words = slots.own
-    low_ahead, high_ahead, word_ahead = slots.ahead
-    low_behind, high_behind, word_behind = slots.behind
+    before, lows, highs, words = slots.before, slots.low, slots.high, slots.word
     stay = 0
     for c in range(found):
         u, v = firsts[c], lasts[c]
@@ -195,18 +217,17 @@ def _price(cuts, found, best, m, least, costs, active, slots):
             continue
         total = 0.0
         for j in range(len(active)):
-            if u == 0:
-                low, high, word = low_ahead[v, j], high_ahead[v, j], word_ahead[v, j]
-            else:
-                low, high, word = lows[u, j], highs[u, j], words[u, j]
-                for t in range(u + 1, v):
-                    low, high, word = min(low, lows[t, j]), max(high, highs[t, j]), word | words[t, j]
+            way = AHEAD if u == 0 else OWN
+            first = v if u == 0 else u
+            low, high, word = lows[way, first, j], highs[way, first, j], words[way, first, j]
+            for t in range(first + 1, v):
+                low, high, word = min(low, lows[OWN, t, j]), max(high, highs[OWN, t, j]), word | words[OWN, t, j]
             share = size
             for _ in range(2):  # one side, then the other: what a cell costs is a good part of the code
                 total += share * cell_cost(kinds, at, prices, active[j], low, high, word)
                 share = m - size
-                low, high = min(low_ahead[u, j], low_behind[v, j]), max(high_ahead[u, j], high_behind[v, j])
-                word = word_ahead[u, j] | word_behind[v, j]
+                low, high = min(lows[AHEAD, u, j], lows[BEHIND, v, j]), max(highs[AHEAD, u, j], highs[BEHIND, v, j])
+                word = words[AHEAD, u, j] | words[BEHIND, v, j]
             if total >= best:
                 break
         if total < best:
@@ -219,51 +240,78 @@ def _price(cuts, found, best, m, least, costs, active, slots):
 def _first_permitted(cuts, found, records, start, stop, slots, s, required, tallies):
     """The cheapest cut whose sides meet all requirements, -1 for none."""
     firsts, lasts, losses = cuts
-    whole, side, ladder = tallies
-    secrets, who, of, before = records.secrets, records.who, slots.of, slots.before
-    rules, terms, guarded = required.rules, required.terms, required.guarded
-    columns, values = side.shape
-    running = stop - start > SHORT and (s + 1) * columns * values <= len(ladder)
+    who, of = records.who, slots.of
     climbed = False
-    linked = asks_terms(terms)
     while found:
         c = 0
         for i in range(1, found):
             if losses[i] < losses[c]:
                 c = i
         u, v = firsts[c], lasts[c]
-        permitted = True
-        if guarded:
-            if running:
-                if not climbed:
-                    _climb(secrets, start, stop, of, s, values, ladder)
-                    climbed = True
-                for k in range(columns):
-                    for value in range(values):
-                        place = k * values + value
-                        side[k, value] = ladder[v * columns * values + place] - ladder[u * columns * values + place]
-            else:
-                _histogram(secrets, start, stop, of, u, v, side)
-            size = before[v] - before[u]
-            for _ in range(2):  # one side, then the other
-                if permitted:
-                    permitted = class_holds(rules, side, size)
-                    size = stop - start - size
-                    for k in range(columns):
-                        for value in range(values):
-                            side[k, value] = whole[k, value] - side[k, value]
-        if permitted and (not linked or _terms_permit(terms, who, start, stop, of, u, v)):
+        rules, secrets = required.rules, records.secrets
+        permitted = _values_permit(required.guarded, rules, secrets, start, stop, slots, s, u, v, climbed, tallies)
+        if permitted and _terms_permit(required.terms, who, start, stop, of, u, v):
             return c
+        climbed = True
         found -= 1
         losses[c], firsts[c], lasts[c] = losses[found], firsts[found], lasts[found]
     return -1
 
 
 @kernel()
-def _terms_permit(terms, who, start, stop, slots, u, v):
+def _values_permit(guarded, rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
+    """Whether both sides of a cut meet the rules about sensitive values. climbed: whether a cut of these slots was
+    tried before."""
+    if guarded is None:
+        return True
+    return _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies)
+
+
+@kernel()
+def _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
+    """The same where there are such rules."""
+    whole, side, ladder = tallies
+    columns, values = side.shape
+    step = columns * values
+    if stop - start > SHORT and (s + 1) * step <= len(ladder):
+        if not climbed:
+            _climb(secrets, start, stop, slots.of, s, values, ladder)
+        for k in range(columns):
+            for value in range(values):
+                place = k * values + value
+                side[k, value] = ladder[v * step + place] - ladder[u * step + place]
+    else:
+        _histogram(secrets, start, stop, slots.of, u, v, side)
+    size = slots.before[v] - slots.before[u]
+    for _ in range(2):  # one side, then the other
+        if not class_holds(rules, side, size):
+            return False
+        size = stop - start - size
+        for k in range(columns):
+            for value in range(values):
+                side[k, value] = whole[k, value] - side[k, value]
+    return True
+
+
+@kernel()
+def _tally(guarded, secrets, start, stop, slots, tallies):
+    """Count the sensitive values of a part, where rules ask about them."""
+    if guarded is None:
+        return
+    _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
+
+
+@kernel()
+def _terms_permit(terms, who, start, stop, of, u, v):
     """Whether both sides of a cut meet the rules about terms: the smaller one first, which fails more often."""
     if terms is None:
         return True
+    return _sides_hold(terms, who, start, stop, of, u, v)
+
+
+@kernel()
+def _sides_hold(terms, who, start, stop, slots, u, v):
+    """The same where there are such rules."""
     inside = 0
     for i in range(start, stop):
         inside += u <= slots[i] < v

@@ -20,7 +20,7 @@ import numpy as np
 from noren.kernels.compiled import kernel
 from noren.kernels.mondrian.costs import RANKED, Cover, cell_cost
 from noren.kernels.mondrian.cuts import Cuts, _candidates
-from noren.kernels.mondrian.slots import SLOTS, new_slots, summarise, survey, value_slots
+from noren.kernels.mondrian.slots import AHEAD, BEHIND, OWN, SLOTS, new_slots, summarise, survey, value_slots
 from noren.kernels.requirements import BETA_BASIC, CLOSE_EQUAL, CLOSE_TREE, DELTA, Rules, class_holds
 
 STEPS = 14
@@ -120,7 +120,7 @@ def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends
             m = stop - start
             if m < 2 * least:
                 continue
-            spans, count = survey(rows, start, stop, kinds, cover, columns)
+            spans, count = survey(rows, start, stop, costs, cover, columns)
             active = columns[:count]
             now = 0.0
             for j in range(count):
@@ -220,19 +220,18 @@ def _stricter(rules, factor):
 def _side_costs(u, v, active, costs, slots):
     """What a record loses in the slots u to v, and in the others."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
-    own, ahead, behind = slots.own, slots.ahead, slots.behind
+    lows, highs, words = slots.low, slots.high, slots.word
     inner, outer = 0.0, 0.0
     for j in range(len(active)):
         b = active[j]
-        if u == 0:
-            low, high, word = ahead.low[v, j], ahead.high[v, j], ahead.word[v, j]
-        else:
-            low, high, word = own.low[u, j], own.high[u, j], own.word[u, j]
-            for t in range(u + 1, v):
-                low, high, word = min(low, own.low[t, j]), max(high, own.high[t, j]), word | own.word[t, j]
+        way = AHEAD if u == 0 else OWN
+        first = v if u == 0 else u
+        low, high, word = lows[way, first, j], highs[way, first, j], words[way, first, j]
+        for t in range(first + 1, v):
+            low, high, word = min(low, lows[OWN, t, j]), max(high, highs[OWN, t, j]), word | words[OWN, t, j]
         inner += cell_cost(kinds, at, prices, b, low, high, word)
-        low, high = min(ahead.low[u, j], behind.low[v, j]), max(ahead.high[u, j], behind.high[v, j])
-        outer += cell_cost(kinds, at, prices, b, low, high, ahead.word[u, j] | behind.word[v, j])
+        low, high = min(lows[AHEAD, u, j], lows[BEHIND, v, j]), max(highs[AHEAD, u, j], highs[BEHIND, v, j])
+        outer += cell_cost(kinds, at, prices, b, low, high, words[AHEAD, u, j] | words[BEHIND, v, j])
     return inner, outer
 
 

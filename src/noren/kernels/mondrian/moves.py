@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
-from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of, cell_cost
-from noren.kernels.mondrian.term_rules import asks_terms, terms_hold
+from noren.kernels.mondrian.costs import NOTHING, SET, bit_of, cell_cost
+from noren.kernels.mondrian.term_rules import terms_hold
 from noren.kernels.requirements import class_holds
-from noren.kernels.sorting import stable_order
 
 REACH = 4
 """How far from a record its neighbours are looked for, in every order and direction."""
@@ -53,8 +52,8 @@ class Edges(NamedTuple):
     """What one class would cover without one of its records."""
 
     codes: Any
-    """(4, columns): the codes after the lowest and before the highest one, which are these themselves if several
-    records hold them; whether the lowest and the highest code were met."""
+    """(4, columns): the lowest code and the one after it, the highest code and the one before it; both are the same
+    if several records hold it."""
     once: Any
     """(2, columns): the bits that one record alone sets, and those that several do."""
 
@@ -71,48 +70,65 @@ class Neighbours(NamedTuple):
     """Classes of so many records take no part."""
 
 
-@kernel(level=1)
-def move_records(records, orders, of, awake, costs, required):
+class Desk(NamedTuple):
+    """Room to work in: the edges of a class, its histograms, and the records that leave it."""
+
+    edges: Any
+    hists: Any
+    leaving: Any
+
+
+def new_desk(records, required):
+    q = records.rows.shape[1]
+    return Desk(
+        Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64)),
+        np.zeros((records.secrets.shape[1], required.rules.reference.shape[1])),
+        np.empty(DISSOLVED, np.int64),
+    )
+
+
+def move_records(records, orders, begins, of, losses, awake, costs, required):
     """One round over the classes that are awake; `of`, the class of every row, is changed.
 
-    orders: the records in as many orders as there are columns, and the place of every record in each.
+    orders: the records in as many orders as there are columns, and the place of every record in each. begins: where
+    the classes begin, and the end. losses: what they cover and lose, which is changed.
 
     Returns, for every class, whether it or a neighbour has changed: those are worth another round.
     """
-    rows, secrets, least = records.rows, records.secrets, required.least
-    n, q = rows.shape
-    count = len(awake)
-    limit = LARGEST if required.guarded or asks_terms(required.terms) else n + 1
-    near = Neighbours(orders[0], orders[1], np.zeros(count, np.int64), limit)
-    members = _lists(of, count)
-    losses = _losses(rows, members, costs)
-    head, links, size, loss = members.head, members.links, members.size, losses.loss
-    edges = Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64))
-    touched = np.zeros(count, np.bool_)
-    hists = np.zeros((secrets.shape[1], required.rules.reference.shape[1]))
-    leaving = np.empty(DISSOLVED, np.int64)
+    looked = required.guarded or (required.terms is not None and len(required.terms.of) > 0)
+    near = Neighbours(*orders, np.zeros(len(awake), np.int64), LARGEST if looked else len(of) + 1)
+    touched = np.zeros(len(awake), np.bool_)
+    _move_records(
+        records, near, lists(begins, of), losses, awake, costs, required, new_desk(records, required), touched
+    )
+    return touched
+
+
+@kernel(level=1)
+def _move_records(records, near, members, losses, awake, costs, required, desk, touched):
+    """`move_records`, into `touched`."""
+    rows, secrets, least, limit = records.rows, records.secrets, required.least, near.limit
+    of, head, links, size = members
+    edges, hists, leaving = desk
+    loss = losses.loss
     asked = 0
-    for c in range(count):
+    for c in range(len(awake)):
         if not awake[c] or loss[c] <= 0 or size[c] >= limit:
             continue
-        stale = True
+        look(rows, c, members, costs, losses, edges)
         r = head[c]
         while r >= 0 and size[c] > least:
             following = links[r, 0]
-            if stale:
-                _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
-                stale = False
-            saving = _saving(rows, r, c, size[c], losses, costs, edges)
-            if saving > LEAST_GAIN and _spares(secrets, c, r, members, required, hists):
+            saved = saving(rows, r, c, size[c], losses, costs, edges)
+            if saved > LEAST_GAIN and spares(secrets, c, r, members, required, hists):
                 asked += 1
-                d, _ = _target(records, r, saving - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
+                d, _ = _target(records, r, saved - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
                 if d >= 0:
                     _move(r, d, members)
-                    _cover(rows, c, members, costs, losses)
+                    look(rows, c, members, costs, losses, edges)
                     _widen(rows, r, d, costs, losses)
                     _touch(r, near, of, touched)
                     touched[c] = True
-                    stale = True
             r = following
         if not 0 < size[c] <= DISSOLVED or loss[c] <= 0:
             continue
@@ -139,64 +155,16 @@ def move_records(records, orders, of, awake, costs, required):
             else:
                 d = of[leaving[i]]
                 _move(leaving[i], c, members)
-                _cover(rows, d, members, costs, losses)
-    return touched
+                look(rows, d, members, costs, losses, edges)
 
 
-@kernel(level=1)
-def drop(records, of, count, costs, required, price, budget):
-    """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
-    `price`, those first that help most. Returns how many."""
-    rows, secrets, least = records.rows, records.secrets, required.least
-    n, q = rows.shape
-    members = _lists(of, count)
-    losses = _losses(rows, members, costs)
-    head, links, size, loss = members.head, members.links, members.size, losses.loss
-    edges = Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64))
-    hists = np.zeros((secrets.shape[1], required.rules.reference.shape[1]))
-    gains = np.zeros(n)
-    dropped = 0
-    made = 1
-    while made and dropped < budget:
-        made = 0
-        gains[:] = 0
-        for c in range(count):
-            if size[c] > least and loss[c] > 0:
-                _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
-                r = head[c]
-                while r >= 0:
-                    gains[r] = _saving(rows, r, c, size[c], losses, costs, edges)
-                    r = links[r, 0]
-        for r in stable_order(-gains):
-            if gains[r] <= price + LEAST_GAIN or dropped == budget:
-                break
-            c = of[r]
-            if size[c] <= least:
-                continue
-            _find_edges(rows, c, members, losses.cover, costs.kinds, edges)
-            gain = _saving(rows, r, c, size[c], losses, costs, edges)
-            if gain <= price + LEAST_GAIN:
-                continue
-            if not _spares(secrets, c, r, members, required, hists):
-                continue
-            _unlink(r, c, members)
-            _cover(rows, c, members, costs, losses)
-            of[r] = -1
-            dropped += 1
-            made += 1
-    return dropped
-
-
-@kernel()
-def _lists(of, count):
+def lists(begins, of):
+    """The records of every class, which lie in one piece each, as lists."""
     n = len(of)
-    members = Members(of, np.empty(count, np.int64), np.empty((n, 2), np.int64), np.zeros(count, np.int64))
-    members.head[:] = -1
-    members.links[:] = -1
-    for r in range(n - 1, -1, -1):
-        if of[r] >= 0:
-            _link(r, of[r], members)
-    return members
+    links = np.empty((n, 2), np.int64)
+    links[:, 0], links[:, 1] = np.arange(1, n + 1), np.arange(-1, n - 1)
+    links[begins[1:] - 1, 0], links[begins[:-1], 1] = -1, -1
+    return Members(of, begins[:-1].copy(), links, np.diff(begins))
 
 
 @kernel()
@@ -210,7 +178,7 @@ def _link(r, c, members):
 
 
 @kernel()
-def _unlink(r, c, members):
+def unlink(r, c, members):
     head, links = members.head, members.links
     after, before = links[r, 0], links[r, 1]
     if before >= 0:
@@ -224,41 +192,43 @@ def _unlink(r, c, members):
 
 @kernel()
 def _move(r, d, members):
-    _unlink(r, members.of[r], members)
+    unlink(r, members.of[r], members)
     _link(r, d, members)
     members.of[r] = d
 
 
 @kernel()
-def _losses(rows, members, costs):
-    count, q = len(members.head), rows.shape[1]
-    low, high = np.empty((count, q), np.int32), np.empty((count, q), np.int32)
-    losses = Losses(Cover(low, high, np.zeros((count, q), np.uint64)), np.zeros(count))
-    for c in range(count):
-        _cover(rows, c, members, costs, losses)
-    return losses
-
-
-@kernel()
-def _cover(rows, c, members, costs, losses):
-    """What a class covers and loses, from its members."""
+def look(rows, c, members, costs, losses, found):
+    """What a class covers and loses, and what it would cover without one of its records, from its members."""
+    edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     links, loss = members.links, losses.loss
     low, high, word = losses.cover
-    loss[c] = 0.0
     for b in range(rows.shape[1]):
-        low[c, b], high[c, b], word[c, b] = NOTHING, -1, 0
+        edges[0, b], edges[1, b], edges[2, b], edges[3, b] = NOTHING, NOTHING, -1, -1
+        once[0, b], once[1, b] = 0, 0
     r = members.head[c]
     while r >= 0:
         for b in range(rows.shape[1]):
+            code = rows[r, b]
             if kinds[b] == SET:
-                word[c, b] |= bit_of(rows[r, b])
-            else:
-                low[c, b] = min(low[c, b], rows[r, b])
-                high[c, b] = max(high[c, b], rows[r, b])
+                once[1, b] |= once[0, b] & bit_of(code)
+                once[0, b] |= bit_of(code)
+                continue
+            if code <= edges[0, b]:
+                edges[0, b], edges[1, b] = code, edges[0, b]
+            elif code < edges[1, b]:
+                edges[1, b] = code
+            if code >= edges[2, b]:
+                edges[2, b], edges[3, b] = code, edges[2, b]
+            elif code > edges[3, b]:
+                edges[3, b] = code
         r = links[r, 0]
-    if members.size[c]:
-        for b in range(rows.shape[1]):
+    loss[c] = 0.0
+    for b in range(rows.shape[1]):
+        low[c, b], high[c, b], word[c, b] = edges[0, b], edges[2, b], once[0, b]
+        once[0, b] &= ~once[1, b]
+        if members.size[c]:
             loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
 
 
@@ -280,37 +250,7 @@ def _widen(rows, r, c, costs, losses):
 
 
 @kernel()
-def _find_edges(rows, c, members, cover, kinds, found):
-    """What a class would cover without its lowest or highest record; the bits that one record alone sets."""
-    edges, once = found
-    links, low, high = members.links, cover.low, cover.high
-    for b in range(rows.shape[1]):
-        edges[0, b], edges[1, b], edges[2, b], edges[3, b] = NOTHING, -1, 0, 0
-    once[:] = 0
-    r = members.head[c]
-    while r >= 0:
-        for b in range(rows.shape[1]):
-            code = rows[r, b]
-            if kinds[b] == SET:
-                bit = bit_of(code)
-                once[1, b] |= once[0, b] & bit
-                once[0, b] |= bit
-                continue
-            if code > low[c, b] or edges[2, b]:
-                edges[0, b] = min(edges[0, b], code)
-            else:
-                edges[2, b] = 1
-            if code < high[c, b] or edges[3, b]:
-                edges[1, b] = max(edges[1, b], code)
-            else:
-                edges[3, b] = 1
-        r = links[r, 0]
-    for b in range(rows.shape[1]):
-        once[0, b] &= ~once[1, b]
-
-
-@kernel()
-def _saving(rows, r, c, m, losses, costs, found):
+def saving(rows, r, c, m, losses, costs, found):
     """What all m records of class c lose less if record r leaves it, its own loss included."""
     edges, once = found
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -318,8 +258,8 @@ def _saving(rows, r, c, m, losses, costs, found):
     total = 0.0
     for b in range(rows.shape[1]):
         code = rows[r, b]
-        lowest = edges[0, b] if code == low[c, b] else low[c, b]
-        highest = edges[1, b] if code == high[c, b] else high[c, b]
+        lowest = edges[1, b] if code == low[c, b] else low[c, b]
+        highest = edges[3, b] if code == high[c, b] else high[c, b]
         bits = word[c, b] & ~(bit_of(code) & once[0, b])  # only in a set does anything look at them
         total += cell_cost(kinds, at, prices, b, lowest, highest, bits)
     return m * losses.loss[c] - (m - 1) * total
@@ -367,11 +307,8 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
                     break
             if harm >= bound:
                 continue
-            if required.guarded:
-                _histogram(secrets, d, members, hists)
-                _add(secrets, r, 1, hists)
-                if not class_holds(required.rules, hists, size[d] + 1):
-                    continue
+            if not _values_permit(required.guarded, required.rules, secrets, d, r, 1, members, hists):
+                continue
             if not _terms_permit(terms, d, members, r, False):
                 continue
             bound, found = harm, d
@@ -389,14 +326,27 @@ def _touch(r, near, of, touched):
 
 
 @kernel()
-def _spares(secrets, c, r, members, required, hists):
+def spares(secrets, c, r, members, required, hists):
     """Whether class c meets all requirements without r."""
-    if required.guarded:
-        _histogram(secrets, c, members, hists)
-        _add(secrets, r, -1, hists)
-        if not class_holds(required.rules, hists, members.size[c] - 1):
-            return False
+    if not _values_permit(required.guarded, required.rules, secrets, c, r, -1, members, hists):
+        return False
     return _terms_permit(required.terms, c, members, r, True)
+
+
+@kernel()
+def _values_permit(guarded, rules, secrets, c, r, sign, members, hists):
+    """Whether class c meets the rules about sensitive values when r joins it (1) or leaves it (-1)."""
+    if guarded is None:
+        return True
+    return _values_hold(rules, secrets, c, r, sign, members, hists)
+
+
+@kernel()
+def _values_hold(rules, secrets, c, r, sign, members, hists):
+    """The same where there are such rules."""
+    _histogram(secrets, c, members, hists)
+    _add(secrets, r, sign, hists)
+    return class_holds(rules, hists, members.size[c] + sign)
 
 
 @kernel()
@@ -404,6 +354,12 @@ def _terms_permit(terms, c, members, one, leaves):
     """Whether class c meets the rules about terms when one record leaves or joins it."""
     if terms is None:
         return True
+    return _terms_hold(terms, c, members, one, leaves)
+
+
+@kernel()
+def _terms_hold(terms, c, members, one, leaves):
+    """The same where there are such rules."""
     count = 0
     if not leaves:
         terms.members[0] = one

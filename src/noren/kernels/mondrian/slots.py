@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noren.kernels.compiled import kernel
-from noren.kernels.mondrian.costs import NOTHING, SET, Cover, bit_of
+from noren.kernels.mondrian.costs import NOTHING, SET, bit_of
 from noren.kernels.sorting import stable_order
 
 SLOTS = 512
 """Most slots of a ranked column, and of records with ties; beyond, neighbours share one."""
+
+
+OWN, AHEAD, BEHIND = 0, 1, 2
+"""What a slot covers, what those before it do, and those from it on."""
 
 
 class Slots(NamedTuple):
@@ -28,55 +32,39 @@ class Slots(NamedTuple):
     """Per slot: the rows in the slots before it."""
     present: Any
     """Per slot: a code in it."""
-    own: Any
-    ahead: Any
-    behind: Any
-    """What every slot covers, what those before it do, and those from it on: in active columns, one after the other."""
+    low: Any
+    high: Any
+    word: Any
+    """(OWN, AHEAD or BEHIND, slots, columns): the cover, in active columns, one after the other."""
     counts: Any
     slot_of: Any
     """Room to work in, per code: zero between calls, and the slot."""
 
 
-@kernel()
 def new_slots(n, most, widest, q):
     """Room for so many slots of n rows."""
+    shape = (3, most + 1, q)
     return Slots(
         np.empty(n, np.int32), np.empty(most + 1, np.int64), np.empty(widest + 1, np.int64),
-        _covers(most, q), _covers(most, q), _covers(most, q), np.zeros(widest, np.int64), np.empty(widest, np.int32),
+        np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.uint64),
+        np.zeros(widest, np.int64), np.empty(widest, np.int32),
     )  # fmt: skip
 
 
 @kernel()
-def _covers(most, q):
-    low, high = np.empty((most + 1, q), np.int32), np.empty((most + 1, q), np.int32)
-    return Cover(low, high, np.empty((most + 1, q), np.uint64))
-
-
-@kernel()
-def survey(rows, start, stop, kinds, cover, active):
+def survey(rows, start, stop, costs, cover, active):
     """What a part covers. Returns how many of its active columns are no sets, and how many there are."""
-    q = rows.shape[1]
-    low, high = cover.low, cover.high
-    low[:] = NOTHING
-    high[:] = -1
-    for i in range(start, stop):
-        for b in range(q):
-            low[b] = min(low[b], rows[i, b])
-            high[b] = max(high[b], rows[i, b])
-    count = 0
-    for b in range(q):
-        if kinds[b] != SET and low[b] < high[b]:
+    spans = count = 0
+    for j in range(rows.shape[1]):
+        b = costs.order[j]
+        low, high, word = NOTHING, np.int32(-1), np.uint64(0)
+        for i in range(start, stop):
+            low, high, word = min(low, rows[i, b]), max(high, rows[i, b]), word | bit_of(rows[i, b])
+        cover.low[b], cover.high[b], cover.word[b] = low, high, word
+        if low < high:
             active[count] = b
             count += 1
-    spans = count
-    for b in range(q):
-        if kinds[b] == SET and low[b] < high[b]:
-            active[count] = b
-            count += 1
-            covered = np.uint64(0)
-            for i in range(start, stop):
-                covered |= bit_of(rows[i, b])
-            cover.word[b] = covered
+            spans += costs.kinds[b] != SET
     return spans, count
 
 
@@ -152,41 +140,26 @@ def tied_slots(rows, start, stop, a, cover, widths, slots):
 @kernel()
 def summarise(rows, start, stop, active, spans, slots, s):
     """What every slot covers, what those before it do, and those from it on; the first `spans` columns are no sets."""
-    of, count = slots.of, len(active)
-    low, high, word = slots.own
-    low_ahead, high_ahead, word_ahead = slots.ahead
-    low_behind, high_behind, word_behind = slots.behind
+    of, count, low, high, word = slots.of, len(active), slots.low, slots.high, slots.word
     for t in range(s):
-        for j in range(spans):
-            low[t, j] = NOTHING
-            high[t, j] = -1
-        for j in range(spans, count):
-            word[t, j] = 0
+        for j in range(count):
+            low[OWN, t, j], high[OWN, t, j], word[OWN, t, j] = NOTHING, -1, 0
     for i in range(start, stop):
         t = of[i]
         for j in range(spans):
             code = rows[i, active[j]]
-            low[t, j] = min(low[t, j], code)
-            high[t, j] = max(high[t, j], code)
+            low[OWN, t, j] = min(low[OWN, t, j], code)
+            high[OWN, t, j] = max(high[OWN, t, j], code)
         for j in range(spans, count):
-            word[t, j] |= bit_of(rows[i, active[j]])
-    for j in range(spans):
-        low_ahead[0, j] = NOTHING
-        high_ahead[0, j] = -1
-        low_behind[s, j] = NOTHING
-        high_behind[s, j] = -1
-    for j in range(spans, count):
-        word_ahead[0, j] = 0
-        word_behind[s, j] = 0
-    for t in range(s):
-        for j in range(spans):
-            low_ahead[t + 1, j] = min(low_ahead[t, j], low[t, j])
-            high_ahead[t + 1, j] = max(high_ahead[t, j], high[t, j])
-        for j in range(spans, count):
-            word_ahead[t + 1, j] = word_ahead[t, j] | word[t, j]
-    for t in range(s - 1, -1, -1):
-        for j in range(spans):
-            low_behind[t, j] = min(low_behind[t + 1, j], low[t, j])
-            high_behind[t, j] = max(high_behind[t + 1, j], high[t, j])
-        for j in range(spans, count):
-            word_behind[t, j] = word_behind[t + 1, j] | word[t, j]
+            word[OWN, t, j] |= bit_of(rows[i, active[j]])
+    for j in range(count):
+        for way in range(AHEAD, BEHIND + 1):
+            t = 0 if way == AHEAD else s
+            lowest, highest, bits = NOTHING, np.int32(-1), np.uint64(0)
+            for _ in range(s):
+                low[way, t, j], high[way, t, j], word[way, t, j] = lowest, highest, bits
+                u = t if way == AHEAD else t - 1
+                lowest, highest = min(lowest, low[OWN, u, j]), max(highest, high[OWN, u, j])
+                bits |= word[OWN, u, j]
+                t += 1 if way == AHEAD else -1
+            low[way, t, j], high[way, t, j], word[way, t, j] = lowest, highest, bits

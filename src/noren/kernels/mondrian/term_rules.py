@@ -57,14 +57,6 @@ class TermRules(NamedTuple):
 
 
 @kernel()
-def asks_terms(terms):
-    """Whether there is any rule. Where `terms` is None, nothing of what follows is compiled."""
-    if terms is None:
-        return False
-    return len(terms.of) > 0
-
-
-@kernel()
 def terms_hold(terms, m):
     """Whether the class of the records terms.members[:m] meets every rule."""
     rules = len(terms.of)

@@ -23,11 +23,10 @@ import numpy as np
 from noren.kernels.compiled import kernel
 from noren.kernels.term_search.term_sets import (
     ONE,
-    cheapest_first,
+    ZERO,
     closed_sets,
     contains,
     count_terms,
-    distinct_masks,
     longer,
     option_cost,
 )
@@ -104,77 +103,34 @@ def label_classes(codes, start, of, key, keys):
 
 
 @kernel(no_cpython_wrapper=True)
-def masks_of_record(own, words, start, of, cls, room, place):
-    """For the classes that hold any of the record's terms: which terms they hold. `place` is all -1 and stays so."""
+def masks_of_record(codes, begin, terms, start, of, cls, room):
+    """For the classes that hold any of the record's terms: which terms they hold. How many they are, into `room`."""
+    classes, masks, place = room
     found = 0
-    for j in range(own.size):
-        t = own[j]
+    for j in range(terms):
+        t = codes[begin + j]
         if t < 0 or t >= start.size - 1:
             continue
         for p in range(start[t], start[t + 1]):
             c = cls[of[p]]
             if place[c] < 0:
-                place[c] = found
-                room[found] = c
+                place[c], classes[found] = found, c
+                for w in range(masks.shape[1]):
+                    masks[found, w] = ZERO
                 found += 1
-    masks = np.zeros((found, words), np.uint64)
-    for j in range(own.size):
-        t = own[j]
-        if t < 0 or t >= start.size - 1:
-            continue
-        for p in range(start[t], start[t + 1]):
-            masks[place[cls[of[p]]], j >> 6] |= ONE << np.uint64(j & 63)
-    classes = room[:found].copy()
+            masks[place[c], j >> 6] |= ONE << np.uint64(j & 63)
     for k in range(found):
         place[classes[k]] = -1
-    return classes, masks
+    return found
 
 
-@kernel(no_cpython_wrapper=True)
-def record_options(terms, prices, classes, masks, labels, prior, most):
-    """The options of one record, cheapest first: cost, term set, and beliefs as CSR (class, belief per label)."""
-    size, weight, mean_alpha = labels
-    n_classes = size.size
-    found, complete = closed_sets(terms, distinct_masks(masks, classes.size < n_classes), most)
-    sets = cheapest_first(found, terms, prices)
-    cost = np.empty(sets.shape[0])
-    at = np.zeros(sets.shape[0] + 1, np.int64)
-    cls = np.empty(0, np.int64)
-    val = np.empty(0)
-    for sweep in range(2):
-        total = 0
-        for o in range(sets.shape[0]):
-            left = count_terms(sets, o)
-            cost[o] = option_cost(sets, o, terms, prices)
-            first = total
-            if left == 0:
-                for c in range(n_classes):
-                    if sweep:
-                        cls[total], val[total] = c, weight[c]
-                    total += 1
-            else:
-                for k in range(classes.size):
-                    if contains(masks, k, sets, o):
-                        if sweep:
-                            cls[total], val[total] = classes[k], weight[classes[k]]
-                        total += 1
-            if total == first and prior:
-                for c in range(n_classes):
-                    if mean_alpha[c] > 0:
-                        if sweep:
-                            cls[total], val[total] = c, mean_alpha[c]
-                        total += 1
-            elif sweep:
-                mass = 0.0
-                for k in range(first, total):
-                    mass += val[k] * size[cls[k]]
-                for k in range(first, total):
-                    val[k] /= mass
-            at[o + 1] = total
-        if not sweep:
-            cls = np.empty(total, np.int64)
-            val = np.empty(total)
-    return cost, sets, at, cls, val, complete
+class Holders(NamedTuple):
+    """Room for the classes that hold terms of a record: which they are, the terms of each, and for every class its
+    place among them, -1 between calls."""
+
+    classes: np.ndarray
+    masks: np.ndarray
+    place: np.ndarray
 
 
 class Splits(NamedTuple):
@@ -198,52 +154,118 @@ class Asked(NamedTuple):
 def group_options(bounds, codes, prices, postings, splits, key, keys, asked):
     """Everything the search needs to know about a group. No prices: equation 2."""
     words = max(1, (int(np.diff(bounds).max(initial=0)) + 63) // 64)
-    first, at = np.zeros(bounds.size, np.int64), np.zeros(65, np.int64)
-    complete = np.zeros(bounds.size - 1, np.bool_)
-    size, mass, cost, sets, at, cls, val, flat = _options(
-        bounds, codes, prices, postings, postings.logs, splits, key, keys, asked, words, first, at, complete
+    first, complete = np.zeros(bounds.size, np.int64), np.zeros(bounds.size - 1, np.bool_)
+    listed = _options if postings.logs is None else _weighed
+    size, mass, cost, sets, at, cls, val, flat = listed(
+        bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete
     )
-    return GroupOptions(size, mass, first, cost, sets.reshape(-1, words), at, cls, val, flat, complete)
+    m = first[-1]
+    used = at[m]
+    kept = sets[: m * words].reshape(-1, words)
+    return GroupOptions(size, mass, first, cost[:m], kept, at[: m + 1], cls[:used], val[:used], flat[:m], complete)
 
 
-@kernel(level=1)
-def _options(bounds, codes, prices, postings, logs, splits, key, keys, asked, words, first, at, complete):
-    """`group_options`, into `first` and `complete`; term sets one after the other. `logs` are those of the postings."""
-    start, of, weights, alpha = postings.start, postings.of, postings.weights, asked.alpha
-    d = bounds.size - 1
+@kernel(no_cpython_wrapper=True)
+def _prepared(splits, key, keys, weights, alpha, words):
+    """The class of every label, alpha summed over each class, what is known about the classes, and room for holders."""
     label_class, n, size = label_classes(splits.codes, splits.start, splits.of, key, keys)
     weight, mass, mean = np.zeros(n), np.zeros(n), np.zeros(n)
     for label in range(key.size):
         weight[label_class[label]] = weights[label]
         mass[label_class[label]] += alpha[label]
-    room, place = np.empty(n, np.int64), np.empty(n, np.int64)
+    place = np.empty(n, np.int64)
     for c in range(n):
         mean[c] = mass[c] / size[c]
         place[c] = -1
-    labels = LabelClasses(size, weight, mean)
-    cost, sets = np.empty(64), np.empty(64 * words, np.uint64)
+    room = Holders(np.empty(n, np.int64), np.empty((n, words), np.uint64), place)
+    return label_class, mass, LabelClasses(size, weight, mean), room
+
+
+@kernel(level=1)
+def _options(bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete):
+    """`group_options`, into `first` and `complete`; term sets one after the other, and more room than is used."""
+    label_class, mass, labels, room = _prepared(splits, key, keys, postings.weights, asked.alpha, words)
+    size, weight, mean = labels
+    classes, masks = room.classes, room.masks
+    n, most = size.size, asked.most
+    rank, left, price = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
+    at, cost, flat = np.zeros(65, np.int64), np.empty(64), np.empty(64)
+    kept, cls, val = np.empty(64 * words, np.uint64), np.empty(1024, np.int64), np.empty(1024)
+    m = 0
+    for i in range(bounds.size - 1):
+        terms = bounds[i + 1] - bounds[i]
+        found = masks_of_record(codes, bounds[i], terms, postings.start, postings.of, label_class, room)
+        sets, count, complete[i] = closed_sets(terms, masks, found, found < n, most)
+        for o in range(count):  # cheapest first, of equal ones the larger: a smaller set never comes before a larger
+            left[o], price[o] = count_terms(sets, o), option_cost(sets, o, terms, prices, bounds[i])
+            k = o
+            while k > 0:
+                before = rank[k - 1]
+                if price[before] < price[o] or (price[before] == price[o] and left[before] >= left[o]):
+                    break
+                rank[k] = before
+                k -= 1
+            rank[k] = o
+        at, cost, flat = longer(at, m + count + 1), longer(cost, m + count), longer(flat, m + count)
+        kept = longer(kept, (m + count) * words)
+        for turn in range(count):
+            o = rank[turn]
+            used = e = at[m]
+            cls, val = longer(cls, used + n), longer(val, used + n)
+            everything = left[o] == 0
+            for k in range(n if everything else found):
+                if everything or contains(masks, k, sets, o):
+                    cls[e] = k if everything else classes[k]
+                    val[e] = weight[cls[e]]
+                    e += 1
+            if e == used and asked.prior:
+                for c in range(n):
+                    if mean[c] > 0:
+                        cls[e], val[e] = c, mean[c]
+                        e += 1
+            else:
+                total = 0.0
+                for k in range(used, e):
+                    total += val[k] * size[cls[k]]
+                for k in range(used, e):
+                    val[k] /= total
+            same = e - used == n
+            for k in range(used, e):
+                same = same and val[k] == val[used]
+            cost[m], flat[m], at[m + 1] = price[o], val[used] if same else 0.0, e
+            for word in range(words):
+                kept[m * words + word] = sets[o, word]
+            m += 1
+        first[i + 1] = m
+    return size, mass, cost, kept, at, cls, val, flat
+
+
+@kernel(level=1)
+def _weighed(bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete):
+    """`_options` where pairs of a label and a term have weights."""
+    start, of, logs = postings.start, postings.of, postings.logs
+    label_class, mass, labels, room = _prepared(splits, key, keys, postings.weights, asked.alpha, words)
+    size, weight, mean = labels
+    at, cost, kept = np.zeros(65, np.int64), np.empty(64), np.empty(64 * words, np.uint64)
     cls, val = np.empty(1024, np.int64), np.empty(1024)
     m = 0
-    for i in range(d):
+    for i in range(bounds.size - 1):
         own = codes[bounds[i] : bounds[i + 1]]
-        classes, masks = masks_of_record(own, words, start, of, label_class, room, place)
+        found = masks_of_record(codes, bounds[i], own.size, start, of, label_class, room)
+        classes, masks = room.classes[:found], room.masks[:found]
         paid = prices[bounds[i] : bounds[i + 1]] if prices.size else prices
-        if logs is None:
-            c, s, a, k, v, whole = record_options(own.size, paid, classes, masks, labels, asked.prior, asked.most)
-        else:
-            weighed = logs_of_record(own, start, of, logs, label_class, classes, place)
-            begin, held = holders_of_terms(masks, own.size)
-            fits = Fits(classes, masks, weighed, begin, held, size, weight, mean, asked.prior)
-            c, s, a, k, v, whole = weighed_options(own.size, paid, fits, asked.near, asked.most)
-        complete[i] = whole
+        weighed = logs_of_record(own, start, of, logs, label_class, classes, room.place)
+        begin, held = holders_of_terms(masks, own.size)
+        fits = Fits(classes, masks, weighed, begin, held, size, weight, mean, asked.prior)
+        c, s, a, k, v, complete[i] = weighed_options(own.size, paid, fits, asked.near, asked.most)
         used = at[m]
-        cost, at, sets = longer(cost, m + c.size), longer(at, m + c.size + 1), longer(sets, (m + c.size) * words)
+        cost, at, kept = longer(cost, m + c.size), longer(at, m + c.size + 1), longer(kept, (m + c.size) * words)
         cls, val = longer(cls, used + k.size), longer(val, used + k.size)
         for o in range(c.size):  # in loops, which take a tenth of the time to compile that slices do
             cost[m + o] = c[o]
             at[m + o + 1] = used + a[o + 1]
             for word in range(words):
-                sets[(m + o) * words + word] = s[o, word]
+                kept[(m + o) * words + word] = s[o, word]
         for e in range(k.size):
             cls[used + e] = k[e]
             val[used + e] = v[e]
@@ -251,9 +273,9 @@ def _options(bounds, codes, prices, postings, logs, splits, key, keys, asked, wo
         first[i + 1] = m
     flat = np.zeros(m)
     for o in range(m):
-        same = at[o + 1] - at[o] == n
+        same = at[o + 1] - at[o] == size.size
         for e in range(at[o], at[o + 1]):
             same = same and val[e] == val[at[o]]
         if same:
             flat[o] = val[at[o]]
-    return size, mass, cost[:m], sets[: m * words], at[: m + 1], cls[: at[m]], val[: at[m]], flat
+    return size, mass, cost, kept, at, cls, val, flat

@@ -64,69 +64,52 @@ def new_table(rows):
 
 
 @kernel(no_cpython_wrapper=True)
-def closed_sets(terms, generators, most):
-    """All intersections of the record's own term set with generators, and whether there were no more than `most`.
+def closed_sets(terms, masks, found, untouched, most):
+    """All intersections of the record's own term set with the first `found` masks, and with the empty set if a label is
+    untouched; how many, and whether there were no more than `most`.
 
     The full set comes first, the smallest second (if it differs), so that a truncated list still has both ends.
     """
-    words = generators.shape[1]
+    words = masks.shape[1]
     table = new_table(most)
     stored = np.zeros((most + 2, words), np.uint64)
     for j in range(terms):
         stored[0, j >> 6] |= ONE << np.uint64(j & 63)
     table[slot_of(table, stored, 0)] = 0
     for w in range(words):
-        stored[1, w] = stored[0, w]
-        for g in range(generators.shape[0]):
-            stored[1, w] &= generators[g, w]
+        stored[1, w] = ZERO if untouched else stored[0, w]
+        for g in range(found):
+            stored[1, w] &= masks[g, w]
     n = 1
     at = slot_of(table, stored, 1)
     if table[at] < 0:
         table[at] = n
         n += 1
-    q = 0
+    q = distinct = 0
     while q < n:
-        for g in range(generators.shape[0]):
+        for g in range(found if q == 0 else distinct):  # the full set meets all masks, the others each of them once
             for w in range(words):
-                stored[n, w] = stored[q, w] & generators[g, w]
+                stored[n, w] = stored[q, w] & (masks[g, w] if q == 0 else stored[g, w])
             at = slot_of(table, stored, n)
             if table[at] < 0:
                 if n >= most:
-                    return stored[:n], False
+                    return stored, n, False
                 table[at] = n
                 n += 1
+        if q == 0:
+            distinct = n
         q += 1
-    return stored[:n], True
+    return stored, n, True
 
 
 @kernel(no_cpython_wrapper=True)
-def distinct_masks(masks, untouched):
-    """Distinct rows; the empty one is added if some label holds none of the record's terms."""
-    table = new_table(masks.shape[0])
-    out = np.zeros((masks.shape[0] + 1, masks.shape[1]), np.uint64)
-    n = 0
-    for k in range(masks.shape[0]):
-        for w in range(masks.shape[1]):
-            out[n, w] = masks[k, w]
-        at = slot_of(table, out, n)
-        if table[at] < 0:
-            table[at] = n
-            n += 1
-    if untouched:
-        for w in range(masks.shape[1]):
-            out[n, w] = ZERO
-        n += 1
-    return out[:n]
-
-
-@kernel(no_cpython_wrapper=True)
-def option_cost(sets, o, terms, prices):
-    """What a record loses that keeps these of its terms."""
+def option_cost(sets, o, terms, prices, begin):
+    """What a record loses that keeps these of its terms, the prices of which begin there."""
     total = 0.0
     if prices.size:
         for j in range(terms):
             if not (sets[o, j >> 6] >> np.uint64(j & 63)) & ONE:
-                total += prices[j]
+                total += prices[begin + j]
     else:
         for j in range(count_terms(sets, o) + 1, terms + 1):
             total += 1.0 / j
@@ -153,7 +136,7 @@ def cheapest_first(found, terms, prices):
     if prices.size:
         cost = np.empty(n)
         for o in range(n):
-            cost[o] = option_cost(sets, o, terms, prices)
+            cost[o] = option_cost(sets, o, terms, prices, 0)
             put(found, o, sets, o)
         order = stable_order(cost)
         for o in range(n):

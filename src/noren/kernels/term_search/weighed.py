@@ -223,7 +223,7 @@ def _distinct(found, terms, prices, fits, most):
         if table[slot] >= 0:
             continue
         table[slot] = n
-        cost[n] = option_cost(sets, o, terms, prices)
+        cost[n] = option_cost(sets, o, terms, prices, 0)
         put(sets, n, sets, o)
         at[n + 1] = used + new
         n += 1

@@ -36,7 +36,8 @@ class Workbench:
         self, table: Records, requirements: Sequence[Model], order: RandomOrder, weights: Mapping[str, float]
     ) -> None:
         asked = compiled(table, about_values(requirements))
-        self.required = Required(asked.rules, term_rules(table, requirements), *smallest_class(asked))
+        least, guarded = smallest_class(asked)
+        self.required = Required(asked.rules, term_rules(table, requirements), least, guarded or None)
         self.space = space_of(table, weights)
         secrets = np.zeros((table.n, max(1, len(asked.sensitive))), np.int32)
         for j, name in enumerate(asked.sensitive):
@@ -46,16 +47,18 @@ class Workbench:
 
     def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
         """Cut the parts that begin there; the marks of `cut`."""
-        return np.asarray(cut(self.records, begins, self.space.costs, self.required, relaxed or None))
+        return np.asarray(cut(self.records, begins, self.space.costs, self.required, relaxed))
 
-    def refine(self, of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def refine(self, begins: NDArray[np.int64], of: NDArray[np.int64], awake: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """One round over the classes that are awake. Changes `of`; returns which classes are worth another."""
-        orders = _orders(self.records.rows, self.space.costs.widths)
-        return np.asarray(move_records(self.records, orders, of, awake, self.space.costs, self._required_by_row()))
+        rows, costs, required = self.records.rows, self.space.costs, self._required_by_row()
+        orders, losses = _orders(rows, costs.widths), losses_of(rows, begins, costs)
+        return np.asarray(move_records(self.records, orders, begins, of, losses, awake, costs, required))
 
-    def drop(self, of: NDArray[np.int64], count: int, budget: int) -> None:
+    def drop(self, begins: NDArray[np.int64], of: NDArray[np.int64], budget: int) -> None:
         """Drop single records; their class becomes -1."""
-        drop(self.records, of, count, self.space.costs, self._required_by_row(), self.space.total, budget)
+        costs, losses = self.space.costs, losses_of(self.records.rows, begins, self.space.costs)
+        drop(self.records, begins, of, losses, costs, self._required_by_row(), self.space.total, budget)
 
     def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
         """Bring the records of every class together again, classes in ascending order; where each came from."""
@@ -71,7 +74,7 @@ class Workbench:
 
     def loss(self, begins: NDArray[np.int64]) -> float:
         """What all records lose together in classes that begin there."""
-        return float(losses_of(self.records.rows, begins, self.space.costs) @ np.diff(begins))
+        return float(losses_of(self.records.rows, begins, self.space.costs).loss @ np.diff(begins))
 
 
 def classes_of(
@@ -94,7 +97,7 @@ def classes_of(
     of, count = owners(begins), len(begins) - 1
     budget = int(method.suppression * table.n + 1e-9)
     if budget:
-        bench.drop(of, count, budget)
+        bench.drop(begins, of, budget)
     classes = np.empty(table.n, np.int64)
     classes[bench.records.who] = of
     return classes, count
@@ -133,7 +136,7 @@ def _divided(bench: Workbench, n: int, method: Mondrian) -> NDArray[np.int64]:
     awake = np.ones(n, bool)
     for _ in range(method.refinement):
         of, count = owners(begins), len(begins) - 1
-        touched = bench.refine(of, awake[begins[:-1]])
+        touched = bench.refine(begins, of, awake[begins[:-1]])
         if not touched.any():
             break
         awake = touched[of[bench.arrange(of)]]

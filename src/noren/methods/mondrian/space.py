@@ -14,6 +14,7 @@ from noren.schema.nodes import Tree, tree_of
 from noren.table import Records
 
 if TYPE_CHECKING:
+    from noren.kernels.mondrian import Losses
     from noren.kernels.mondrian.costs import Costs
 
 BITS = 64
@@ -74,7 +75,7 @@ def space_of(table: Records, weights: Mapping[str, float]) -> Space:
         kinds[b] = SET
         prices[b, 0, : BITS + 1] = weights.get(name, 1.0) / facts.d * _set_costs(2)
     total = float(sum(weights.get(name, 1.0) for name in names))
-    return Space(rows, Costs(kinds, widths, at, prices), total)
+    return Space(rows, Costs(kinds, widths, np.argsort(kinds == SET, kind="stable"), at, prices), total)
 
 
 def _is_beside(column: Column) -> bool:
@@ -96,22 +97,28 @@ def _set_costs(d: int) -> NDArray[np.float64]:
     return np.clip(bits - 1, 0, max(0, d - 1)) / max(1, d - 1)
 
 
-def losses_of(rows: NDArray[np.int32], begins: NDArray[np.int64], costs: Costs) -> NDArray[np.float64]:
-    """What one record of every class loses, of rows that lie class by class: as the kernels price it."""
+def losses_of(rows: NDArray[np.int32], begins: NDArray[np.int64], costs: Costs) -> Losses:
+    """What every class covers, of rows that lie class by class, and what one of its records loses: as the kernels
+    price it. In a column of sets only the words are filled in, elsewhere only the ends."""
+    from noren.kernels.mondrian import Cover, Losses
     from noren.kernels.mondrian.costs import RANKED, SET
 
-    kinds, _, at, prices = costs
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
     first, out = begins[:-1], np.zeros(len(begins) - 1)
+    shape = (len(first), rows.shape[1])
+    cover = Cover(np.zeros(shape, np.int32), np.zeros(shape, np.int32), np.zeros(shape, np.uint64))
     for b in range(rows.shape[1]):
         codes = rows[:, b]
         if kinds[b] == SET:
-            word = np.bitwise_or.reduceat(np.uint64(1) << (codes.astype(np.uint64) & np.uint64(BITS - 1)), first)
+            bits = np.uint64(1) << (codes.astype(np.uint64) & np.uint64(BITS - 1))
+            cover.word[:, b] = word = np.bitwise_or.reduceat(bits, first)
             out += prices[b, 0, np.bitwise_count(word)]
             continue
-        low, high = np.minimum.reduceat(codes, first), np.maximum.reduceat(codes, first)
+        cover.low[:, b] = low = np.minimum.reduceat(codes, first)
+        cover.high[:, b] = high = np.maximum.reduceat(codes, first)
         if kinds[b] == RANKED:
             out += prices[b, 0, high] - prices[b, 0, low]
         else:
             height = (at[b][:, low] == at[b][:, high]).argmax(axis=0)
             out += prices[b, height, low]
-    return out
+    return Losses(cover, out)

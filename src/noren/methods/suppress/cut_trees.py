@@ -109,7 +109,7 @@ def cut_tree_of(bench: Workbench, stages: Sequence[float | None], rounds: int = 
         places = np.flatnonzero(marks)
         begins = np.concatenate(([0], places))
         of, count = owners(begins), len(begins) - 1
-        touched = bench.refine(of, awake[begins[:-1]])
+        touched = bench.refine(begins, of, awake[begins[:-1]])
         if not touched.any():
             break
         awake = touched[of[bench.arrange(of)]]

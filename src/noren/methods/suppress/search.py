@@ -18,7 +18,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any, Literal
@@ -39,6 +38,8 @@ from noren.methods.suppress.beliefs import (
 )
 from noren.methods.suppress.choices import choice_cost, overlap_order, removed_entries, reordered
 from noren.methods.suppress.clock import Clock
+from noren.methods.suppress.found import GroupResult, GroupsResult
+from noren.methods.suppress.plain import FEW, MORE, patience, proven
 from noren.methods.suppress.setting import Setting
 from noren.schema.knowledge import Knowledge
 
@@ -59,43 +60,6 @@ AT_ONCE = 16
 """Groups that a thread is given together, where there are many."""
 
 
-@dataclass(frozen=True)
-class GroupResult:
-    """What to remove from one group: a mask over its (record, term) entries, and how good it is known to be.
-
-    Without a solution `feasible` is false and the cost infinite; `optimal` then says that none exists.
-    """
-
-    removed: NDArray[np.bool_]
-    cost: float
-    lower_bound: float
-    optimal: bool
-    feasible: bool
-    nodes: int
-    seconds: float
-
-    @property
-    def gap(self) -> float:
-        """By how much the cost may exceed the least possible, as a share of the proven lower bound."""
-        if self.optimal or self.cost == self.lower_bound:
-            return 0.0
-        return self.cost / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
-
-
-@dataclass(frozen=True)
-class GroupsResult:
-    """The same for many groups: one mask over all entries of the table, and one value a group."""
-
-    removed: NDArray[np.bool_]
-    cost: NDArray[np.float64]
-    lower_bound: NDArray[np.float64]
-    optimal: NDArray[np.bool_]
-    feasible: NDArray[np.bool_]
-    searched: NDArray[np.bool_]
-    nodes: int
-    seconds: float
-
-
 def search_group(
     bounds: Array,
     codes: Array,
@@ -114,8 +78,14 @@ def search_group(
     prices: what every term is worth, by code; equation 2 unless given.
     """
     setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
+    own, codes = _whole(bounds), _whole(codes)
+    if search == "best" and requirement.kind == "t":
+        _compile_plain()
+        found = _plain(setting, own, codes, Clock(seconds, nodes), max(FEW, patience(1, nodes)))
+        if found is not None:
+            return found
     _compile(search, requirement.kind)
-    return _search(setting, _whole(bounds), _whole(codes), search, seconds, nodes)
+    return _search(setting, own, codes, search, seconds, nodes)
 
 
 def _setting(search: Search, knowledge: Knowledge, *given: Any) -> Setting:
@@ -157,21 +127,50 @@ def _compile(search: Search, kind: str) -> None:
     best.step(best.SLACK, group, rule, tables, desk, front, standing, place, 0)
 
 
+@cache
+def _compile_plain() -> None:
+    """Likewise for the search that most groups under closeness need alone."""
+    knowledge = Knowledge.from_sets([[0], [1]], terms=["a", "b"])
+    setting = Setting.of(knowledge, TermRequirement("t", t=0.5), np.full(2, 0.5), "ignore")
+    _plain(setting, np.array([0, 1, 2]), np.array([0, 1]), Clock(None, None), FEW)
+
+
+def _plain(setting: Setting, bounds: Array, codes: Array, clock: Clock, most: int) -> GroupResult | None:
+    """What a proof alone comes to, or None: `_search` will know more."""
+    if bounds.size < 2:
+        return None
+    group = setting.options(bounds, codes)
+    found = proven(group, setting.rule(bounds.size - 1), clock, most)
+    if found is None:
+        return None
+    choice, _, looked = found
+    kept = group.sets[group.first[:-1] if choice is None else choice]
+    removed = removed_entries(bounds, kept)
+    return _result(setting, bounds, codes, clock, (removed, 0.0, True, choice is not None, looked))
+
+
 def _search(
     setting: Setting, bounds: Array, codes: Array, search: Search, seconds: float | None, nodes: int | None
 ) -> GroupResult:
     clock = Clock(seconds, nodes)
     if bounds.size < 2:
         return GroupResult(np.zeros(0, bool), 0.0, 0.0, True, True, 0, 0.0)
-    rule, group, paid = setting.rule(bounds.size - 1), setting.options(bounds, codes), setting.paid(codes)
+    rule, group = setting.rule(bounds.size - 1), setting.options(bounds, codes)
     if search == "best":
         removed, lower, optimal, found, looked = _best(bounds, group, rule, clock)
         if setting.weighed and not (group.complete.all() or (optimal and not removed.any())):
             # an option that is not listed may believe less in its top label than all that are
             lower, optimal = 0.0, False
     else:
-        removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, paid)
-    sizes = np.diff(bounds)
+        removed, lower, optimal, found, looked = _tree(bounds, group, rule, clock, search, setting.paid(codes))
+    return _result(setting, bounds, codes, clock, (removed, lower, optimal, found, looked))
+
+
+def _result(
+    setting: Setting, bounds: Array, codes: Array, clock: Clock, found_: tuple[Array, float, bool, bool, int]
+) -> GroupResult:
+    removed, lower, optimal, found, looked = found_
+    sizes, paid = np.diff(bounds), setting.paid(codes)
     if paid.size:
         most, cost = float(paid.sum()), priced_cost(paid, removed)
     else:
@@ -308,7 +307,8 @@ def search_groups(
     """
     setting = _setting(search, knowledge, requirement, alpha, unlinked, prices)
     order, group_bounds, bounds, codes = _whole(order), _whole(group_bounds), _whole(bounds), _whole(codes)
-    _compile(search, requirement.kind)
+    plain = search == "best" and requirement.kind == "t"
+    _compile_plain() if plain else _compile(search, requirement.kind)
     begin = time.perf_counter()
     measures = measure_groups(
         order, group_bounds, bounds, codes, knowledge, setting.alpha, l=requirement.l, unlinked=unlinked
@@ -324,38 +324,56 @@ def search_groups(
     kinds = same.kinds
     workers = max(1, min(threads or os.cpu_count() or 1, len(kinds)))
     started = 0
+    waiting = list(range(len(kinds)))
 
-    def one(kind: Array) -> tuple[Array, Array, GroupResult]:
+    def one(at: int, most: int | None, limit: float | None) -> GroupResult | None:
+        """What is found for the groups of a kind: by a proof of so many nodes, or None; else by all means."""
         nonlocal started
         started += 1
-        limit = seconds
         if total_seconds is not None:
             left = total_seconds - (time.perf_counter() - begin)
-            fair = max(0.0, left) * workers / max(1, len(kinds) - started + workers)
+            fair = max(0.0, left) * workers / max(1, len(waiting) - started + workers)
             limit = fair if limit is None else min(limit, fair)
-        own, entries = same.entries(kind[0], bounds)
-        return kind, entries, _search(setting, own, codes[entries], search, limit, nodes)
+        own, entries = same.entries(kinds[at][0], bounds)
+        if most is None:
+            return _search(setting, own, codes[entries], search, limit, nodes)
+        return _plain(setting, own, codes[entries], Clock(limit, nodes), most)
 
-    def work(some: list[Array]) -> list[tuple[Array, Array, GroupResult]]:
-        return [one(kind) for kind in some]
+    def work(some: list[int], most: int | None, limit: float | None) -> list[GroupResult | None]:
+        return [one(at, most, limit) for at in some]
 
     looked, spent, finished = 0, 0.0, count - todo.size
-    step = max(1, min(AT_ONCE, len(kinds) // (8 * workers)))
-    parts = [kinds[begin : begin + step] for begin in range(0, len(kinds), step)]
-    with ThreadPoolExecutor(workers) as pool:
-        for kind, entries, result in chain.from_iterable(pool.map(work, parts)):
-            out.removed[entries] = result.removed
-            for other in kind[1:]:
-                out.removed[same.entries(other, bounds)[1]] = result.removed
-            groups = todo[kind]
-            out.cost[groups], out.lower_bound[groups] = result.cost, result.lower_bound
-            out.optimal[groups], out.feasible[groups] = result.optimal, result.feasible
-            looked += result.nodes
-            finished += len(kind)
-            if result.feasible:
-                spent += result.cost * len(kind)
-            if progress is not None:
-                progress(finished, count, spent / finished)
+    most, common = (FEW if plain else None), MORE
+    while waiting:
+        if most is None:
+            _compile(search, requirement.kind)
+        started = 0
+        limit = seconds if most in (None, FEW) else None  # what the groups share takes less than a second
+        unknown, before = [], looked
+        step = max(1, min(AT_ONCE, len(waiting) // (8 * workers)))
+        lots = [waiting[first : first + step] for first in range(0, len(waiting), step)]
+        with ThreadPoolExecutor(workers) as pool:
+            found = chain.from_iterable(pool.map(partial(work, most=most, limit=limit), lots))
+            for at, result in zip(waiting, found, strict=True):
+                if result is None:
+                    unknown.append(at)
+                    continue
+                for group in kinds[at]:
+                    out.removed[same.entries(group, bounds)[1]] = result.removed
+                groups = todo[kinds[at]]
+                out.cost[groups], out.lower_bound[groups] = result.cost, result.lower_bound
+                out.optimal[groups], out.feasible[groups] = result.optimal, result.feasible
+                looked += result.nodes
+                finished += len(kinds[at])
+                if result.feasible:
+                    spent += result.cost * len(kinds[at])
+                if progress is not None:
+                    progress(finished, count, spent / finished)
+        if most is not None:
+            common -= 0 if most == FEW else looked - before + most * len(unknown)
+            more = patience(len(unknown), nodes, common)
+            most = more if more > most else None
+        waiting = unknown
     return GroupsResult(
         out.removed, out.cost, out.lower_bound, out.optimal, out.feasible, out.searched, looked,
         time.perf_counter() - begin,
