@@ -156,7 +156,7 @@ def test_classes_of_a_column_can_be_intersected_with_its_sets(path):
     register = Register.open(path)
     register.record(classes({1: "abc", 2: "abc"}, "job"))
     for memoised in (True, False):
-        with pytest.raises(SecretError, match="^1 people of this release have published sets or classes of 'job'"):
+        with pytest.raises(SecretError, match=r"^1 people of this release have published sets or classes of 'job'"):
             register.check(drawn(1, 3, memoised=memoised))
     register.check(drawn(3, 4))
 
@@ -183,7 +183,7 @@ def test_sets_drawn_anew_bind_nobody_and_those_by_the_secret_do(path):
 def test_a_person_at_the_first_place_is_here_again_too(path):
     register = Register.open(path)
     register.record(drawn(1, 2))
-    with pytest.raises(SecretError, match="'work' has 3 of the 3 values of 'job', which .* published of 1 people"):
+    with pytest.raises(SecretError, match=r"'work' has 3 of the 3 values of 'job', which .* published of 1 people"):
         register.check(drawn(1, work=ENTRY))
 
 
