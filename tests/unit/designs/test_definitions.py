@@ -18,7 +18,7 @@ from noren.designs.decoys import DecoyDesign, largest_p
 from noren.designs.draw import draw_sets, draw_table
 from noren.designs.pram import PramDesign
 from noren.designs.semantic.compatibility import InfeasibleDesign
-from noren.designs.semantic.design import SemanticDesign
+from noren.designs.semantic.design import SemanticDesign, _law
 from noren.errors import NorenError
 from noren.secret import Keystream, RecordStream, Secret
 from tests.oracles import closeness as oracle
@@ -48,8 +48,10 @@ def test_the_best_size_is_of_the_two_around_the_lowest_point(d: int, rho: float)
 
 
 def test_shares_are_believed_as_counts_are() -> None:
-    design = DecoyDesign(d=2, eta=1)
-    assert design.beliefs(np.array([0.3, 0.7])) == design.beliefs(np.array([3, 7]))
+    design = DecoyDesign(d=3, eta=2)
+    shares, counts = design.beliefs(np.array([0.2, 0.3, 0.5])), design.beliefs(np.array([2, 3, 5]))
+    assert (shares.mean_true, shares.worst) == pytest.approx((counts.mean_true, counts.worst))
+    assert counts.worst == pytest.approx(5 / 7)
 
 
 def test_a_design_says_where_its_parameters_come_from_if_they_tell_counts() -> None:
@@ -160,6 +162,7 @@ def test_duplicate_processing_needs_room_for_every_draw(size: int, step: int) ->
         away = np.minimum(ranks(F), F - ranks(F)) >= step
         expected = np.where(away, (size - 1) / max(1, F - 2 * step + 1), 0.0) + np.eye(F)
         assert design.inclusion_matrix() == pytest.approx(expected), "equation 2"
+        assert _law(design).words() == size - 1, "one for every decoy"
         sets = np.array(list(combinations(range(F), size)))
         weight = design.set_weights(sets)
         given = np.zeros((F, F))
@@ -173,6 +176,8 @@ def test_duplicate_processing_needs_room_for_every_draw(size: int, step: int) ->
     ("F", "size", "step", "hint"),
     [
         (10, 3, 3, "l = 2 works at this d; d = 2 works at l = 3; or use the design 'flat'."),
+        (10, 5, 2, "l = 4 works at this d; d = 1 works at l = 5; or use the design 'flat'."),
+        (15, 3, 5, "l = 2 works at this d; d = 4 works at l = 3; or use the design 'flat'."),
         (12, 4, 3, "l = 3 works at this d; d = 2 works at l = 4; or use the design 'flat'."),
     ],
 )

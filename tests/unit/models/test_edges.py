@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import log
 from types import SimpleNamespace
 from typing import Any
@@ -9,17 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells
+from noren.cells import CodeCells, SetCells
 from noren.cells.batch import PERSON
-from noren.errors import ModelDoesNotApply
+from noren.designs.decoys import DecoyDesign
+from noren.designs.semantic.design import SemanticDesign
+from noren.errors import ModelDoesNotApply, NorenError
 from noren.models import MODELS, Evidence, Model, Overall
 from noren.models.base import NAMED_COLUMNS, searched
 from noren.models.belief import Belief
 from noren.models.judgement import Judgement
+from noren.models.semantic_diversity import LARGEST_SET, MOST_L
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from tests.statements import exact_column, member_column, open_column, set_column, term_column
-from tests.unit.models.test_class_models import judged
+from tests.unit.models.test_class_models import TREE, judged
 from tests.unit.models.test_judgement import model_of
 
 EDGES: list[tuple[str, tuple[str, ...], dict[str, Any], dict[str, Any]]] = [
@@ -53,6 +57,17 @@ def test_the_last_parameter_that_holds(
     assert judged(MODELS[name](**on, **beyond), *classes).holds is False
 
 
+def test_a_secret_by_which_people_are_found_is_judged_in_classes_by_the_others() -> None:
+    """Else every class would have one value of it."""
+    columns = {name: exact_column(name, 4, role=Role.QUASI_IDENTIFIER) for name in ("where", "age")}
+    columns["x"] = exact_column("x", 4, role=Role.SENSITIVE_QUASI_IDENTIFIER)
+    judgement = Judgement(model_of("distinct-l-diversity").checks(Evidence(columns, {})))
+    same = CodeCells(4, np.zeros(3, np.uint8))
+    judgement.observe({"where": same, "age": same, "x": CodeCells(4, np.array([0, 1, 3]))})
+    (verdict,) = judgement.verdicts()
+    assert (verdict.achieved, verdict.records) == (3, 3)
+
+
 # ---------------------------------------------------------------- what they say of themselves
 
 SAYS: dict[str, dict[Any, set[str]]] = {
@@ -68,17 +83,94 @@ SAYS: dict[str, dict[Any, set[str]]] = {
         4: {"k-anonymity", "p-sensitive-k-anonymity"},
         3: {"alpha-k-anonymity"},
     },
+    "largest_share": {0.5: {"frequency-l-diversity", "alpha-k-anonymity", "tau-l-diversity"}},
+    "least_set_size": {
+        3: {"distinct-l-diversity", "expanded-k", "entropy-l-diversity"},
+        2: {"frequency-l-diversity", "semantic-diversity", "le-diversity", "m-invariance"},
+    },
 }
 """Of the models of `model_of`. Others stand those who count, hold of tuples alone, do not judge changed values, judge
-people who are left out, and permit a class of one record as far as its size goes."""
-OTHERWISE = {"stands": 1, "holds_of_parts": False, "judges_changed": False, "judges_left_out": True}
+people who are left out, permit a class of one record and a set of one value, and name no share."""
+OTHERWISE: dict[str, Any] = {"holds_of_parts": False, "judges_changed": False, "judges_left_out": True}
+OTHERWISE |= {"stands": 1, "least_class_size": 1, "least_set_size": 1, "largest_share": None}
 
 
 @pytest.mark.parametrize("fact", SAYS)
 def test_what_is_said_of_these_models_and_of_no_other(fact: str) -> None:
     special = {name: value for value, names in SAYS[fact].items() for name in names}
-    expected = {name: special.get(name, OTHERWISE.get(fact, 1)) for name in MODELS}
+    expected = {name: special.get(name, OTHERWISE[fact]) for name in MODELS}
     assert {name: getattr(model_of(name), fact) for name in MODELS} == expected
+
+
+def test_what_a_column_achieves_is_asked_of_every_depth_and_what_a_table_does_of_classes() -> None:
+    column, tree = exact_column("x", 4), exact_column("x", 4, hierarchy=TREE)
+    for name, kind in MODELS.items():
+        assert [one.model for one in kind.probes(None)] == ([name] if name == "k-anonymity" else [])
+        assert all(one.on == ("x",) for one in kind.probes(column))
+    asked = [(one.l, one.e) for one in MODELS["le-diversity"].probes(tree)]  # type: ignore[attr-defined]
+    assert asked == [(2, 1), (2, 2)]
+    assert MODELS["le-diversity"].probes(column) == []
+    assert MODELS["local-privacy"].probes(column) == []
+    assert [one.on for one in MODELS["local-privacy"].probes(set_column("x", 4))] == [("x",)]
+
+
+def test_what_is_asked_to_see_what_a_column_achieves() -> None:
+    def sizes(name: str, statement: Any) -> list[int]:
+        return [one.l for one in MODELS[name].probes(statement)]  # type: ignore[attr-defined]
+
+    far = np.abs(np.subtract.outer(np.arange(20.0), np.arange(20.0)))
+    assert sizes("qs-diversity", exact_column("x", 4)) == [2, 3, 5, 10]
+    assert sizes("recursive-cl-diversity", exact_column("x", 4)) == [2, 3, 4]
+    for eta, asked in ((1, []), (3, [2, 3]), (LARGEST_SET, [*range(2, MOST_L + 1)]), (LARGEST_SET + 1, [])):
+        column = set_column("x", 20, DecoyDesign(d=20, eta=eta), distances=far)
+        assert sizes("semantic-diversity", column) == asked
+    assert sizes("semantic-diversity", set_column("x", 4)) == []
+    assert sizes("semantic-diversity", exact_column("x", 20, distances=far)) == []
+    distances, least = MODELS["semantic-diversity"](on="x", l=2, d=3.0).separation(column.column)
+    assert (distances.tolist(), least) == (far.tolist(), 3.0)
+
+
+def test_closeness_of_beliefs_speaks_of_one_label_or_of_sets_of_them() -> None:
+    for distance, words in (("l2", "no single label becomes"), ("emd", "no set of labels becomes")):
+        model = MODELS["qs-closeness"](on="x", t=0.2, distance=distance)
+        assert words in model.promise("x", False).says
+
+
+def test_sets_are_counted_in_which_a_value_is_believed_too_much() -> None:
+    """Sets of one design differ in how much their likeliest member is believed: those above the limit fall short."""
+    far = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    design = SemanticDesign.make("simple", far, 3, 2)
+    sets = np.array([own for own in combinations(range(9), 3) if np.diff(own).min() >= 2])
+    weights = design.set_weights(sets)
+    beliefs = weights.max(axis=1) / weights.sum(axis=1)
+    limit = float(np.median(beliefs))
+    model = MODELS["semantic-diversity"](on="x", l=3, d=2.0, most=limit)
+    judgement = Judgement.of({"x": set_column("x", 9, design, distances=far)}, [model])
+    judgement.observe({"x": SetCells.from_codes(9, sets)})
+    (verdict,) = judgement.verdicts()
+    assert 0 < (beliefs > limit + 1e-9).sum() < len(sets)
+    assert (verdict.holds, verdict.breaches) == (False, (beliefs > limit + 1e-9).sum())
+
+
+def test_values_of_different_subtrees_lie_apart() -> None:
+    model, column = MODELS["le-diversity"](on="x", l=2, e=1), exact_column("x", 4, hierarchy=TREE).column
+    branch = np.array([0, 0, 1, 1])
+    apart, least = model.separation(column)
+    assert (apart.tolist(), least) == ((branch[:, None] != branch).astype(float).tolist(), 1.0)
+    deepest, _ = MODELS["le-diversity"](on="x", l=2, e=2).separation(column)
+    assert deepest.tolist() == (1 - np.eye(4)).tolist()
+    for e, of, there in ((3, column, 2), (1, exact_column("x", 4).column, 0)):
+        with pytest.raises(NorenError, match=f"{e} levels below its root; there are {there}"):
+            MODELS["le-diversity"](on="x", l=2, e=e).separation(of)
+
+
+@pytest.mark.parametrize(
+    ("classes", "says"),
+    [(("ab", "abc"), "every class holds at least 2 different values, each once"), (("ab", "aab"), "more than once")],
+)
+def test_invariant_classes_hold_every_value_once(classes: tuple[str, ...], says: str) -> None:
+    assert says in judged(MODELS["m-invariance"](on="x", m=2), *classes).statement
+    assert "at least 1 different" in judged(MODELS["m-invariance"](on="x", m=2), "a", "ab").statement
 
 
 def test_six_columns_are_named_and_of_seven_five() -> None:
