@@ -41,7 +41,7 @@ EDGES: list[tuple[str, tuple[str, ...], dict[str, Any], dict[str, Any]]] = [
     ("tau-l-diversity", ("aabb",), {"tau": 0.5, "l": 2}, {"tau": 0.5, "l": 3}),
     ("t-closeness", ("aab", "abb"), {"t": 1 / 6}, {"t": 0.166}),
     ("beta-likeness", ("aab", "abb"), {"beta": 1 / 3}, {"beta": 0.333}),
-    ("delta-disclosure", ("aab", "abb"), {"delta": 0.406}, {"delta": log(3 / 2)}),
+    ("delta-disclosure", ("aaab", "abbb"), {"delta": 0.694}, {"delta": log(2)}),
     ("le-diversity", ("abcd",), {"l": 2, "e": 1}, {"l": 3, "e": 1}),
     ("le-diversity", ("abcd",), {"l": 4, "e": 2}, {"l": 3, "e": 1}),
     ("m-invariance", ("ab", "abc"), {"m": 2}, {"m": 3}),

@@ -20,7 +20,7 @@ from tests.statements import exact_column, group_column, node_column, set_column
 
 WHERE = exact_column("where", 3, role=Role.QUASI_IDENTIFIER)
 ROWS = [(0, 0, "a"), (0, 0, "a"), (0, 0, "b"), (0, 1, "b"), (1, 0, "c"), (1, 2, "c"), (1, 2, "d"),
-        (2, 3, "a"), (2, 3, "b"), (2, 3, "c"), (2, 4, "a")]  # fmt: skip
+        (2, 3, "a"), (2, 3, "b"), (2, 3, "c"), (2, 8, "a")]  # fmt: skip
 """Class, person, secret."""
 
 
@@ -44,7 +44,7 @@ def shares() -> tuple[list[dict[str, float]], list[dict[str, float]], dict[str, 
         own = {one: [value for whose, value in rows if whose == one] for one in people}
         holders.append({v: sum(v in own[one] for one in people) / len(people) for v in values})
         parts.append({v: sum(own[one].count(v) / len(own[one]) for one in people) / len(people) for v in values})
-    own = {one: [value for _, whose, value in ROWS if whose == one] for one in range(5)}
+    own = {one: [value for _, whose, value in ROWS if whose == one] for one in (0, 1, 2, 3, 8)}
     return holders, parts, {v: sum(own[one].count(v) / len(own[one]) for one in own) / 5 for v in "abcd"}
 
 
