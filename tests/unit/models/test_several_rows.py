@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import exp, inf, log
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 from noren.cells import CodeCells, GroupTable, SetCells, Statement
 from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
-from noren.models import MODELS, KAnonymity, Model, TCloseness
+from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness, Verdict
 from noren.models.classes import ClassFindings
 from noren.models.judgement import Judgement
+from noren.models.verdict import Verdicts, verdict_line
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from tests.statements import exact_column, group_column, node_column, set_column
@@ -227,3 +229,51 @@ def test_a_budget_of_several_columns_is_another_than_that_of_one() -> None:
     kind = MODELS["local-privacy"]
     assert kind(on="a", epsilon=1).identity == kind(on="b", epsilon=2).identity == "local-privacy"
     assert kind(on=("b", "a"), epsilon=1).identity == "local-privacy/a, b"
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def test_verdicts_hold_if_all_do_and_say_which_do_not() -> None:
+    def told(*holds: bool | None) -> Verdicts:
+        return Verdicts([Verdict("k-anonymity", "x", 2, 1, one, "the release alone", 1, 0, "") for one in holds])
+
+    assert (told().hold, told()._headline()) == (True, "nothing is required")
+    for holds, words in (
+        ((True,), "1 of 1 holds"),
+        ((True, True), "2 of 2 hold"),
+        ((True, False), "1 of 2 holds, 1 FAILS"),
+        ((None, False, False), "0 of 3 hold, 2 FAIL, 1 undecided"),
+    ):
+        found = told(*holds)
+        assert (found.hold, found._headline()) == (all(one is True for one in holds), words)
+        assert (len(found.failed), len(found.undecided)) == (holds.count(False), holds.count(None))
+    assert repr(told(True)[0]) == "<Verdict: k-anonymity on x: asked 2, found 1, holds>"
+    assert "found" not in verdict_line(replace(told(True)[0], achieved=None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("codes", "holds", "achieved"), [([0, 3], True, 2), ([0], False, 1), ([0, 1], False, 1), ([], False, 0)]
+)
+def test_people_who_are_left_out_have_values_far_apart(codes: list[int], holds: bool, achieved: int) -> None:
+    far = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    model = MODELS["semantic-diversity"](on="x", l=2, d=2.0)
+    judgement = Judgement(model.left_out_checks(Evidence({"x": exact_column("x", 4, distances=far)}, {})))
+    judgement.observe({"x": CodeCells(4, np.array(codes, int))})
+    (found,) = judgement.verdicts()
+    assert (found.holds, found.achieved, found.records) == (holds, achieved, len(codes))
+    assert found.breaches == (0 if holds else len(codes))
+
+
+def test_an_excess_that_one_part_proves_is_proven() -> None:
+    """Two columns of shares: an error of nothing leaves no doubt, one of everything leaves all of it."""
+    design = DecoyDesign(d=4, eta=2, p=1.0)
+    sets = {"x": SetCells.from_codes(4, np.array([[0, 1], [2, 3]]))}
+    for error, holds in ((0.0, False), (0.9, None)):
+        known = {"x": Overall(np.array([0.4, 0.3, 0.2, 0.1]), "an estimate from the release", np.full(4, error))}
+        made = [Judgement.of({"x": set_column("x", 4, design)}, [TCloseness(on="x", t=0.2)], known) for _ in range(3)]
+        made[0].observe(sets)
+        made[1].merge(made[0])
+        assert made[1].verdicts()[0].holds is holds
+        made[0].merge(made[2])
+        assert made[0].verdicts()[0].holds is holds
