@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, GroupTable, SetCells
+from noren.cells import CodeCells, GroupStatement, GroupTable, SetCells, TermCells, TermsStatement
 from noren.cells.changed import ChangedStatement
 from noren.cells.encode import encode_bins
 from noren.cells.encode_terms import encode_terms, present, term_counts
@@ -21,7 +21,9 @@ from noren.designs.decoys import DecoyDesign
 from noren.designs.pram import PramDesign
 from noren.errors import ReleaseError
 from noren.schema.domain import MISSING, Domain
+from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import Format
+from noren.schema.nodes import Nodes
 from tests.statements import exact_column, group_column, meaning, node_column, open_column, set_column
 
 
@@ -78,6 +80,25 @@ def test_terms_are_read_each_once_and_unknown_ones_are_left_out() -> None:
     assert [cells.data[a:b].tolist() for a, b in zip(cells.offsets[:-1], cells.offsets[1:], strict=True)] == [
         [0, 1], [], [], [0], [],
     ]  # fmt: skip
+
+
+def test_terms_that_were_packed_are_the_same_and_a_part_of_them_too() -> None:
+    cells = TermCells.from_entries(4, 3, np.array([0, 0, 1, 2]), np.array([2, 3, 1, 0]))
+    for rows in (slice(0, 3), slice(1, 3)):
+        back = cells.unpacked(cells.packed()[rows])
+        assert back.offsets.tolist() == cells.take(rows).offsets.tolist()
+        assert back.data.tolist() == cells.take(rows).data.tolist()
+
+
+def test_a_cell_beyond_its_dictionary_is_refused() -> None:
+    texts = exact_column("x", 3, values=("a", "b", MISSING))
+    for index, fine in ((1, True), (2, False)):
+        column = pa.DictionaryArray.from_arrays(pa.array([0, index], pa.int8()), pa.array(["a", "b"]), safe=False)
+        if fine:
+            assert texts.from_arrow(column).data.tolist() == [0, 1]  # type: ignore[attr-defined]
+        else:
+            with pytest.raises(ReleaseError, match="its dictionary lacks entries"):
+                texts.from_arrow(column)
 
 
 # ---------------------------------------------------------------- exact values
@@ -197,6 +218,36 @@ def test_every_group_of_a_table_holds_somebody() -> None:
     for wrong in (["a"], [2], [-1]):
         with pytest.raises(ReleaseError, match="names a group that does not exist"):
             statement.from_arrow(pa.array(wrong))
+
+
+def test_groups_and_terms_are_numbered_from_one_and_terms_are_texts() -> None:
+    assert GroupStatement.parse(meaning("x", 3), {"groups": 1, "number": 1}, read_design).kinds == 1
+    for wrong in ({"groups": 0, "number": 1}, {"groups": 1, "number": 0}, {"groups": 1, "number": 1001}):
+        with pytest.raises(ValueError, match="numbers from 1 on"):
+            GroupStatement.parse(meaning("x", 3), wrong, read_design)
+    assert TermsStatement.parse(meaning("x", 3), {"knowledge": 1}, read_design).terms is not None
+    for column in (meaning("x", 3, kind="integer"), open_column("x").column):
+        with pytest.raises(ValueError, match="terms are texts"):
+            TermsStatement.parse(column, {"knowledge": 1}, read_design)
+
+
+def test_a_general_value_is_named_after_what_it_covers() -> None:
+    tree = Hierarchy((("a", "b"), ("*", "*")))
+    assert node_column("x", 2, hierarchy=tree).misnamed() == []
+    honest = Nodes.from_members(2, ["a", "b", "*"], [(0,), (1,), (0, 1)])
+    lying = Nodes.from_members(2, ["a", "b", "*"], [(0, 1), (1,), (0, 1)])
+    for nodes, told in ((honest, []), (lying, ["a"])):
+        column = node_column("x", 2, nodes=nodes, values=("a", "b"))
+        assert [name for name in ("a", "b", "*") if any(name in one for one in column.misnamed())] == told
+        assert [name for name in ("a", "b", "*") if any(name in one for one in column.misnamed(tree))] == told
+
+
+def test_numbered_sets_of_one_part_stay_numbered() -> None:
+    sets = NumberedSets(SetCells.from_codes(4, np.array([[0, 1], [2, 3]])), np.array([1, 0]))
+    for parts in ([sets], [sets, sets]):
+        found = NumberedSets.concat(parts)
+        assert isinstance(found, NumberedSets)
+        assert found.ids.tolist() == [1, 0] * len(parts)
 
 
 # ---------------------------------------------------------------- likelihoods
