@@ -11,6 +11,7 @@ import pytest
 
 from noren.designs import ordered
 from noren.designs.closeness import _worst_equal, largest_ps
+from noren.designs.decoys import DecoyDesign
 from noren.designs.inversion import Groups, along, stretched
 from noren.designs.ordered import worst_ordered
 from noren.designs.pram import PramDesign
@@ -87,6 +88,21 @@ def test_values_are_summed_and_multiplied_along_one_dimension(axis: int) -> None
     once = stretched(np.array([1.0, 2.0, 3.0]), axis, 3)
     assert once.shape == tuple(3 if place == axis else 1 for place in range(3))
     assert (table * once).take(2, axis).tolist() == (table.take(2, axis) * 3).tolist()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("eta", "p"), [(2, 1.0), (2, 0.5), (1, 0.3)])
+def test_a_table_is_inverted_line_by_line(eta: int, p: float, axis: int) -> None:
+    design = DecoyDesign(d=4, eta=eta, p=p)
+    counts = np.random.default_rng(eta).integers(0, 9, (4, 4)).astype(float)
+    inside = along(design.inclusion_matrix(), counts, axis)
+    assert design.inversion.expected(counts, axis) == pytest.approx(inside)
+    assert design.inversion.invert(inside, axis) == pytest.approx(counts)
+    for groups in (Groups(np.array([0, 1, 0, -1]), 2), Groups(np.arange(4), 4, is_identity=True)):
+        scoring = design.inversion.scoring(groups)
+        found = scoring.second_moments(counts, axis)
+        lines = [scoring.second_moments(counts.take(i, 1 - axis), 0) for i in range(4)]
+        assert found == pytest.approx(np.stack(lines, 1 - axis))
 
 
 # ---------------------------------------------------------------- changed values
