@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import noren as nr
 from noren.cells import TermCells
 from noren.errors import DataError
-from noren.models import KAnonymity
+from noren.models import DistinctLDiversity, KAnonymity
+from noren.pipeline.prepare import prepare
 from noren.schema.nodes import Nodes
 from noren.table.permute import MOST_BUCKETS, bucket_numbers, permutation
 from noren.table.plan import Average, Drop, Omit, Pass, Plan, Recode
 from noren.table.records import Records
+from tests.unit.table.test_left_out import PEOPLE, ROLES
 from tests.unit.table.test_table import table
 
+DISTINCT = DistinctLDiversity(on="ill", l=2)
 NODES = Nodes.from_members(2, ["0", "1", "any"], [(0,), (1,), (0, 1)])
 
 
@@ -108,3 +112,14 @@ def test_a_part_of_a_table_knows_the_whole() -> None:
     assert whole.deciding == ("town", "grade")
     assert list(whole.reading().domains) == ["town", "grade"]
     assert list(whole.reading(["grade"]).domains) == ["grade"]
+
+
+def test_rows_of_one_key_are_one_person_and_people_are_numbered_from_0_on() -> None:
+    found = prepare(
+        PEOPLE, nr.Policy(attributes=ROLES, require=[DISTINCT], method="mondrian", people={"key": "who"})
+    ).people
+    assert found is not None
+    assert sorted(set(found.tolist())) == list(range(7))
+    assert found[0] == found[1]
+    alone = nr.Policy(attributes=ROLES, require=[DISTINCT], method="mondrian", people={"key": "who"})
+    assert prepare(PEOPLE[1:], alone).people is None, "everybody has one row"
