@@ -165,7 +165,7 @@ class SetStatement(DrawnStatement):
         if column.null_count or not np.array_equal(offsets, offsets[0] + np.arange(len(column) + 1) * self.eta):
             raise ReleaseError(f"column {self.name!r} has a cell that does not hold {self.eta} values.", hint=AGAIN)
         flat = codes_in(self.name, self.domain, column.flatten()).reshape(len(column), self.eta)
-        if self.eta > 1 and len(flat) and not (flat[:, 1:] > flat[:, :-1]).all():
+        if not (flat[:, 1:] > flat[:, :-1]).all():
             message = f"column {self.name!r} has a set that repeats a value or is not in domain order."
             raise ReleaseError(message, hint=AGAIN)
         return SetCells.from_codes(self.d, flat)

@@ -49,6 +49,7 @@ def test_it_records_and_refuses(path, tmp_path):
     again = Register.open(path)
     assert again.contents.drawn["job"].entry == ENTRY
     assert again.check(drawn(2, 3, job=ENTRY, age=ENTRY)) == ["register: 1 of 2 people were released before"]
+    assert again.check(drawn(1, 2, 3)) == ["register: 2 of 3 people were released before"]
     for change, words in [
         ({"eta": 1}, r"eta \(recorded 2, now 1\)"),
         ({"p": 0.25}, r"p \(recorded 0.5, now 0.25\)"),
@@ -113,7 +114,8 @@ def test_marks_tell_who_was_drawn_how(path):
     register.record(drawn(1, 2))
     register.record(drawn(3, memoised=False))
     for new, count in ((drawn(1, 3, 4), 1), (drawn(1, 2, 3, 4, memoised=False), 3)):
-        with pytest.raises(SecretError, match=f"^{count} people of this release"):
+        how = "by the secret" if new.memoised else "anew"
+        with pytest.raises(SecretError, match=f"^{count} people of this release.* drawn {how} now"):
             register.check(new)
         register.check(replace(new, repeat="allow"))
     register.check(drawn(1, 2, 4))
@@ -139,6 +141,97 @@ def test_what_all_releases_leave_possible_is_kept(path):
     assert "register: 2 people can be intersected" in "".join(
         register.check(replace(classes({1: "ca", 2: "bc", 3: "xyz"}), repeat="allow"))
     )
+
+
+def test_whom_two_releases_leave_too_few_values_need_not_be_left_a_single_one(path):
+    register = Register.open(path)
+    register.record(classes({1: "abc", 2: "abc"}))
+    second = classes({1: "abd", 2: "cde"}, least=3)
+    with pytest.raises(RequirementNotMet, match=r"^2 people .* fewer than 3 .*\(1 of them a single one\)"):
+        register.check(second)
+    assert "register: 2 people can be intersected in 'ill'" in register.check(replace(second, repeat="allow"))[-1]
+
+
+def test_classes_of_a_column_can_be_intersected_with_its_sets(path):
+    register = Register.open(path)
+    register.record(classes({1: "abc", 2: "abc"}, "job"))
+    for memoised in (True, False):
+        with pytest.raises(SecretError, match=r"^1 people of this release have published sets or classes of 'job'"):
+            register.check(drawn(1, 3, memoised=memoised))
+    register.check(drawn(3, 4))
+
+
+def test_sets_drawn_anew_bind_nobody_and_those_by_the_secret_do(path):
+    """The entry of a column is that of the last release until the secret draws it, and stays from then on."""
+    register = Register.open(path)
+    entries = {eta: replace(ENTRY, eta=eta) for eta in (1, 2, 3)}
+
+    def kept(new: Publication) -> tuple[int, bool]:
+        register.record(new)
+        found = Register.open(path).contents.drawn["job"]
+        return found.entry.eta, found.binding
+
+    assert kept(drawn(1, memoised=False, job=entries[1])) == (1, False)
+    assert kept(drawn(2, memoised=False, job=entries[3])) == (3, False)
+    assert kept(drawn(3, age=ENTRY)) == (3, False), "another column is drawn by the secret"
+    assert kept(drawn(4, memoised=False, age=ENTRY)) == (3, False)
+    assert kept(drawn(5, job=entries[2])) == (2, True)
+    assert kept(drawn(6, memoised=False, job=entries[1])) == (2, True)
+    assert kept(drawn(7, age=ENTRY)) == (2, True)
+
+
+def test_a_person_at_the_first_place_is_here_again_too(path):
+    register = Register.open(path)
+    register.record(drawn(1, 2))
+    with pytest.raises(SecretError, match=r"'work' has 3 of the 3 values of 'job', which .* published of 1 people"):
+        register.check(drawn(1, work=ENTRY))
+
+
+def test_a_publication_without_people_is_of_nobody(path):
+    register = Register.open(path)
+    register.record(Publication(KEY, {"job": ENTRY}))
+    assert register.contents.people.tolist() == []
+    nothing = ClassSets.none(2).met(ClassSets.none(2)).after
+    assert (nothing.which.tolist(), nothing.sizes.tolist()) == ([-1, -1], [])
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("noren-register-0 {own}", "has the format 'noren-register-0'; this version reads 'noren-register-1'"),
+        ("noren-register-1 0123456789abcdef", "belongs to another secret"),
+        ("noren-register-0", "cannot be read"),
+        ("noren-register-0 {own} {own}", "cannot be read"),
+        ("something noren-register-0", "cannot be read"),
+        ("noren-register-1 {own}", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_register_of_this_secret_says_what_it_is(path, header, said):
+    own = Register.open(path)
+    own.path.write_text(header.format(own=Secret.load(path).fingerprint) + "\n")
+    with pytest.raises(SecretError, match=said):
+        Register.open(path)
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_register_that_cannot_be_written_stays_as_it_was(path, tmp_path, monkeypatch, fault):
+    register = Register.open(path)
+    register.record(drawn(1))
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+
+    def fails(handle: int) -> None:
+        raise fault
+
+    monkeypatch.setattr("noren.secret.register.os.fsync", fails)
+    with pytest.raises(SecretError if isinstance(fault, OSError) else KeyboardInterrupt) as caught:
+        register.record(drawn(2))
+    assert isinstance(caught.value, KeyboardInterrupt) or "No space left on device" in str(caught.value)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
+def test_a_register_needs_an_existing_folder(tmp_path):
+    with pytest.raises(SecretError, match="Cannot write the register"):
+        Register.create(tmp_path / "nowhere" / "secret", Secret.fresh())
 
 
 def test_who_is_alone_already_is_not_exposed_by_the_second_release(path):

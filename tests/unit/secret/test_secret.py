@@ -15,6 +15,7 @@ import pytest
 from noren.errors import DataError, SecretError
 from noren.secret import KeyRule, Keystream, RecordStream, Secret
 from noren.secret.carried import ORDER, CarriedKeys, numbered_digests, order_keys
+from noren.secret.streams import Scratch
 from tests.oracles import draw as oracle
 
 KEY = bytes(range(100, 132))
@@ -192,6 +193,26 @@ def test_record_words_are_aes_over_the_documented_blocks(need, attempt):
     words = stream.cell_words("job", stream.digests(pa.array(["ann", "bob", "cid"])), codes, need, attempt)
     for row, record in enumerate(["ann", "bob", "cid"]):
         assert words[row, :need].tolist() == oracle.cell_words(KEY, "job", record, int(codes[row]), need, attempt)
+
+
+@pytest.mark.parametrize("attempt", [0, (1 << 16) - 1])
+def test_one_record_has_its_words_up_to_the_last_block_and_none_has_none(attempt):
+    stream = RecordStream(Secret(KEY))
+    digests = stream.digests(pa.array(["ann"]))
+    words = stream.cell_words("job", digests, np.array([7], np.uint8), 4, attempt)
+    assert words.tolist() == [oracle.cell_words(KEY, "job", "ann", 7, 4, attempt)]
+    assert stream.cell_words("job", digests[:0], np.zeros(0, np.uint8), 5, attempt // 2).shape == (0, 8)
+    assert stream.people(pa.array(["ann"])).tobytes() == oracle.digest(KEY, "ann")[:8]
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_words_of_a_lane_live_in_the_scratch_that_it_was_given(given):
+    scratch = Scratch() if given else None
+    secret = Secret(KEY)
+    for lane in (Keystream(secret).lane("a", scratch), RecordStream(secret).lane("a", scratch)):
+        words = lane.cell_words(np.zeros((3, 2), "<u8"), np.zeros(3, np.uint8), 4, 0)
+        assert words.shape == (3, 4)
+        assert scratch is None or np.shares_memory(words, scratch.words(12))
 
 
 def test_record_words_refuse_what_their_blocks_cannot_hold():

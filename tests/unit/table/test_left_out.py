@@ -39,6 +39,8 @@ def test_nobody_is_left_out_well_and_somebody_if_they_meet_everything() -> None:
     assert fails.statement.startswith("the 3 people left out fall short as one class: distinct-l-diversity on 'ill'")
     good = found.verdict(some(0, 1, 2))
     assert (good.holds, good.breaches, good.achieved) == (True, 0, 1.0)
+    alone = members(nr.models.DistinctLDiversity(on="ill", l=2))
+    assert alone.verdict(some(0, 1)).achieved == 0, "the only requirement falls short"
 
 
 def test_people_are_counted_where_they_have_several_records() -> None:

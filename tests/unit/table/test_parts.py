@@ -19,7 +19,7 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from noren.table.apart import Cuts, Pairs, joined_pairs, of_parts
-from noren.table.finding import Finder, numbered_sets
+from noren.table.finding import Finder, exact_nodes, numbered_sets, sorted_groups
 from noren.table.plan import Pass, Recode, TermSearch
 from noren.table.priors import pinned, priors
 from noren.table.profile import OPEN_LIMIT, Profile, ValueCounts
@@ -89,6 +89,19 @@ def test_general_values_of_parts_that_are_the_same_are_one() -> None:
     assert of_parts(tables, np.array([1, 0, 1]), np.array([0, 1, 1])).tolist() == [20, 11, 21]
 
 
+def test_one_part_alone_is_joined_and_what_is_tight_stays_so_where_all_parts_agree() -> None:
+    column = Column(role=Role.QUASI_IDENTIFIER).met("town", Domain(("a", "b", "c")))
+    nodes = Nodes.from_members(3, ["low", "all"], [(0, 1), (0, 1, 2)])
+    codes = np.array([0, 2], np.uint8)
+    ends, members = (Pairs.of(codes, Recode(nodes, np.array([0, 1]), tight))[0] for tight in ("ends", "members"))
+    for found, tight in (([ends], "ends"), ([members, members], "members"), ([ends, members], None)):
+        treated, code, places = joined_pairs(found, column)
+        assert treated is not None
+        assert (treated.tight, code.tolist(), code.dtype) == (tight, [0, 2], codes.dtype)
+        assert [part.tolist() for part in places] == [[0, 1]] * len(found)
+    assert of_parts([np.array([10, 11])], np.array([0, 0]), np.array([1, 0])).tolist() == [11, 10]
+
+
 @st.composite
 def groups(draw: st.DrawFn) -> tuple[list[list[tuple[int, ...]]], list[list[int]], list[list[int]]]:
     """Columns of nodes, a node of every record, and people by their codes, some unknown."""
@@ -130,6 +143,33 @@ def test_without_columns_everybody_is_in_every_group() -> None:
     assert [part.tolist() for part in finder.pairs([], 2)] == [[0, 1], [0, 0]]
     (found,) = finder.candidates([], 2)
     assert (found.people.tolist(), sorted(found.order.tolist()), found.bounds.tolist()) == ([0, 1], [0, 1, 2], [0, 3])
+    assert (found.of.tolist(), found.groups.tolist()) == ([0, 0], [1])
+
+
+def test_people_and_records_are_found_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine people of a value each, and one group for every two values: three rows of every group."""
+    monkeypatch.setattr("noren.table.finding.PEOPLE_AT_ONCE", 4)
+    monkeypatch.setattr("noren.table.finding.RECORDS_AT_ONCE", 6)
+    nodes = Nodes.from_members(9, [f"n{i}" for i in range(8)], [(i, i + 1) for i in range(8)])
+    finder = Finder([nodes], [np.repeat(np.arange(8), 3)], 24)
+    seen = {}
+    for some in finder.candidates([np.arange(9)[::-1]], 9):
+        assert len(set(some.of.tolist())) == len(some.groups) == len(some.bounds) - 1
+        assert some.bounds[-1] == len(some.order) <= 6 or len(some.groups) == 1
+        for person, number in zip(some.people.tolist(), some.of.tolist(), strict=True):
+            rows = some.order[some.bounds[number] : some.bounds[number + 1]]
+            seen[person] = (int(some.groups[number]), sorted({int(row) // 3 for row in rows}), len(rows))
+    inner = {8 - value: (2, [value - 1, value], 6) for value in range(1, 8)}
+    assert seen == inner | {8: (1, [0], 3), 0: (1, [7], 3)}
+
+
+def test_base_values_are_nodes_of_their_own_and_rows_alike_stand_together() -> None:
+    nodes = exact_nodes(3)
+    assert [nodes.members(i).tolist() for i in range(len(nodes))] == [[0], [1], [2]]
+    keys, order, bounds = sorted_groups(np.array([[1, 0], [0, 2], [1, 0]]))
+    assert (keys.tolist(), order.tolist(), bounds.tolist()) == ([[0, 2], [1, 0]], [1, 0, 2], [0, 1, 3])
+    keys, order, bounds = sorted_groups(np.zeros((3, 0), int))
+    assert (keys.shape, sorted(order.tolist()), bounds.tolist()) == ((1, 0), [0, 1, 2], [0, 3])
 
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=3), max_size=8))

@@ -28,7 +28,10 @@ WARNING = (
 
 
 def check(compatibility: Compatibility, l: int) -> None:
-    """Raise unless the circle has room for l draws that each remove 2d - 1 values."""
+    """Raise unless the circle has room for l draws that each remove 2d - 1 values.
+
+    Every value is known to have a set of l values (l d <= F), so that two values at this d, or l at d = 1, do fit.
+    """
     if not isinstance(compatibility.structure, Ranks):
         raise NorenError(
             "duplicate-processing is defined on ranks only, and this distance is not one of ranks.",
@@ -38,15 +41,13 @@ def check(compatibility: Compatibility, l: int) -> None:
     if (l - 1) * (2 * step - 1) + 1 <= F:
         return
     best_l, best_d = (F - 1) // (2 * step - 1) + 1, ((F - 1) // (l - 1) + 1) // 2
-    ways = [f"l = {best_l} works at this d"] if best_l > 1 else []
-    ways += [f"d = {best_d} works at l = {l}"] if best_d else []
     raise InfeasibleDesign(
         f"duplicate-processing removes 2d-1 = {2 * step - 1} values at each draw: l = {l} needs at least "
         f"{(l - 1) * (2 * step - 1) + 1} values, and the domain has {F}",
-        hint="; ".join([*ways, "or use the design 'flat'"]) + ".",
+        hint=f"l = {best_l} works at this d; d = {best_d} works at l = {l}; or use the design 'flat'.",
         codes=(),
         largest_l=best_l,
-        largest_d=float(best_d) if best_d else None,
+        largest_d=float(best_d),
     )
 
 
