@@ -119,7 +119,8 @@ def _policies(method: str, values: int) -> Iterator[Policy]:
         known = Knowledge.from_pairs([(ill, term) for ill, terms in SIGNS.items() for term in terms.split()])
         columns["signs"] = {"role": "quasi-sensitive", "separator": " ", "knowledge": known}
         columns["ill"] = "identifier"
-        asks = [[{"model": "qs-diversity", "on": "signs", "l": 2, "c": 3}, anonymous]]
+        near = {"model": "qs-closeness", "on": "signs", "t": 0.3}
+        asks = [[{"model": "qs-diversity", "on": "signs", "l": 2, "c": 3}, anonymous], [near, anonymous]]
     elif method == "pram":
         asks = [[close]]
     elif method == "decoys":
