@@ -27,6 +27,8 @@ SEVERAL_ROWS = (
     "intervals and p-values are too small, errors by up to the square root of the rows of a person"
 )
 """What an error rests on where rows are not people."""
+UP_TO_ROWS = "errors allow for up to {} rows of a person, which share draws and are not independent"
+"""The same where the manifest says how many rows a person has at most."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)

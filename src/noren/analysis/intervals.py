@@ -9,7 +9,7 @@ elsewhere; tables of three columns and more narrow the latter (`narrow`). A coun
 neither, only bounds.
 
 By default the truth is the original table, and only the decoys are random; with `population` the table itself is a
-sample of N, and sampling is added.
+sample of N, and sampling is added. Where a person may have m rows, every variance is multiplied by m (`inflation`).
 """
 
 from __future__ import annotations
@@ -145,10 +145,16 @@ def fisher_variance(frame: Frame, x: NDArray[np.float64], *, population: bool = 
 
 
 def linear_interval(
-    frame: Frame, centre: NDArray[np.float64], x: NDArray[np.float64], *, level: float, population: bool
+    frame: Frame,
+    centre: NDArray[np.float64],
+    x: NDArray[np.float64],
+    *,
+    level: float,
+    population: bool,
+    inflation: float = 1.0,
 ) -> Interval:
     """centre +- z se with the linear standard error at the table x, within what is possible."""
-    error = np.sqrt(linear_variance(frame, x, population=population))
+    error = np.sqrt(inflation * linear_variance(frame, x, population=population))
     reach = NormalDist().inv_cdf((1 + level) / 2) * error
     source = np.full(error.shape, LINEAR if frame.decoys else EXACT, np.int8)
     low, high = _possible(frame, centre - reach, centre + reach, population)
@@ -163,19 +169,20 @@ def hybrid_interval(
     level: float,
     population: bool,
     maximum: NDArray[np.float64] | None = None,
+    inflation: float = 1.0,
 ) -> Interval:
     """Fisher's interval where the estimate x exceeds 3 of its standard errors and a linear one, else the linear one.
 
     Where the second condition fails, a cell is so near zero that its curvature says little. Fisher's interval stands
     around the maximum of the likelihood, if that is given, else around x.
     """
-    wide = linear_interval(frame, linear, x, level=level, population=population)
+    wide = linear_interval(frame, linear, x, level=level, population=population, inflation=inflation)
     if not frame.decoys or frame.kept == 0:
         return wide
     variance = fisher_variance(frame, x, population=population)
     if variance is None:
         return wide
-    count, error = frame.sum_groups(x), np.sqrt(variance)
+    count, error = frame.sum_groups(x), np.sqrt(inflation * variance)
     smooth = (count > 3 * error) & (count > wide.std_error)
     count = count if maximum is None else frame.sum_groups(maximum)
     reach = NormalDist().inv_cdf((1 + level) / 2) * np.where(smooth, error, 0.0)
@@ -195,7 +202,7 @@ def _possible(frame: Frame, low: NDArray, high: NDArray, population: bool) -> tu
     return np.clip(low, 0.0, top), np.clip(high, 0.0, top)
 
 
-def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool) -> Interval:
+def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool, inflation: float = 1.0) -> Interval:
     """Where the sets do not determine a count, bounds in place of an interval: the records that must be counted, and
     those that can be. They hold whatever the table is; with sampling, up to the sampling error of either."""
     if not frame.lost.any():
@@ -204,7 +211,8 @@ def bound_lost(frame: Frame, found: Interval, *, level: float, population: bool)
     if population:
         z, n = NormalDist().inv_cdf((1 + level) / 2), max(frame.n, 1)
         low, high = (
-            b + s * z * np.sqrt(np.maximum(b, 1) * np.maximum(1 - b / n, 0.0)) for b, s in ((low, -1), (high, 1))
+            b + s * z * np.sqrt(inflation * np.maximum(b, 1) * np.maximum(1 - b / n, 0.0))
+            for b, s in ((low, -1), (high, 1))
         )
     low, high = _possible(frame, low, high, population)
     lost = np.broadcast_to(frame.lost, low.shape)

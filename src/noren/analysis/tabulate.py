@@ -119,6 +119,7 @@ def tabulate(
     weights: Weights | None = None,
     among: int | None = None,
     rows_each: int | None = None,
+    inflation: float = 1.0,
 ) -> Tabulation:
     """Estimate how many records fall into every combination of the axes' groups, with intervals at `level` or bounds.
 
@@ -129,7 +130,8 @@ def tabulate(
     `progress(step, value)` is called after every iteration with the largest change or the held-out log likelihood.
     With survey weights, counts are of the people whom the records stand for. `among` is of how many records those here
     are the ones that a condition left: a population's interval needs it. `rows_each` is how many rows a person has
-    where members are shuffled, which columns that are not asked for may add to.
+    where members are shuffled, which columns that are not asked for may add to. `inflation` is how many records a
+    person has at most: variances are multiplied by it.
     """
     common_length(axes)
     if suppressed < 0:
@@ -156,7 +158,7 @@ def tabulate(
         found = fit(frame, progress, tolerance=tolerance, max_steps=max_steps)
     else:
         found = known[used](frame, progress=progress, eps=eps)
-    table = _with_intervals(frame, found, used, level, population, why)
+    table = _with_intervals(frame, found, used, why, level, population, inflation)
     if why:
         table.diagnostics["asked_for"] = chosen
     if weights is not None:
@@ -219,8 +221,11 @@ def _check_drawn(axes: Sequence[Axis], estimator: str, known: Sequence[str], lev
         )
 
 
-def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, population: bool, why: str) -> Tabulation:
+def _with_intervals(
+    frame: Frame, fitted: Fit, estimator: str, why: str, level: float, population: bool, inflation: float
+) -> Tabulation:
     """Sum a fitted table into the reported groups, add intervals, and lay both out over the axes."""
+    given: Any = {"level": level, "population": population, "inflation": inflation}
     counts = frame.sum_groups(fitted.table)
     w = frame.inclusions() if frame.decoys else fitted.table
     centre = intervals.linear_scores(frame, w)
@@ -228,15 +233,15 @@ def _with_intervals(frame: Frame, fitted: Fit, estimator: str, level: float, pop
         maximum = intervals.likelihood_maximum(frame, fitted)
         top = frame.sum_groups(maximum)
         around = fitted.table if fitted.maximum is None else fitted.maximum
-        found = intervals.hybrid_interval(frame, centre, around, level=level, population=population, maximum=maximum)
+        found = intervals.hybrid_interval(frame, centre, around, maximum=maximum, **given)
         unpulled = found
-        if not population and (frame.shape[0] > 1) + len(frame.decoys) >= 3:
+        if not population and inflation == 1 and (frame.shape[0] > 1) + len(frame.decoys) >= 3:
             found = narrowed(frame, found, centre, fitted.table, level)
     else:
-        found = intervals.linear_interval(frame, centre, invert(frame, w), level=level, population=population)
+        found = intervals.linear_interval(frame, centre, invert(frame, w), **given)
         unpulled = found
     error = np.where(np.broadcast_to(frame.lost, unpulled.std_error.shape), np.inf, unpulled.std_error)
-    found = intervals.bound_lost(frame, found, level=level, population=population)
+    found = intervals.bound_lost(frame, found, **given)
     low, high = found.low, found.high
     if estimator not in UNBOUNDED or fitted.diagnostics.get("projected"):
         low, high = np.minimum(low, counts), np.maximum(high, counts)

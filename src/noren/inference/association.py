@@ -10,6 +10,11 @@ With survey weights the hypothesis is about the population, and records that sta
 with others. The statistic is then made of weighted sums, and its reference of the same sums in which every record's
 part has a random sign (a wild bootstrap), which keeps weights and unequal variances as they are; beyond many records
 it is chi-square with the mean and variance that these sums have (Rao and Scott's second order).
+
+Where a person may have m records, whose they are is not known and no pairing is exact. The sums behind the statistic
+have at most m times the variance of independent records, so that divided by m it is at most what chi-square says, for
+many people. For fewer people it is set beside pairings of n / m records, too, as many people as there are at least, and
+the larger p-value counts: where all records of a person are equal, these are what pairing people would give.
 """
 
 from __future__ import annotations
@@ -38,6 +43,8 @@ WORK = 1e9
 SHUFFLED = 60
 """What putting a record elsewhere costs, in multiplications."""
 LEAST = 1e-8
+FEWEST = 20
+"""People who must stand behind the records of a test, where they may have several."""
 CHUNK = 4_000_000
 """Numbers that are worked on at once."""
 
@@ -94,21 +101,46 @@ def related(
     if not df:
         name = one.name if not left.shape[1] else two.name
         raise QueryError(f"{name!r} is the same for all records.", hint="Choose another column or condition.")
+    people = n / records.inflation
+    if records.inflation > 1 and people < FEWEST:
+        raise QueryError(
+            f"a person may have {records.inflation:g} of these {n:,} records, so that fewer than {FEWEST} people may "
+            "stand behind them, too few for a test.",
+            hint="Widen `where`, or use the intervals of `difference` or `estimate`.",
+        )
     if own is not None:
-        return _weighed(left, right, own, permutations, seed)
-    statistic = _statistic(left, right)
+        return _weighed(left, right, own, permutations, seed, records.inflation)
+    statistic = _statistic(left, right, people)
     work = float(n) * (df + SHUFFLED)
     times = int(min(PERMUTATIONS, WORK / work)) if permutations is None else permutations
     if permutations is None and times < 199:
-        from scipy.stats import chi2
-
-        return Association(statistic, df, float(chi2.sf(statistic, df)), 0)
+        return Association(statistic, df, _tail(statistic, df), 0)
+    if records.inflation > 1:
+        p_value = max(_tail(statistic, df), _of_fewer(left, right, int(people), statistic, times, seed))
+        return Association(statistic, df, p_value, times)
     rng = np.random.default_rng(seed)  # a test is no release: anyone may repeat it
     order, found = np.arange(n), 0
     for _ in range(times):
         rng.shuffle(order)
-        found += _statistic(left, right[order]) >= statistic * (1 - 1e-12)
+        found += _statistic(left, right[order], n) >= statistic * (1 - 1e-12)
     return Association(statistic, df, (found + 1) / (times + 1), times)
+
+
+def _tail(statistic: float, df: float) -> float:
+    from scipy.stats import chi2
+
+    return float(chi2.sf(statistic, df))
+
+
+def _of_fewer(
+    left: NDArray[np.float64], right: NDArray[np.float64], people: int, statistic: float, times: int, seed: int
+) -> float:
+    """The p-value among pairings of so many records, those of either column chosen at random by themselves."""
+    rng, found = np.random.default_rng(seed), 0
+    for _ in range(times):
+        one, two = (rng.choice(len(left), people, replace=False) for _ in range(2))
+        found += float(np.square(left[one].T @ right[two]).sum() / people) >= statistic * (1 - 1e-12)
+    return (found + 1) / (times + 1)
 
 
 def _features(variable: Variable, *, numbers: bool) -> NDArray[np.float64]:
@@ -122,31 +154,40 @@ def _features(variable: Variable, *, numbers: bool) -> NDArray[np.float64]:
 
 
 def _weighed(
-    left: NDArray[np.float64], right: NDArray[np.float64], weights: NDArray[np.float64], times: int | None, seed: int
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    times: int | None,
+    seed: int,
+    inflation: float,
 ) -> Association:
-    """Weighted sums of products, against the same with random signs, or chi-square for very many records."""
+    """Weighted sums of products, against the same with random signs, or chi-square for very many records.
+
+    Where a person may have several records, also against sums in which only one record of so many has a sign and weighs
+    for all; the larger p-value counts.
+    """
     n, df = len(left), left.shape[1] * right.shape[1]
     scaled = right * weights[:, None]
     total = left.T @ scaled
-    statistic = float(np.square(total).sum() / n)
+    statistic = float(np.square(total).sum() / n) / inflation
     wanted = PERMUTATIONS if times is None else times
     if times is None:
         wanted = int(min(PERMUTATIONS, WORK / (float(n) * df)))
     if times is None and wanted < 199:
-        from scipy.stats import chi2
-
         spread = _products_covariance(left, scaled)
         mean, square = float(np.trace(spread)), float(np.square(spread).sum())
-        tail = float(chi2.sf(statistic * n * mean / square, mean**2 / square))
-        return Association(statistic, df, tail, 0)
+        return Association(statistic, df, _tail(statistic * n * mean / square, mean**2 / square), 0)
     rng = np.random.default_rng(seed)  # a test is no release: anyone may repeat it
-    found, step = 0, max(1, CHUNK // n)
-    for start in range(0, wanted, step):
-        count = min(step, wanted - start)
-        signs = rng.choice(np.array([-1.0, 1.0]), (count, n))
-        sums = np.stack([(signs * left[:, k]) @ scaled for k in range(left.shape[1])], axis=1)
-        found += int((np.square(sums).sum(axis=(1, 2)) / n >= statistic * (1 - 1e-12)).sum())
-    return Association(statistic, df, (found + 1) / (wanted + 1), wanted)
+    step, found = max(1, CHUNK // n), dict.fromkeys((1.0, float(inflation)), 0)
+    for each in found:
+        for start in range(0, wanted, step):
+            count = min(step, wanted - start)
+            signs = rng.choice(np.array([-1.0, 1.0]), (count, n))
+            if each > 1:
+                signs *= np.sqrt(each) * (rng.random((count, n)) < 1 / each)
+            sums = np.stack([(signs * left[:, k]) @ scaled for k in range(left.shape[1])], axis=1)
+            found[each] += int((np.square(sums).sum(axis=(1, 2)) / n >= statistic * (1 - 1e-12)).sum())
+    return Association(statistic, df, (max(found.values()) + 1) / (wanted + 1), wanted)
 
 
 def _products_covariance(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -173,7 +214,6 @@ def _whitened(scores: NDArray[np.float64], weights: NDArray[np.float64] | None =
     return np.asarray(centred @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
-def _statistic(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """(n - 1) times the sum of squared correlations; its mean over pairings is the degrees of freedom."""
-    n = len(left)
-    return float(np.square(left.T @ right / n).sum() * (n - 1))
+def _statistic(left: NDArray[np.float64], right: NDArray[np.float64], people: float) -> float:
+    """(people - 1) times the sum of squared correlations; its mean over pairings is the degrees of freedom."""
+    return float(np.square(left.T @ right / len(left)).sum() * (people - 1))

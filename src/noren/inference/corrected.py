@@ -139,7 +139,10 @@ class Blended(Protocol):
 
 
 def sandwich(equations: Equations, found: Solution, blend: Blended | None = None) -> Sandwich:
-    """A^-1 B A^-1 with B from every record's own sum, and the noise of A in its weakest direction."""
+    """A^-1 B A^-1 with B from every record's own sum, and the noise of A in its weakest direction.
+
+    Both are multiplied by how many records a person has at most: their sums need not be independent.
+    """
     grid, family, q, p = equations.grid, equations.family, equations.q, equations.p
     slots, width = grid.shape
     eta = equations.x @ found.theta.T
@@ -165,5 +168,6 @@ def sandwich(equations: Equations, found: Solution, blend: Blended | None = None
     if blend is not None:
         meat = meat + blend.meat(grid.table, left, np.broadcast_to(equations.x, (slots, width, p)))
         level, noise = float((found.table * bend).sum()), noise + float((blend.share * grid.table * bend**2).sum())
-    error = np.sqrt(max(noise - level**2 / max(n, 1.0), 1e-300))
-    return Sandwich(back @ meat @ back * n / max(n - q * p, 1.0), level / error, direction)
+    several = grid.records.inflation
+    error = np.sqrt(several * max(noise - level**2 / max(n, 1.0), 1e-300))
+    return Sandwich(back @ meat @ back * several * n / max(n - q * p, 1.0), level / error, direction)

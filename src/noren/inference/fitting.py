@@ -52,8 +52,12 @@ def fit(
     assumes: str,
     notes: tuple[str, ...],
     margins: Sequence[PlacedMargin] = (),
+    several: str = "",
 ) -> Regression:
-    """Fit by corrected scores, or by likelihood where that was asked for or general cells leave no other way."""
+    """Fit by corrected scores, or by likelihood where that was asked for or general cells leave no other way.
+
+    `several` is what errors rest on where people have several records, which is part of `assumes`, too.
+    """
     if family not in FAMILIES:
         raise QueryError(f"there is no family {family!r}.", hint=f"Families: {', '.join(FAMILIES)}.")
     if estimator not in (None, "scores", "likelihood"):
@@ -74,8 +78,9 @@ def fit(
         from noren.inference.likelihood import fit_likelihood
 
         theta, cov, facts = fit_likelihood(model.equations, variables[formula.response].name)
-        assumes = "; ".join([AT_RANDOM if records.is_coarse else assumes, PENALISED])
-        return _result(model, theta, cov, "likelihood", level, records, assumes, notes, facts)
+        parts = [AT_RANDOM, *([several] if several else [])] if records.is_coarse else [assumes]
+        assumes = "; ".join([*parts, PENALISED])
+        return _result(model, theta, cov * records.inflation, "likelihood", level, records, assumes, notes, facts)
     grid = model.equations.grid
     blend = Blend.of(grid, base, formula.names, margins)
     found = solve(model.equations, grid.table if blend is None else blend.table(grid.table))

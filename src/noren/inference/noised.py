@@ -93,7 +93,7 @@ class Blend:
         best = min(used, key=lambda margin: margin.table.variance)
         counts, cells = _on_grid(grid, base, best)
         noise = best.table.variance * cells
-        own = np.maximum(grid.squares_table - grid.table, 0.0)
+        own = grid.records.inflation * np.maximum(grid.squares_table - grid.table, 0.0)
         whole = own + noise
         share = np.divide(own, whole, out=np.zeros_like(own), where=(whole > 0) & (cells > 0))
         return cls(share, counts, noise)

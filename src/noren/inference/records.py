@@ -51,18 +51,20 @@ class Records:
     n: float
     """How many records there are."""
     weights: Weights | None = None
+    inflation: float = 1.0
+    """How many records a person has at most: by so much errors of sums may have more variance than independent ones."""
 
     @classmethod
-    def of(cls, axes: Sequence[Axis], weights: Weights | None = None) -> Records:
+    def of(cls, axes: Sequence[Axis], weights: Weights | None = None, inflation: float = 1.0) -> Records:
         scores = [AxisScores(axis) for axis in axes]
         n = len(axes[0].cells)
         columns = [each.ids for each in scores]
         rows, counts = distinct_rows(columns, n)
         if weights is None:
-            return cls(scores, rows, counts, counts, float(n))
+            return cls(scores, rows, counts, counts, float(n), inflation=inflation)
         place = row_numbers(columns, n)
         sums, squares = (np.bincount(place, each, len(rows)).astype(np.float64) for each in (weights.of, weights.of**2))
-        return cls(scores, rows, sums, squares, float(n), weights)
+        return cls(scores, rows, sums, squares, float(n), weights, inflation)
 
     @cached_property
     def is_coarse(self) -> bool:
@@ -83,21 +85,22 @@ class Records:
         """Sums over the records. Of the original table only what is drawn is random; of a population people are too.
 
         The error of a record is s(R) - f(v), whose variance E[s^2 | v] - f(v)^2 has s^2 less the score of f^2 as its
-        own unbiased estimate.
+        own unbiased estimate. All covariances allow for several records of a person.
         """
         found = np.stack([self.score(function) for function in functions], axis=1)
         value, n = self.counts @ found, self.n
+        larger = self.inflation * n / max(n - 1, 1.0)
         if population and self.weights is None:
             centred = found - value / max(n, 1.0)
-            return Totals(value, (centred * self.counts[:, None]).T @ centred * n / max(n - 1, 1.0), n)
+            return Totals(value, (centred * self.counts[:, None]).T @ centred * larger, n)
         cov = (found * self.squares[:, None]).T @ found
         if population:  # a record's part of the total is its weight times its score
-            return Totals(value, (cov - np.outer(value, value) / max(n, 1.0)) * n / max(n - 1, 1.0), n)
+            return Totals(value, (cov - np.outer(value, value) / max(n, 1.0)) * larger, n)
         for a, first in enumerate(functions):
             for b, second in enumerate(functions[: a + 1]):
                 both = self.score(_product(first, second))
                 cov[a, b] = cov[b, a] = cov[a, b] - float(self.squares @ both)
-        return Totals(value, cov, n)
+        return Totals(value, cov * self.inflation, n)
 
 
 def _product(first: Product, second: Product) -> Product:

@@ -37,6 +37,7 @@ from noren.pipeline.mechanism import INSTEAD, used_methods, with_mechanism
 from noren.pipeline.prepare import prepare, read_policy, remarks
 from noren.pipeline.republish import registrations
 from noren.pipeline.settling import settled
+from noren.pipeline.several import demand_rows
 from noren.pipeline.verify import demand
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
@@ -199,6 +200,7 @@ class _Run:
         draft = self._drafted(table)
         with self.stage("Columns that tell each other", None):
             demand_independence(draft, self.policy)
+        demand_rows(draft, self.policy)
         demand_margins(draft, self.policy)
         registered = [note for one in self.registers for note in one.check(draft, self.policy)]
         if not self.registers and any(model.invariant for model in self.policy.require):

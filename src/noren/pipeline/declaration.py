@@ -28,6 +28,7 @@ def make_manifest(
         records=published.records,
         suppressed=published.suppressed,
         rows_are_people=rows_are_people,
+        most_rows=None if rows_are_people else policy.people.most_rows,
         sample=policy.sample.share,
         weight=policy.weight,
         margins=margins,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from noren.errors import PolicyError, Problem
 from noren.pipeline.draft import Draft
+from noren.pipeline.several import with_more
 from noren.policy.margins import Margin
 from noren.policy.policy import Policy
 from noren.release.manifest import MOST_MARGIN_CELLS, PublishedMargin
@@ -54,8 +55,7 @@ def demand_margins(draft: Draft, policy: Policy) -> None:
         if cells > MOST_MARGIN_CELLS:
             message = f"{' x '.join(margin.of)} has {cells:,} cells, more than {MOST_MARGIN_CELLS:,}."
             problems.append(Problem(f"{where}.of", message, "Name fewer columns."))
-        people = draft.table.people
-        if people is not None and (many := int((np.bincount(people) > margin.rows).sum())):
+        if many := with_more(draft.table.people, margin.rows):
             message = f"{many:,} people have more than rows = {margin.rows} rows."
             problems.append(Problem(f"{where}.rows", message, "Raise rows, or keep fewer rows of them."))
     if policy.margins and draft.suppressed:

@@ -21,6 +21,7 @@ from noren.pipeline.margin_check import asked_margins, declared_noise
 from noren.pipeline.mechanism import settings_of, with_mechanism
 from noren.pipeline.overall import overall_distributions
 from noren.pipeline.prepare import read_policy
+from noren.pipeline.several import asked_rows, kept_rows
 from noren.pipeline.truth import Truth
 from noren.pipeline.tuples import with_members
 from noren.policy.policy import Policy
@@ -128,6 +129,7 @@ def verify(
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
         verdicts += other_nodes(release, policy)
+        verdicts += asked_rows(release, policy)
         verdicts += asked_margins(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
         raise ReleaseError(
@@ -136,6 +138,8 @@ def verify(
         )
     if truth is not None:
         verdicts += [*truth.verdicts(), *truth.left_out(requirements)]
+        if policy is not None and policy.people.key and release.manifest.most_rows is not None:
+            verdicts += kept_rows(release, truth.table)
         if policy is not None and release.manifest.margins and release.manifest.sample is None:
             verdicts += declared_noise(release, truth.table)
     return Verdicts(verdicts)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from noren.errors import Problem
 from noren.methods.base import Method
-from noren.policy.options import PeopleOptions
+from noren.policy.options import MOST_ROWS, PeopleOptions
 from noren.policy.problems import closest
 from noren.schema.column import Column
 from noren.schema.roles import Role
@@ -33,8 +33,9 @@ class Margin(BaseModel):
     rows: int = Field(
         default=1,
         ge=1,
-        le=1000,
-        description="Most rows that one person has; a table where somebody has more is refused.",
+        le=MOST_ROWS,
+        description="Most rows that one person has, as [people] most_rows says where that is given; a table where "
+        "somebody has more is refused.",
     )
 
     @field_validator("of", mode="before")
@@ -46,6 +47,15 @@ class Margin(BaseModel):
     def sensitivity(self) -> int:
         """How much all counts together change at most if one person is replaced by another."""
         return 2 * self.rows
+
+
+def with_rows(margins: Sequence[Margin], people: PeopleOptions) -> tuple[Margin, ...]:
+    """The margins, where they do not say it, with the rows that the policy gives every person."""
+    most = people.most_rows
+    return tuple(
+        margin if most is None or "rows" in margin.model_fields_set else margin.model_copy(update={"rows": most})
+        for margin in margins
+    )
 
 
 def margin_problems(
@@ -73,6 +83,9 @@ def margin_problems(
             out.append(
                 Problem(f"{where}.rows", message, "Say how many rows a person has at most, for example rows = 5.")
             )
+        if people.most_rows not in (None, margin.rows):
+            message = f"rows = {margin.rows}, and [people] says most_rows = {people.most_rows}."
+            out.append(Problem(f"{where}.rows", message, "Leave rows out: most_rows holds for margins, too."))
     if margins and any(getattr(method, "suppression", 0.0) > 0 for method in methods):
         message = "who is left out depends on everybody, so that no noise hides one person's part in the margins."
         out.append(Problem("margins", message, "Set suppression = 0, or publish no margins."))

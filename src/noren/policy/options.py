@@ -10,6 +10,9 @@ from noren.secret import KeyRule
 from noren.secret.people import Case, Spaces, Unicode
 from noren.secret.publication import Repeat
 
+MOST_ROWS = 1000
+"""Rows of one person at most, where a policy bounds them."""
+
 
 class DataOptions(BaseModel):
     """How the input is written. What is not given is sniffed."""
@@ -37,6 +40,13 @@ class PeopleOptions(BaseModel):
         default="people",
         description="'independent' says that every row is a person of its own, although an identifier repeats.",
     )
+    most_rows: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST_ROWS,
+        description="Most rows that one person has, published so that recipients' errors allow for them: say what is "
+        "known without the data; a table where somebody has more is refused. Needs `key`.",
+    )
 
     @field_validator("key", mode="before")
     @classmethod
@@ -47,6 +57,8 @@ class PeopleOptions(BaseModel):
     def _one_way(self) -> PeopleOptions:
         if self.key and self.rows == "independent":
             raise ValueError("give the key of people, or say that rows are independent, not both")
+        if self.most_rows is not None and not self.key:
+            raise ValueError("most_rows bounds the rows of a person, so give the key of people, too")
         return self
 
 

@@ -25,7 +25,7 @@ from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models.base import Model, columns_of
-from noren.policy.margins import Margin, margin_problems
+from noren.policy.margins import Margin, margin_problems, with_rows
 from noren.policy.options import DataOptions, DependenceOptions, PeopleOptions, RandomnessOptions, SampleOptions
 from noren.policy.problems import closest, knowledge_problems, member_problems
 from noren.policy.reader import Reader
@@ -116,7 +116,7 @@ class Policy(BaseModel):
         reader.people(attributes, people, randomness)
         dependence = reader.part("dependence", DependenceOptions, raw.get("dependence", DependenceOptions()))
         sample = reader.part("sample", SampleOptions, raw.get("sample", SampleOptions()))
-        margins = reader.margins(raw.get("margins", ()))
+        margins = with_rows(reader.margins(raw.get("margins", ())), people)
         hierarchies = reader.hierarchies(spelled(attributes))
         knowledge = reader.knowledge(attributes)
         reader.markers(spelled(attributes), data)

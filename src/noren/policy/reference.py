@@ -24,7 +24,7 @@ from noren.methods.suppress.method import Balance
 from noren.models import MODELS
 from noren.models.base import Model
 from noren.policy.margins import Margin
-from noren.policy.options import DataOptions, DependenceOptions, RandomnessOptions
+from noren.policy.options import DataOptions, DependenceOptions, PeopleOptions, RandomnessOptions
 from noren.policy.together import Together
 from noren.policy.toml import value
 from noren.schema.column import TERM_OPTIONS, Column, HierarchySpec, KnowledgeSpec
@@ -126,6 +126,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "together": _of(Together),
     "dependence": _of(DependenceOptions),
     "data": _of(DataOptions),
+    "people": _of(PeopleOptions),
     "randomness": _of(RandomnessOptions),
     "margins": _of(Margin),
 }

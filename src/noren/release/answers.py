@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis, Classes
-from noren.analysis.estimate import SEVERAL_ROWS
 from noren.analysis.members import Members, Shape
 from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
 from noren.analysis.weights import Weights
@@ -21,6 +20,7 @@ from noren.cells import Cells, CodeCells, ExactStatement, Statement
 from noren.errors import QueryError
 from noren.inference.variables import numbers_of
 from noren.release.noised import Margins, raked_to_parts
+from noren.release.several import SeveralRows
 from noren.schema.domain import MISSING, Domain, infer_kind, sort_labels
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def answer(
     if population:
         _demand_chance(release)
     question = ask(release, by, where, weight_of(release, weighted))
-    axes = _axes(question)
+    axes, several = _axes(question), SeveralRows.of(release.manifest)
     records = question.rows * release.records // max(1, release.rows)
     if question.terms is not None:
         table = _of_terms(axes, question.terms, estimator, release.suppressed, population, progress)
@@ -98,12 +98,14 @@ def answer(
         left = 0 if population else release.suppressed
         options: dict[str, Any] = {"level": level, "population": population, "progress": progress}
         options |= {"weights": question.weights, "among": release.rows, "rows_each": release.rows_per_record}
+        options["inflation"] = several.inflation
         margins = Margins.of(release, question)
         if margins.whole:  # sampling is added when their noise was
             options["population"] = False
         table = tabulate(axes, estimator, suppressed=left, **options)
         if not table.is_hard and not release.suppressed:
-            table = margins.put_into(table, level, float(release.records), population=population)
+            sampled = several.inflation if population else 0
+            table = margins.put_into(table, level, float(release.records), sampled=sampled)
             table = _raked(release, question, table, margins, by, where, weighted)
         if release.rows_per_record > 1 and not any(axis.is_shuffled for axis in axes):
             table = _of_people(table, release.rows_per_record)
@@ -120,7 +122,7 @@ def answer(
         records,
         table.method if table.is_hard else estimator or table.diagnostics.get("asked_for", table.method),
         1.0 if table.is_hard else level,
-        table.assumes + ("" if release.manifest.rows_are_people or not random else f"; {SEVERAL_ROWS}"),
+        table.assumes + (several.after if random else ""),
         table.diagnostics | {"iterations": table.iterations},
     )
 
@@ -326,10 +328,13 @@ def _counted(release: Release, records: int, level: float, weights: Weights | No
         assumes = weights.assumes
     if population:  # a record's part of the count is its weight, or 1, and 0 for those that the conditions leave out
         n, squares = max(release.records, 1), records * (1.0 if weights is None else weights.design_effect)
-        error = sqrt(max(squares - records**2 / n, 0.0)) * (1.0 if weights is None else weights.unit)
+        several = SeveralRows.of(release.manifest)
+        error = sqrt(several.inflation * max(squares - records**2 / n, 0.0)) * (
+            1.0 if weights is None else weights.unit
+        )
         reach = NormalDist().inv_cdf((1 + level) / 2) * error
         low, most = np.maximum(count - reach, 0.0), count + reach
-        assumes += "" if release.manifest.rows_are_people else f"; {SEVERAL_ROWS}"
+        assumes += several.after
         return Answer((), count, np.full(1, error), low, most, records, "exact", level, assumes, facts)
     if release.suppressed or not release.designs:
         facts, error, level = facts | {"bounds": "hard"}, np.nan, 1.0

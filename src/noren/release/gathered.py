@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.analysis.axes import Axis
-from noren.analysis.estimate import SEVERAL_ROWS
 from noren.analysis.members import Members
 from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
 from noren.analysis.weights import Weights
@@ -22,6 +21,7 @@ from noren.inference.results import EXACT, SCORES, SPREAD
 from noren.inference.variables import Variable, numbers_of
 from noren.release.answers import _closed, weight_numbers, weight_of
 from noren.release.noised import noised_tables
+from noren.release.several import NOTHING, SeveralRows
 from noren.schema.domain import Domain
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ class Gathered:
     suppressed: int
     weights: Weights | None = None
     margins: Sequence[PlacedMargin] = ()
-    rows_are_people: bool = True
+    several: SeveralRows = NOTHING
     records: Records = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", Records.of(self.axes, self.weights))
+        object.__setattr__(self, "records", Records.of(self.axes, self.weights, self.several.inflation))
 
     def assumes(self, *, sampled: bool) -> str:
         """What numbers from these columns rest on; of `sampled` records more is random than what was drawn."""
@@ -60,8 +60,8 @@ class Gathered:
             parts.append(self.weights.assumes)
         if self.margins and drawn:
             parts.append("noised margins, where they help, as the manifest describes them")
-        if not self.rows_are_people and (drawn or sampled):
-            parts.append(SEVERAL_ROWS)
+        if self.several.told and (drawn or sampled):
+            parts.append(self.several.told)
         return "; ".join(parts) or EXACT
 
     def notes(self, names: Sequence[str]) -> tuple[str, ...]:
@@ -135,8 +135,8 @@ def gather(
         for text, column in zip(texts, columns, strict=True)
     }
     margins = [] if weights is not None or release.suppressed else _margins(release, places, fixed, list(masks))
-    people = release.manifest.rows_are_people
-    return Gathered(axes, base, variables, int(keep.sum()), release.suppressed, weights, margins, people)
+    several = SeveralRows.of(release.manifest)
+    return Gathered(axes, base, variables, int(keep.sum()), release.suppressed, weights, margins, several)
 
 
 def _margins(

@@ -40,7 +40,7 @@ MOST_WHOLE = 100_000
 """Whole numbers between the ends of a published column at most."""
 MOST_RECORDS = 2**53
 MOST_MARGIN_CELLS = 100_000
-LATER = ("weight", "margins")
+LATER = ("weight", "margins", "most_rows")
 """Fields that came after the format; left out where they say nothing."""
 MOST_COUNTERFEITS = 10
 """Entries that are nobody's, as a multiple of the records."""
@@ -310,6 +310,9 @@ class Manifest(BaseModel):
     rows_are_people: bool = Field(
         default=True, description="Whether every record is a person of its own; else people may have several."
     )
+    most_rows: int | None = Field(
+        default=None, ge=1, le=1000, description="Most records of one person, as declared; left out if nobody says."
+    )
     sample: float | None = Field(
         default=None, gt=0, lt=1, description="Probability with which a record of the table is in the release."
     )
@@ -332,6 +335,8 @@ class Manifest(BaseModel):
         if self.rows_per_record > 1 and not all(c.is_exact for c in self.columns if c.rows_per_record == 1):
             raise ValueError("shuffled members stand beside exact columns alone")
         self._fits_margins()
+        if self.rows_are_people and self.most_rows is not None:
+            raise ValueError("records are people, or a person has several")
         if self.weight is not None:
             named = [column for column in self.columns if column.name == self.weight]
             if len(named) != 1 or not named[0].is_exact or named[0].role is not Role.PLAIN:

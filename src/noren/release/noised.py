@@ -77,15 +77,17 @@ class Margins:
                 parts.append(held)
         return cls(whole, list(dict.fromkeys(parts)))
 
-    def put_into(self, table: Tabulation, level: float, n: float, *, population: bool) -> Tabulation:
-        """The table with what margins that hold all of its columns add, and intervals that allow for their noise."""
+    def put_into(self, table: Tabulation, level: float, n: float, *, sampled: float) -> Tabulation:
+        """The table with what margins that hold all of its columns add, and intervals that allow for their noise.
+
+        `sampled` is how often the variance of sampling counts: 0 of the original table, 1 of a population of which
+        records are people, else as often as a person has records at most.
+        """
         if not self.whole or table.centre is None or table.noise is None:
             return table
         found = weigh(table.centre, table.noise, [folded for _, folded in self.whole])
-        variance = found.variance
-        if population:
-            variance = variance + np.maximum(found.counts * (1 - found.counts / max(n, 1.0)), 0.0)
-        error = np.sqrt(variance)
+        sampling = np.maximum(found.counts * (1 - found.counts / max(n, 1.0)), 0.0)
+        error = np.sqrt(found.variance + sampled * sampling)
         reach = found.quantile(level) * error
         free = table.method in ("linear", "semantic-linear", "uniform-linear")
         counts = found.counts if free else np.clip(self._likely(table, found), 0.0, n)

@@ -106,7 +106,8 @@ def _cell(text: str) -> str:
 
 
 def _who(manifest: Manifest) -> str:
-    out = "" if manifest.rows_are_people else "; a person may have several"
+    several = "several" if manifest.most_rows is None else f"up to {manifest.most_rows}"
+    out = "" if manifest.rows_are_people else f"; a person may have {several}"
     if manifest.suppressed:
         out += f"; {manifest.suppressed:,} people were left out to protect the others"
     return out

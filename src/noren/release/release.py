@@ -25,6 +25,7 @@ from noren.release.package import (
 )
 from noren.release.published import Published
 from noren.release.set_tally import SetTally
+from noren.release.several import SeveralRows
 from noren.release.sides import write_sides
 from noren.release.signature import read_signature
 from noren.release.statistics import Statistics
@@ -213,7 +214,7 @@ class Release(Statistics, Published):
         from noren.imputation.tables import impute
 
         made = impute(self, m, seed=seed, classes=classes, impossible=impossible, model=model, progress=progress)
-        return replace(made, rows_are_people=self.manifest.rows_are_people)
+        return replace(made, rows_are_people=not SeveralRows.of(self.manifest).told)
 
     # ------------------------------------------------------------------ asking
 

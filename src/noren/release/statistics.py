@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from noren.inference.regression import Regression
     from noren.inference.results import Statistic, TestResult
     from noren.inference.variables import Variable
-    from noren.release.gathered import Values
+    from noren.release.gathered import Gathered, Values
     from noren.release.release import Release
 
 Family = Literal["gaussian", "binomial", "poisson", "multinomial"]
@@ -213,6 +213,7 @@ class Statistics:
             assumes=found.assumes(sampled=True),
             notes=found.notes([name for name in parsed.names if not parsed.categorical(name)]),
             margins=found.margins,
+            several=found.several.told,
         )
 
     def test(
@@ -268,7 +269,7 @@ class Statistics:
             statistic=result.statistic,
             df=result.df,
             p_value=result.p_value,
-            reference=_reference(result.permutations, weighed=found.weights is not None),
+            reference=_reference(result.permutations, found),
             permutations=result.permutations,
             records=found.rows,
             assumes=found.assumes(sampled=True),
@@ -279,8 +280,12 @@ class Statistics:
         )
 
 
-def _reference(permutations: int, *, weighed: bool) -> str:
-    return "chi-square" if not permutations else "random signs" if weighed else "permutation"
+def _reference(permutations: int, found: Gathered) -> str:
+    if not permutations:
+        return "chi-square"
+    if found.weights is not None:
+        return "random signs"
+    return "permutation" if found.several.inflation == 1 else "random pairings of fewer records, at least chi-square"
 
 
 def _kind_of(one: Variable, two: Variable) -> TestKind:
