@@ -44,6 +44,10 @@ CLOSER = 0.1
 CLOSER_WHY = "# Other columns say much about these: they are hidden more firmly.\n"
 KEY_SHARE = 0.05
 """A column with fewer different values than this share of the records names no people."""
+BOUNDED = (
+    "most_rows = ... says how many rows a person has at most, if that is known without this table; recipients' errors "
+    "allow for it."
+)
 LIST = Guess(Role.IDENTIFIER, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
 TITLE = """\
 # Drafted from {name}: {records:,} records, {columns} columns.
@@ -231,7 +235,7 @@ def _people(guesses: Mapping[str, Guess], codes: Codes) -> tuple[dict[str, Any],
     if keys:
         best = min(keys, key=lambda name: (not says(name, PERSONS), distinct[name]))
         rows = f"{distinct[best]:,} different values in {codes.records:,} records"
-        return {"key": best}, f"{best} has {rows}: requirements count people, not rows."
+        return {"key": best}, f"{best} has {rows}: requirements count people, not rows.\n{BOUNDED}"
     if all(says(name, HOUSEHOLDS) for name in repeats):
         why = f"{repeats[0]} repeats because people share a household; every row is a person of its own."
         return {"rows": "independent"}, why
@@ -307,7 +311,8 @@ def _methods(made: Proposal) -> str:
 
 def _section(name: str, fields: Mapping[str, Any], why: str = "") -> str:
     given = [f"{field} = {value(item)}" for field, item in fields.items() if item is not None]
-    return "\n".join([*([f"# {why}"] if why else []), f"[{name}]", *given]) if given else ""
+    told = [f"# {line}" for line in why.splitlines()]
+    return "\n".join([*told, f"[{name}]", *given]) if given else ""
 
 
 def _closing(made: Proposal, profile: Profile) -> list[str]:

@@ -150,6 +150,7 @@ def test_the_key_of_people_is_found() -> None:
     text = draft(open_source(visits()))
     assert Policy.parse(text).people.key == ("patient_id",)
     assert "requirements count people, not rows" in text
+    assert "# most_rows = ... says how many rows a person has at most" in text
 
 
 def test_a_unique_row_number_is_no_key() -> None:

@@ -17,7 +17,7 @@ import noren as nr
 from noren.analysis.estimate import SEVERAL_ROWS, UP_TO_ROWS
 from noren.errors import DataError, PolicyError, QueryError, ReleaseError
 from noren.inference.association import FEWEST
-from noren.release.manifest import Manifest
+from noren.release.manifest import Manifest, PublishedMargin
 from noren.release.several import SeveralRows
 
 PEOPLE, ROWS = 150, 6
@@ -224,3 +224,17 @@ def test_intervals_hold_as_often_as_they_say(what: str) -> None:
 
 def test_a_test_sees_what_is_not_there_no_more_often_than_it_says() -> None:
     assert simulated()["rejected"] <= binom.isf(RARE, RELEASES, 0.05)
+
+
+def test_margins_are_weighed_with_errors_that_allow_for_rows() -> None:
+    found, truth = with_bound(4), table()["ill"].value_counts().sort("ill")["count"]
+    margin = PublishedMargin(of=("ill",), epsilon=1.0, sensitivity=2 * ROWS, counts=tuple(truth))
+    beside = nr.Release(found.manifest.model_copy(update={"margins": (margin,)}), found.store)
+    own = np.square(found.estimate("ill", estimator="linear").frame["std_error"].to_numpy())
+    noise = np.square(beside.margins[0]["std_error"].to_numpy())
+    weighed = 1 / (1 / own + 1 / noise)
+    answer = beside.estimate("ill", estimator="linear")
+    assert np.square(answer.frame["std_error"].to_numpy()) == pytest.approx(weighed)
+    counts = answer.frame["count"].to_numpy()
+    sampled = beside.estimate("ill", estimator="linear", population=True).frame["std_error"].to_numpy()
+    assert np.square(sampled) == pytest.approx(weighed + 4 * counts * (1 - counts / (PEOPLE * ROWS)))

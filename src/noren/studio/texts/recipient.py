@@ -57,7 +57,8 @@ def facts(found: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
     methods = ", ".join(one["name"] for one in found["methods"]) or "none"
     required = ", ".join(dict.fromkeys(found["requirements"])) or "nothing"
     hidden, columns = found["hidden"], found["columns"]
-    rows = "a person" if found["people"] else "not a person: people may have several"
+    several = f"up to {found['most_rows']}" if found["most_rows"] else "several"
+    rows = "a person" if found["people"] else f"not a person: people may have {several}"
     if found["rows"] != found["records"]:
         rows = f"one possible value: {found['rows']:,} rows tell of {found['records']:,} people"
     randomness = "drawn anew for this release" if found["randomness"] == "fresh" else "the same in every release"

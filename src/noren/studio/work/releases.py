@@ -75,6 +75,7 @@ def _facts(release: Release) -> dict[str, Any]:
         "rows": release.rows,
         "suppressed": release.suppressed,
         "people": manifest.rows_are_people,
+        "most_rows": manifest.most_rows,
         "sample": manifest.sample,
         "columns": len(release.columns),
         "hidden": sum(not one.is_exact for one in release.statements),
