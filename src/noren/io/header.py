@@ -14,8 +14,10 @@ LOOKED_AT = 200
 """Lines that are looked at."""
 FEWEST = 3
 """Records from which a column shows its kind."""
-OTHER_TEXT = re.compile(r"\ufeff?\s*(?:[\[{]\s*[\"{\[\]}]|<(?=[?!A-Za-z]))")
-"""How JSON, XML and pages begin."""
+JSON = re.compile(r"\ufeff?\s*[\[{]\s*[\"{\[\]}]")
+PAGE = re.compile(r"\ufeff?\s*<(?:\?xml|!|html\b)", re.IGNORECASE)
+TAG = re.compile(r"\ufeff?\s*<[A-Za-z]")
+"""How JSON, XML and pages begin. A name of a column may look like a tag; then what follows has as many cells."""
 OTHERS = ",;\t|:^~"
 SPELT = {"\t": "a tab"}
 
@@ -25,18 +27,18 @@ def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) 
 
     Names of columns are shown in messages, so what stands in the place of names must be names.
     """
-    if found := OTHER_TEXT.match(text):
-        what = "XML or HTML" if found[0].endswith("<") else "JSON"
-        raise DataError(
-            f"{name}: this is {what}, and not lines of cells below a line of names.",
-            hint="Convert it to CSV, Parquet or Arrow; `polars.read_ndjson(file).write_parquet(...)` reads JSON lines.",
-        )
     lines = text.splitlines()
     lines = lines[:-1] if len(lines) > FEWEST and not text.endswith(("\n", "\r")) else lines
     try:
         rows = [row for row in islice(csv.reader(lines, delimiter=separator), LOOKED_AT) if row]
     except csv.Error:
-        return
+        rows = []
+    what = "JSON" if JSON.match(text) else "XML or HTML" if _is_markup(text, rows) else None
+    if what is not None:
+        raise DataError(
+            f"{name}: this is {what}, and not lines of cells below a line of names.",
+            hint="Convert it to CSV, Parquet or Arrow; `polars.read_ndjson(file).write_parquet(...)` reads JSON lines.",
+        )
     if len(rows) < 2:
         return
     _demand_separator(name, rows, separator)
@@ -46,6 +48,13 @@ def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) 
             hint="Write a line with the names of the columns above it. If it does hold names, put a letter before "
             "those that are numbers or dates.",
         )
+
+
+def _is_markup(text: str, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the text is XML or a page: it says so, or begins with a tag and its lines have one cell, or cells of
+    different number."""
+    widths = {len(row) for row in rows}
+    return PAGE.match(text) is not None or (TAG.match(text) is not None and (len(widths) != 1 or 1 in widths))
 
 
 def _demand_separator(name: str, rows: Sequence[Sequence[str]], separator: str) -> None:

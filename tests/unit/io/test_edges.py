@@ -107,6 +107,8 @@ def test_a_family_of_models_is_suggested() -> None:
         ('[\n  ["Ann Smith", "Flu"]\n]', "JSON"),
         ('\ufeff <?xml version="1.0"?><row name="Ann Smith"/>', "XML"),
         ("<table><tr><td>Ann Smith</td></tr></table>", "XML"),
+        ("<!DOCTYPE html>\n<td>Ann, Smith</td>", "XML"),
+        ("<people>\n<one>Ann, Smith</one>\n</people>\n", "XML"),
     ],
 )
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "xml"])
@@ -119,9 +121,9 @@ def test_text_that_is_no_table_is_refused_without_its_cells(text: str, what: str
     assert "Ann" not in str(refused.value)
 
 
-@pytest.mark.parametrize("header", ["<18,ill", "[1],ill", "{a},ill", "(x),ill"])
+@pytest.mark.parametrize("header", ["<18,ill", "[1],ill", "{a},ill", "(x),ill", "<b>x</b>,ill"])
 def test_names_that_begin_with_brackets_are_names(header: str, tmp_path: Path) -> None:
-    (tmp_path / "people.csv").write_text(f"{header}\na,b\nc,d\ne,f\n", encoding="utf-8")
+    (tmp_path / "people.csv").write_text(f'{header}\na,"b, b"\nc,d\ne,f\n', encoding="utf-8")
     assert open_source(tmp_path / "people.csv").columns[1] == "ill"
 
 

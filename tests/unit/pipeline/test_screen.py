@@ -126,7 +126,8 @@ def groups(alike: int, odd: int) -> screen.Screen:
 @pytest.mark.parametrize(("alike", "odd", "share"), [(20, 2, 100 / 110), (14, 30, 0.0), (3, 0, 1.0), (0, 3, 0.0)])
 def test_certainty_counts_where_it_proves_right(alike: int, odd: int, share: float) -> None:
     seen = groups(alike, odd)
-    assert seen._share("secret", "group", seen._pairs("secret", "group")) == pytest.approx(share)
+    ((one, other, together),) = seen._pairs(["secret", "group"], ["secret"])
+    assert seen._share(one, other, together) == pytest.approx(share)
     assert seen._alone("secret") == (1.0 if odd == 0 else 0.0)
 
 

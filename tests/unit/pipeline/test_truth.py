@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,7 +35,8 @@ def beside(*statements: Any, **told: Any) -> Any:
 def truth(release: Any, **parts: Any) -> Truth:
     """The original, with what reading it would have found."""
     out = object.__new__(Truth)
-    vars(out).update({"release": release, "policy": None} | parts)
+    found = {"_table": parts.pop("table")} if "table" in parts else {}
+    vars(out).update({"release": release, "policy": None, "_meeting": Lock()} | found | parts)
     return out
 
 

@@ -27,7 +27,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         steps: list[str] = []
         told = given.get("sample"), given.get("margins", ()), given.get("people", True)
         manifest = SimpleNamespace(sample=told[0], margins=told[1], rows_are_people=told[2], methods=())
-        release = SimpleNamespace(manifest=manifest, rows=4, records=4, columns=(), over=lambda columns: release)
+        release = SimpleNamespace(
+            manifest=manifest, rows=4, records=4, columns=(), by_name={}, over=lambda columns: release
+        )
 
         def step(name: str, result: Any) -> Any:
             def taken(*_: Any, **__: Any) -> Any:
@@ -62,6 +64,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             "demand_signed": step("signed", None),
             "overall_distributions": overall,
             "check": check,
+            "Judgement": SimpleNamespace(of=lambda *_: SimpleNamespace(needs=())),
+            "demand_cells": step("cells", None),
             "_declared": step("declared", {}),
             "demand_claims": step("claims", None),
             "with_mechanism": step("mechanism", [said(True)]),
@@ -80,10 +84,10 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     return call
 
 
-ALONE = ["described", "judged by the release", "several False, show 0"]
-POLICY = ["described", "judged by the release", "declared", "several False, show 0"]
+ALONE = ["described", "judged by the release", "several False, show 0", "cells"]
+POLICY = ["described", "judged by the release", "declared", "several False, show 0", "cells"]
 ASKS = ["unwanted", "share", "nodes", "margins"]
-TRUE = ["described", "judged by the original", "declared", "several False, show 0"]
+TRUE = ["described", "judged by the original", "declared", "several False, show 0", "cells"]
 
 
 @pytest.mark.parametrize(
@@ -94,16 +98,16 @@ TRUE = ["described", "judged by the original", "declared", "several False, show 
         ({"holds": None}, [*ALONE, "claims"]),
         ({"holds": False}, ALONE),
         ({"holds": False, "seen": 3}, ALONE),
-        ({"people": False}, [*ALONE[:2], "several True, show 0", "claims"]),
+        ({"people": False}, [*ALONE[:2], "several True, show 0", "cells", "claims"]),
         ({"policy": True}, [*POLICY, *ASKS]),
         ({"policy": True, "mechanism": True}, [*POLICY, *ASKS]),
-        ({"original": True, "mechanism": True}, [ALONE[0], TRUE[1], ALONE[2], "claims", "truth", "left out"]),
+        ({"original": True, "mechanism": True}, [ALONE[0], TRUE[1], *ALONE[2:], "claims", "truth", "left out"]),
         ({"policy": True, "original": True}, [*TRUE, *ASKS, "truth", "left out"]),
         ({"policy": True, "original": True, "mechanism": True}, [*TRUE, "mechanism", *ASKS, "truth", "left out"]),
         ({"policy": True, "original": True, "sample": 0.5}, [*POLICY, *ASKS, "truth", "left out"]),
         ({"policy": True, "original": True, "margins": (1,)}, [*TRUE, *ASKS, "truth", "left out", "noise"]),
         ({"policy": True, "original": True, "margins": (1,), "sample": 0.5}, [*POLICY, *ASKS, "truth", "left out"]),
-        ({"original": True, "margins": (1,)}, [ALONE[0], TRUE[1], ALONE[2], "claims", "truth", "left out"]),
+        ({"original": True, "margins": (1,)}, [ALONE[0], TRUE[1], *ALONE[2:], "claims", "truth", "left out"]),
     ],
 )
 def test_what_is_asked_for(given: dict[str, Any], steps: list[str], run: Any) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from noren.methods import METHODS
-from noren.pipeline.warm import _policies, _works
+from noren.pipeline.warm import _policies, _read, _works
 
 ASKED = {
     "decoys": [{"frequency-l-diversity"}, {"t-closeness"}],
     "pram": [{"t-closeness"}],
     "anatomy": [{"frequency-l-diversity"}],
     "rating": [{"frequency-l-diversity"}],
-    "suppress": [{"qs-diversity", "k-anonymity"}],
+    "suppress": [{"qs-diversity", "k-anonymity"}, {"qs-closeness", "k-anonymity"}],
     "sweep": [{"k-anonymity", "frequency-l-diversity"}, {"frequency-l-diversity"}],
     "m-invariance": [{"k-anonymity", "frequency-l-diversity"}, {"frequency-l-diversity"}],
     "microaggregation": [{"k-anonymity", "frequency-l-diversity"}],
@@ -27,5 +27,7 @@ def test_every_kind_of_requirement_is_asked_of_a_method(method: str) -> None:
 
 
 def test_tables_and_attacks_are_made_of_the_first_release_of_a_size() -> None:
-    asked = [work.keywords["asked"] for work in _works("mondrian")]  # type: ignore[attr-defined]
+    reading, *works = _works("mondrian")
+    assert reading is _read
+    asked = [work.keywords["asked"] for work in works]  # type: ignore[attr-defined]
     assert asked == [True, False, False] * 2

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from noren.analysis.estimate import SEVERAL_ROWS
 from noren.cells import CodeCells, ExactStatement
 from noren.cells.batch import PERSON
 from noren.errors import QueryError, ReleaseError
@@ -128,9 +129,9 @@ def test_side_tables_stand_by_number_and_hold_the_longest_of_what_is_put_in() ->
 # ---------------------------------------------------------------- what answers rest on
 
 
-def rests(**given: Any) -> str:
-    plain = {"axes": (), "suppressed": 0, "weights": None, "margins": ()}
-    return Gathered.assumes.fget(SimpleNamespace(**plain | given))  # type: ignore[attr-defined,no-any-return]
+def rests(*, sampled: bool = False, **given: Any) -> str:
+    plain = {"axes": (), "suppressed": 0, "weights": None, "margins": (), "rows_are_people": True}
+    return Gathered.assumes(SimpleNamespace(**plain | given), sampled=sampled)  # type: ignore[arg-type]
 
 
 def axis(drawn: bool = False, coarse: bool = False) -> Any:
@@ -145,6 +146,9 @@ def test_what_numbers_rest_on_is_said() -> None:
     assert rests(axes=[axis(drawn=True)], margins=[1]) == f"{SCORES}; {noised}"
     assert rests(suppressed=1200) == "the 1,200 records left out are like the others"
     assert rests(weights=SimpleNamespace(assumes="weights")) == "weights"
+    assert rests(rows_are_people=False) == rests(sampled=True) == EXACT
+    assert rests(rows_are_people=False, sampled=True) == SEVERAL_ROWS
+    assert rests(axes=[axis(drawn=True)], rows_are_people=False) == f"{SCORES}; {SEVERAL_ROWS}"
 
 
 def test_notes_are_sentences_each_once() -> None:

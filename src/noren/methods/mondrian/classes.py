@@ -118,7 +118,7 @@ def cut_inside(table: Records, of: NDArray[np.int64], requirements: Sequence[Mod
         low, high = edges[first], edges[first + 1]
         part = Points(*(lines[low:high] for lines in bench.records))
         mine = begins[np.searchsorted(begins, low) : np.searchsorted(begins, high) + 1] - low
-        return np.flatnonzero(cut(part, mine, bench.space.costs, bench.required, None)) + low
+        return np.flatnonzero(cut(part, mine, bench.space.costs, bench.required, False)) + low
 
     ends = np.concatenate([[0], *side_by_side(inside, np.flatnonzero(np.diff(edges)).tolist())])
     parts = np.empty(table.n, np.int64)
