@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from noren.errors import DataError
 from noren.models.verdict import Verdict
 from noren.pipeline.draft import Draft
+from noren.pipeline.truth import Truth
 from noren.policy.policy import Policy
 from noren.release.release import Release
-from noren.table import Table
 
 MODEL, ALL = "most-rows", "all columns"
 
@@ -43,16 +43,18 @@ def asked_rows(release: Release, policy: Policy) -> list[Verdict]:
     return [Verdict(MODEL, ALL, float(asked or 0), float(said or 0), False, ground, records, records, text)]
 
 
-def kept_rows(release: Release, table: Table) -> list[Verdict]:
-    """A verdict on whether nobody has more rows in the original than the release declares; none where it does not.
+def kept_rows(release: Release, policy: Policy, truth: Truth) -> list[Verdict]:
+    """A verdict on whether nobody has more rows in the original than the release declares; none where it does not, or
+    where the policy does not say whose rows are whose.
 
     Of a sample, and where people were left out, those with more may be the ones who are not in the release.
     """
     most = release.manifest.most_rows
-    if most is None:
+    if most is None or not policy.people.key:
         return []
-    many = with_more(table.people, most)
-    found = 1 if table.people is None else int(np.bincount(table.people).max(initial=0))
+    people = truth.table.people
+    many = with_more(people, most)
+    found = 1 if people is None else int(np.bincount(people).max(initial=0))
     left = release.manifest.sample is not None or release.suppressed > 0
     holds = True if not many else None if left else False
     text = f"people of the original with more rows than the release declares: {many:,}" if many else ""

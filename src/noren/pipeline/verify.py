@@ -138,8 +138,7 @@ def verify(
         )
     if truth is not None:
         verdicts += [*truth.verdicts(), *truth.left_out(requirements)]
-        if policy is not None and policy.people.key and release.manifest.most_rows is not None:
-            verdicts += kept_rows(release, truth.table)
+        verdicts += [] if policy is None else kept_rows(release, policy, truth)
         if policy is not None and release.manifest.margins and release.manifest.sample is None:
             verdicts += declared_noise(release, truth.table)
     return Verdicts(verdicts)

@@ -72,6 +72,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             "unwanted": step("unwanted", []),
             "_another_share": step("share", []),
             "other_nodes": step("nodes", []),
+            "asked_rows": step("rows", []),
+            "kept_rows": step("kept rows", []),
             "asked_margins": step("margins", []),
             "declared_noise": step("noise", []),
         }
@@ -86,7 +88,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 ALONE = ["described", "judged by the release", "several False, show 0", "cells"]
 POLICY = ["described", "judged by the release", "declared", "several False, show 0", "cells"]
-ASKS = ["unwanted", "share", "nodes", "margins"]
+ASKS = ["unwanted", "share", "nodes", "rows", "margins"]
 TRUE = ["described", "judged by the original", "declared", "several False, show 0", "cells"]
 
 
@@ -102,11 +104,20 @@ TRUE = ["described", "judged by the original", "declared", "several False, show 
         ({"policy": True}, [*POLICY, *ASKS]),
         ({"policy": True, "mechanism": True}, [*POLICY, *ASKS]),
         ({"original": True, "mechanism": True}, [ALONE[0], TRUE[1], *ALONE[2:], "claims", "truth", "left out"]),
-        ({"policy": True, "original": True}, [*TRUE, *ASKS, "truth", "left out"]),
-        ({"policy": True, "original": True, "mechanism": True}, [*TRUE, "mechanism", *ASKS, "truth", "left out"]),
-        ({"policy": True, "original": True, "sample": 0.5}, [*POLICY, *ASKS, "truth", "left out"]),
-        ({"policy": True, "original": True, "margins": (1,)}, [*TRUE, *ASKS, "truth", "left out", "noise"]),
-        ({"policy": True, "original": True, "margins": (1,), "sample": 0.5}, [*POLICY, *ASKS, "truth", "left out"]),
+        ({"policy": True, "original": True}, [*TRUE, *ASKS, "truth", "left out", "kept rows"]),
+        (
+            {"policy": True, "original": True, "mechanism": True},
+            [*TRUE, "mechanism", *ASKS, "truth", "left out", "kept rows"],
+        ),
+        ({"policy": True, "original": True, "sample": 0.5}, [*POLICY, *ASKS, "truth", "left out", "kept rows"]),
+        (
+            {"policy": True, "original": True, "margins": (1,)},
+            [*TRUE, *ASKS, "truth", "left out", "kept rows", "noise"],
+        ),
+        (
+            {"policy": True, "original": True, "margins": (1,), "sample": 0.5},
+            [*POLICY, *ASKS, "truth", "left out", "kept rows"],
+        ),
         ({"original": True, "margins": (1,)}, [ALONE[0], TRUE[1], *ALONE[2:], "claims", "truth", "left out"]),
     ],
 )
