@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from scipy.stats import binom
 import noren as nr
 from noren.analysis.estimate import SEVERAL_ROWS, UP_TO_ROWS
 from noren.errors import DataError, PolicyError, QueryError, ReleaseError
-from noren.inference.association import FEWEST
+from noren.inference.association import FEWEST, _weighed
+from noren.pipeline.several import kept_rows
 from noren.release.manifest import Manifest, PublishedMargin
 from noren.release.several import SeveralRows
 
@@ -238,3 +240,36 @@ def test_margins_are_weighed_with_errors_that_allow_for_rows() -> None:
     counts = answer.frame["count"].to_numpy()
     sampled = beside.estimate("ill", estimator="linear", population=True).frame["std_error"].to_numpy()
     assert np.square(sampled) == pytest.approx(weighed + 4 * counts * (1 - counts / (PEOPLE * ROWS)))
+
+
+@pytest.mark.parametrize(
+    ("most", "sample", "suppressed", "holds", "breaches"),
+    [(3, None, 0, True, 0), (2, None, 0, False, 1), (2, 0.5, 0, None, 0), (2, None, 1, None, 0), (3, 0.5, 1, True, 0)],
+)
+def test_who_has_more_rows_in_the_original_may_have_been_left_out(
+    most: int, sample: float | None, suppressed: int, holds: bool | None, breaches: int
+) -> None:
+    made: Any = SimpleNamespace(
+        manifest=SimpleNamespace(most_rows=most, sample=sample), suppressed=suppressed, records=4
+    )
+    truth: Any = SimpleNamespace(table=SimpleNamespace(people=np.array([0, 1, 1, 1])))
+    (found,) = kept_rows(made, policy(), truth)
+    assert (found.holds, found.breaches, found.achieved) == (holds, breaches, 3)
+    assert kept_rows(made, policy(None, key=False), truth) == []
+
+
+def test_a_weighted_test_allows_for_rows_too() -> None:
+    rng = np.random.default_rng(5)
+    left, right, weights = rng.standard_normal((200, 2)), rng.standard_normal((200, 1)), rng.uniform(0.5, 1.5, 200)
+    right = right + 0.3 * left[:, :1]
+    one, four = (_weighed(left, right, weights, 499, 0, most) for most in (1.0, 4.0))
+    assert four.statistic == pytest.approx(one.statistic / 4)
+    assert one.p_value < 0.01 < four.p_value
+
+
+def test_models_of_general_cells_say_what_their_errors_allow_for() -> None:
+    given = {"attributes": COLUMNS | {"town": "quasi-identifier", "visit": "quasi-identifier", "ill": "plain"}}
+    asked = policy(require=[nr.models.KAnonymity(k=5)], method={"name": "mondrian"}, **given)
+    fitted = nr.anonymize(table(), asked).regress("ill ~ visit")
+    assert fitted.estimator == "likelihood"
+    assert UP_TO_ROWS.format(ROWS) in fitted.assumes
