@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from noren.studio.edits import at_levels, groups, join, part
+from noren.studio.edits import at_levels, groups, join, part, set_key
 
 
 def test_levels_are_fixed_in_the_method_that_was_asked_for() -> None:
@@ -44,3 +44,15 @@ def test_other_groups_stay() -> None:
     sections: dict[str, Any] = {"together": [["a", "b"], ["c", "d"]]}
     part(sections, ["c", "d"])
     assert sections == {"together": [{"columns": ["a", "b"]}]}
+
+
+@pytest.mark.parametrize("given", ["who", ["who"]])
+def test_a_bound_on_rows_goes_with_the_key_that_it_is_about(given: Any) -> None:
+    for key, left in (
+        ("who", {"key": "who", "most_rows": 6}),
+        ("house", {"key": "house"}),
+        (None, {"rows": "independent"}),
+    ):
+        sections = {"attributes": {"who": "plain", "house": "plain"}, "people": {"key": given, "most_rows": 6}}
+        set_key(sections, key)
+        assert sections["people"] == left

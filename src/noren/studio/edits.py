@@ -70,9 +70,10 @@ def follow(sections: dict[str, Any]) -> None:
 
 
 def set_key(sections: dict[str, Any], key: str | None) -> None:
-    """Which column says whose row it is; without one every row is a person."""
+    """Which column says whose row it is; without one every row is a person. A bound on rows goes with its key."""
     people = sections.setdefault("people", {})
-    people.pop("key", None)
+    if people.pop("key", None) not in (key, [key]):
+        people.pop("most_rows", None)
     people.pop("rows", None)
     if key is None:
         people["rows"] = "independent"
