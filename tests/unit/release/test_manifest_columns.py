@@ -91,10 +91,14 @@ def test_what_is_published_does_not_change(one: Any, field: str) -> None:
     assert MOST_RECORDS == 9_007_199_254_740_992
 
 
+REST: dict[str, Any] = {"records": 1, "rows_are_people": True, "most_rows": None, "_fits_margins": lambda: None}
+"""What these manifests say besides."""
+
+
 @pytest.mark.parametrize(("fakes", "fits"), [(10, True), (11, False)])
 def test_counterfeits_are_ten_times_the_records_at_most(fakes: int, fits: bool) -> None:
     columns = [SimpleNamespace(name="g", fake_entries=fakes, side=None, rows_per_record=1, is_exact=True)]
-    given: Any = SimpleNamespace(columns=columns, rows_per_record=1, weight=None, records=1, _fits_margins=lambda: None)
+    given: Any = SimpleNamespace(columns=columns, rows_per_record=1, weight=None, **REST)
     if fits:
         assert Manifest._fits(given) is given  # type: ignore[operator]
         return
@@ -118,7 +122,7 @@ def test_side_tables_are_numbered_from_one_on(sides: list[str | None], fits: boo
         SimpleNamespace(name=str(i), fake_entries=0, side=side, rows_per_record=1, is_exact=True)
         for i, side in enumerate(sides)
     ]
-    given: Any = SimpleNamespace(columns=columns, rows_per_record=1, weight=None, records=1, _fits_margins=lambda: None)
+    given: Any = SimpleNamespace(columns=columns, rows_per_record=1, weight=None, **REST)
     if fits:
         assert Manifest._fits(given) is given  # type: ignore[operator]
         return
@@ -130,9 +134,7 @@ def test_side_tables_are_numbered_from_one_on(sides: list[str | None], fits: boo
 def test_shuffled_members_stand_beside_exact_columns_alone(rows: int, exact: bool, fits: bool) -> None:
     drawn = SimpleNamespace(name="a", fake_entries=0, side=None, rows_per_record=rows, is_exact=False)
     other = SimpleNamespace(name="b", fake_entries=0, side=None, rows_per_record=1, is_exact=exact)
-    given: Any = SimpleNamespace(
-        columns=[drawn, other], rows_per_record=rows, weight=None, records=1, _fits_margins=lambda: None
-    )
+    given: Any = SimpleNamespace(columns=[drawn, other], rows_per_record=rows, weight=None, **REST)
     if fits:
         assert Manifest._fits(given) is given  # type: ignore[operator]
         return
@@ -145,7 +147,7 @@ def test_shuffled_members_stand_beside_exact_columns_alone(rows: int, exact: boo
 )
 def test_a_weight_is_a_plain_column_published_exactly(role: Role, exact: bool, fits: bool) -> None:
     column = SimpleNamespace(name="w", fake_entries=0, side=None, rows_per_record=1, is_exact=exact, role=role)
-    given: Any = SimpleNamespace(columns=[column], rows_per_record=1, weight="w", records=1, _fits_margins=lambda: None)
+    given: Any = SimpleNamespace(columns=[column], rows_per_record=1, weight="w", **REST)
     if fits:
         assert Manifest._fits(given) is given  # type: ignore[operator]
         return

@@ -18,6 +18,7 @@ from noren.release import gathered as room
 from noren.release.closed import _demand_statistics, _differences
 from noren.release.gathered import EXACT, SCORES, SPREAD, Gathered, _margins, _Reader, gather
 from noren.release.published import Published
+from noren.release.several import NOTHING, SeveralRows
 from noren.release.sides import side_columns, sides
 from noren.release.store import PeopleStore
 from noren.schema.column import Column
@@ -130,7 +131,7 @@ def test_side_tables_stand_by_number_and_hold_the_longest_of_what_is_put_in() ->
 
 
 def rests(*, sampled: bool = False, **given: Any) -> str:
-    plain = {"axes": (), "suppressed": 0, "weights": None, "margins": (), "rows_are_people": True}
+    plain = {"axes": (), "suppressed": 0, "weights": None, "margins": (), "several": NOTHING}
     return Gathered.assumes(SimpleNamespace(**plain | given), sampled=sampled)  # type: ignore[arg-type]
 
 
@@ -146,9 +147,10 @@ def test_what_numbers_rest_on_is_said() -> None:
     assert rests(axes=[axis(drawn=True)], margins=[1]) == f"{SCORES}; {noised}"
     assert rests(suppressed=1200) == "the 1,200 records left out are like the others"
     assert rests(weights=SimpleNamespace(assumes="weights")) == "weights"
-    assert rests(rows_are_people=False) == rests(sampled=True) == EXACT
-    assert rests(rows_are_people=False, sampled=True) == SEVERAL_ROWS
-    assert rests(axes=[axis(drawn=True)], rows_are_people=False) == f"{SCORES}; {SEVERAL_ROWS}"
+    several = SeveralRows(1, SEVERAL_ROWS)
+    assert rests(several=several) == rests(sampled=True) == EXACT
+    assert rests(several=several, sampled=True) == SEVERAL_ROWS
+    assert rests(axes=[axis(drawn=True)], several=several) == f"{SCORES}; {SEVERAL_ROWS}"
 
 
 def test_notes_are_sentences_each_once() -> None:
