@@ -21,7 +21,7 @@ COLUMNS: dict[str, type] = {
     "estimator": str,
     "records": int,
 }
-ASSUMES = "decoys drawn by the published design, independently for every record and column"
+ASSUMES = "decoys drawn by the published design, independently for every person and column"
 SEVERAL_ROWS = (
     "people may have several rows, which share draws and are not independent, and nobody knows whose they are: errors, "
     "intervals and p-values are too small, errors by up to the square root of the rows of a person"

@@ -12,7 +12,7 @@ from noren.results import Shown, make_frame, plain
 if TYPE_CHECKING:
     import polars as pl
 
-SCORES = "cells drawn by the published design, independently for every record and column"
+SCORES = "cells drawn by the published design, independently for every person and column"
 EXACT = "nothing: all columns asked for are published exactly"
 SPREAD = "general cells and groups were made without a look at the other column"
 
