@@ -80,7 +80,7 @@ class Frame:
         if self.survey is None:
             return x
         squares = self.tuples.squared()
-        if not self.decoys:
+        if not self.decoys or self.kept == 0:
             return squares.inclusions()
         prior = np.maximum(x, 1e-6 * max(float(x.mean()), 1e-6))  # an unbiased table may have negative cells
         return np.asarray(prior * squares.em_pass(prior)[0])

@@ -105,7 +105,9 @@ def solve(
         damping = damping if damping > 1e-6 else 0.0
         theta = theta + factor * move.reshape(q, p)
         now = gain(theta)
-        if float(np.sqrt(np.mean((x @ theta.T) ** 2))) > FARTHEST and family.name != "gaussian":
+        with np.errstate(over="ignore"):  # too large for a number is farther than any bound
+            reach = float(np.sqrt(np.mean((x @ theta.T) ** 2)))
+        if reach > FARTHEST and family.name != "gaussian":
             break
     return Solution(theta, bread, done, taken, table)
 
