@@ -1,4 +1,4 @@
-"""Questions that leave nobody: an answer of nobody or a clear error, never a warning of an empty mean or an overflow."""
+"""Questions that leave nobody: an answer of nobody or a clear error, never a warning of an empty mean."""
 
 from __future__ import annotations
 
