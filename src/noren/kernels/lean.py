@@ -20,6 +20,7 @@ from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.typed_passes import NativeLowering
 from numba.core.types.functions import BaseFunction
 
+from noren.kernels import analysed
 from noren.kernels.arrays import direct, kernel_for
 from noren.kernels.calls import CHANGES
 from noren.kernels.lowered import ShortLower
@@ -105,7 +106,7 @@ def lean() -> Iterator[None]:
         patch.object(NativeLowering, "lowering_class", ShortLower),
         patch.object(type(errors.termcolor()), "errmsg", lambda self, message: message),
         patch.object(ir.Inst, "_rec_list_vars", _variables),
-        *(patch.object(*change) for change in CHANGES),
+        *(patch.object(*change) for change in (*CHANGES, *analysed.CHANGES)),
     )
     with contextlib.ExitStack() as stack:
         gc.disable()
