@@ -37,6 +37,13 @@ def _arrays(kind: Any) -> list[Any]:
 class Entry(PyCallWrapper):
     """What Python calls. Arguments of other kinds are taken as Numba takes them."""
 
+    def build(self):
+        """As Numba builds it, and not optimised: it runs once a call, and is full of what is costly to look at."""
+        wrapper, api = super().build()
+        wrapper.attributes.add("noinline")
+        wrapper.attributes.add("optnone")
+        return wrapper, api
+
     def build_wrapper(self, api, builder, closure, args, kws):
         if not all(_known(kind) for kind in self.fndesc.argtypes):
             super().build_wrapper(api, builder, closure, args, kws)

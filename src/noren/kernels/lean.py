@@ -94,6 +94,22 @@ def _variables(self: Any, value: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
+def _collected_after() -> Iterator[None]:
+    """Cycles are looked for once, at the end, and among what was made since: most of what lives was there before."""
+    aside = not gc.get_freeze_count()  # else somebody has put objects aside for good
+    gc.disable()
+    if aside:
+        gc.freeze()
+    try:
+        yield
+        gc.collect(0)
+    finally:
+        if aside:
+            gc.unfreeze()
+        gc.enable()
+
+
+@contextlib.contextmanager
 def lean() -> Iterator[None]:
     """Until it ends, kernels are compiled sooner. Only with the compiler's lock."""
     collected = gc.isenabled()
@@ -109,9 +125,8 @@ def lean() -> Iterator[None]:
         *(patch.object(*change) for change in (*CHANGES, *analysed.CHANGES)),
     )
     with contextlib.ExitStack() as stack:
-        gc.disable()
         if collected:
-            stack.callback(gc.enable)
+            stack.enter_context(_collected_after())
         for change in changes:
             stack.enter_context(change)
         yield

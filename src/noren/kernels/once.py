@@ -122,13 +122,13 @@ class Whole(JITCodeLibrary):
         """Needless counts of references go first: they keep loops from being improved."""
         machine = self._codegen._tm
         options = llvm.create_pipeline_tuning_options(speed_level=self.level)
-        options.loop_vectorization, options.slp_vectorization, options.loop_unrolling = True, False, False
+        options.loop_vectorization, options.slp_vectorization = self.level > 1, False
+        options.loop_interleaving, options.loop_unrolling = self.level > 1, False
         builder = llvm.create_pass_builder(machine, options)
         before = llvm.create_new_module_pass_manager()
         before.add_always_inliner_pass()
         before.add_sroa_pass()
         before.add_simplify_cfg_pass()
-        before.add_instruction_combine_pass()
         before.add_refprune_pass()
         before.run(self._final_module, builder)
         whole = builder.getModulePassManager()
