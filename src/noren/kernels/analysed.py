@@ -6,7 +6,7 @@ variable). And it keeps a diary: every step, every call of LLVM and every statem
 Here what cannot have changed is not asked again, and no diary is kept. The answers are the same.
 """
 
-# mypy: disable-error-code="no-untyped-call"
+# mypy: disable-error-code="no-untyped-call,import-untyped"
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rewritten(blocks: Any, states: Any, handler: Any) -> dict[Any, Any]:
     """The blocks after a variable was renamed; those that do not name it stay as they are."""
     name, changed = states["varname"], {}
     renames = isinstance(handler, ssa._FreshVarHandler)
-    mentions = None if renames else handler._cache_list_vars.__dict__.setdefault("mentions", {})
+    mentions: dict[int, set[str]] = {} if renames else vars(handler._cache_list_vars).setdefault("mentions", {})
     for label, block in blocks.items():
         if renames:
             concerned = any(type(one) is ir.Assign and one.target.name == name for one in block.body)
@@ -145,12 +145,10 @@ def step(self: Any, index: int, one: Any, state: Any) -> None:
         raise
 
 
-class Called(ffi._lib_fn_wrapper):
-    """A function of LLVM's library, called under its lock."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with self._lock._lock:
-            return self._cfn(*args, **kwargs)
+def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of LLVM's library, under its lock, of which nobody is told."""
+    with self._lock._lock:
+        return self._cfn(*args, **kwargs)
 
 
 CHANGES = (
@@ -158,6 +156,6 @@ CHANGES = (
     (ssa, "_run_block_rewrite", rewritten),
     (typeinfer.ConstraintNetwork, "propagate", propagated),
     (PassManager, "_runPass", step),
-    (ffi._lib_fn_wrapper, "__call__", Called.__call__),
+    (ffi._lib_fn_wrapper, "__call__", called),
 )
 """What holds while kernels are compiled."""

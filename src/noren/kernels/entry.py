@@ -6,7 +6,7 @@ types of all its arguments. So here all of them are taken first, whether one fai
 back together.
 """
 
-# mypy: disable-error-code="no-untyped-call,no-untyped-def,import-untyped"
+# mypy: disable-error-code="no-untyped-call,no-untyped-def,import-untyped,attr-defined"
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _known(kind: Any) -> bool:
     """Whether a value is an array, a number, None, or a tuple of these."""
     if isinstance(kind, types.BaseTuple):
         return all(_known(one) for one in kind)
-    return type(kind) is types.Array or isinstance(kind, PLAIN) and not isinstance(kind, types.Literal)
+    return type(kind) is types.Array or (isinstance(kind, PLAIN) and not isinstance(kind, types.Literal))
 
 
 def _arrays(kind: Any) -> list[Any]:

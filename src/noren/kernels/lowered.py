@@ -12,7 +12,7 @@ unpacks a whole array to reach one element; LLVM then removes most of that again
 - a loop over `range` without a step counts, and looks at no sign of its step.
 """
 
-# mypy: disable-error-code="attr-defined"
+# mypy: disable-error-code="attr-defined,import-untyped"
 
 from __future__ import annotations
 
