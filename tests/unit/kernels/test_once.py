@@ -184,6 +184,11 @@ def made_anew(n):
     return floats, whole, flags, np.zeros(n), np.zeros((n, 1, 2), np.uint8), np.zeros(n, whole.dtype)
 
 
+def made_full(n, value):
+    whole = np.full((n, 2), -1), np.full(n, -1, np.int64), np.full(n, 300, np.int8), np.full((n, 1), value, np.int32)
+    return whole, np.full(n, value), np.full(n, np.inf), np.full(n, True), np.full(n, 1, np.float32)
+
+
 def smaller_and_larger(a, b, c):
     same = min(a[0], a[1]), max(a[0], 3), min(b[0], b[1]), max(b[0], b[1]), min(c[0], c[1]), max(c[0], c[1])
     return same, min(a[0], b[0]), max(b[1], a[1]), max(1.5, a[0]), min(a[0], a[1], 2)
@@ -284,6 +289,8 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
     (expressions, lambda: (NUMBERS.copy(),)),
     (made_anew, lambda: (3,)),
     (made_anew, lambda: (0,)),
+    (made_full, lambda: (3, 2.5)),
+    (made_full, lambda: (0, 7)),
     (smaller_and_larger, lambda: (WHOLE[0] - 2, WHOLE[1].astype(np.int8) - 5, np.array([1, 2**64 - 1], np.uint64))),
     (literals, lambda: (WHOLE[2].copy(),)),
     (counted, lambda: (WHOLE[2].copy(), 1, 4)),
