@@ -1,7 +1,7 @@
 """Small functions within kernels, written down where they are called, without one of Numba's for every type.
 
-They are `np.empty`, `np.zeros`, and the smaller or larger of two whole numbers. Numbers that stand in a call between
-kernels have the type of any number, so that a kernel is not compiled once more for each of them.
+They are `np.empty`, `np.zeros`, `np.full`, and the smaller or larger of two whole numbers. Numbers that stand in a call
+between kernels have the type of any number, so that a kernel is not compiled once more for each of them.
 """
 
 # mypy: disable-error-code="no-untyped-call,no-untyped-def,import-untyped"
@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import cgutils, errors, types
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.extending import intrinsic
-from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args
+from numba.np.arrayobj import _empty_nd_impl, _parse_empty_args, store_item
 
 from noren.kernels.passes import ShortCompiler
 
@@ -60,6 +60,27 @@ def zero_floats(typing, shape):
     return _kind_of(shape, types.float64)(shape), _zeros
 
 
+def _full(context, builder, signature, args):
+    kind = signature.return_type
+    array = _empty_nd_impl(context, builder, *_parse_empty_args(context, builder, signature, args))
+    value = context.cast(builder, args[1], signature.args[1], kind.dtype)
+    with cgutils.for_range(builder, array.nitems) as loop:
+        store_item(context, builder, kind, value, builder.gep(array.data, [loop.index]))
+    return array._getvalue()
+
+
+@intrinsic
+def full(typing, shape, value, dtype):
+    """`np.full(shape, value, dtype)`."""
+    return _kind_of(shape, parse_dtype(dtype))(shape, types.unliteral(value), dtype), _full
+
+
+@intrinsic
+def full_of(typing, shape, value):
+    """`np.full(shape, value)`."""
+    return _kind_of(shape, types.unliteral(value))(shape, types.unliteral(value)), _full
+
+
 def _of_two(chosen):
     """An intrinsic that takes the first or the second of two whole numbers of one type."""
 
@@ -75,7 +96,14 @@ def _of_two(chosen):
     return one
 
 
-_ARRAYS = {(np.empty, 1): empty_floats, (np.empty, 2): empty, (np.zeros, 1): zero_floats, (np.zeros, 2): zeros}
+_ARRAYS = {
+    (np.empty, 1): empty_floats,
+    (np.empty, 2): empty,
+    (np.zeros, 1): zero_floats,
+    (np.zeros, 2): zeros,
+    (np.full, 2): full_of,
+    (np.full, 3): full,
+}
 _NUMBERS = {min: _of_two("<"), max: _of_two(">")}
 
 

@@ -1,10 +1,10 @@
 """Numba's compiler, without work that it repeats: the same types and the same code, sooner.
 
-While kernels are compiled, five things are done otherwise. New arrays are written down in place. Which implementation
-a call has is asked once for every combination of types, instead of at every place and in every round of type inference
-(a `+` tries dozens of templates). Sets of flags are compared by what was set. Messages of attempts that failed are not
-coloured. The collector of cycles waits until the kernel is there. All of it happens under the compiler's lock and is
-undone after.
+While kernels are compiled, some things are done otherwise, and those of `analysed.py`. New arrays are written down in
+place. Which implementation a call has is asked once for every combination of types, instead of at every place and in
+every round of type inference (a `+` tries dozens of templates). Sets of flags are compared by what was set. Messages of
+attempts that failed are not coloured. The collector of cycles waits until the kernel is there, and then looks at what
+is new. All of it happens under the compiler's lock and is undone after.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.typed_passes import NativeLowering
 from numba.core.types.functions import BaseFunction
 
+from noren.kernels.analysed import CHANGES as ANALYSES
 from noren.kernels.arrays import direct, kernel_for
 from noren.kernels.calls import CHANGES
 from noren.kernels.lowered import ShortLower
@@ -93,6 +94,22 @@ def _variables(self: Any, value: Any) -> list[Any]:
 
 
 @contextlib.contextmanager
+def _collected_after() -> Iterator[None]:
+    """Cycles are looked for once, at the end, and among what was made since: most of what lives was there before."""
+    aside = not gc.get_freeze_count()  # else somebody has put objects aside for good
+    gc.disable()
+    if aside:
+        gc.freeze()
+    try:
+        yield
+        gc.collect(0)
+    finally:
+        if aside:
+            gc.unfreeze()
+        gc.enable()
+
+
+@contextlib.contextmanager
 def lean() -> Iterator[None]:
     """Until it ends, kernels are compiled sooner. Only with the compiler's lock."""
     collected = gc.isenabled()
@@ -105,12 +122,11 @@ def lean() -> Iterator[None]:
         patch.object(NativeLowering, "lowering_class", ShortLower),
         patch.object(type(errors.termcolor()), "errmsg", lambda self, message: message),
         patch.object(ir.Inst, "_rec_list_vars", _variables),
-        *(patch.object(*change) for change in CHANGES),
+        *(patch.object(*change) for change in (*CHANGES, *ANALYSES)),
     )
     with contextlib.ExitStack() as stack:
-        gc.disable()
         if collected:
-            stack.callback(gc.enable)
+            stack.enter_context(_collected_after())
         for change in changes:
             stack.enter_context(change)
         yield

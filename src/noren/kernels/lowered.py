@@ -8,15 +8,17 @@ unpacks a whole array to reach one element; LLVM then removes most of that again
 - arguments and what is taken out of named tuples among them is borrowed: whoever calls holds it until the call ends;
 - an element of an array of numbers takes the pointer and the sizes that it needs, and no look at the sign of an index
   that cannot be negative;
-- one number for a run of places is a loop, which need not look whether shapes agree.
+- one number for a run of places is a loop, which need not look whether shapes agree;
+- a loop over `range` without a step counts, and looks at no sign of its step.
 """
 
-# mypy: disable-error-code="attr-defined"
+# mypy: disable-error-code="attr-defined,import-untyped"
 
 from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir as llvm
 from numba.core import cgutils, ir, types
 from numba.core.lowering import Lower
 from numba.cpython import slicing
@@ -114,9 +116,48 @@ class ShortLower(Lower):
         kind = self.typeof(expr.value.name) if expr.op in ("getattr", "static_getitem") else None
         if expr.op == "getattr" and type(kind) is types.Array and kind.ndim and expr.attr in ATTRIBUTES:
             return self.builder.extract_value(self.loadvar(expr.value.name), ATTRIBUTES[expr.attr])
+        if expr.op in ("pair_first", "pair_second"):
+            pair = self.context.data_model_manager[self.typeof(expr.value.name)]
+            place = pair.get_field_position(expr.op.removeprefix("pair_"))
+            return self.builder.extract_value(self.loadvar(expr.value.name), place)
+        if expr.op in ("getiter", "iternext") and self._known.steps_by_one(expr.value.name, expr.op):
+            return self._counted(expr) if expr.op == "getiter" else self._next(resty, expr)
         if expr.op == "static_getitem" and type(kind) is types.Array and expr.index_var is not None:
             return self.lower_getitem(resty, expr, expr.value, expr.index_var, self.fndesc.calltypes[expr])
         return super().lower_expr(resty, expr)
+
+    def _counted(self, expr: Any) -> Any:
+        """An iterator over whole numbers from a first one on: how many are left, and which is next."""
+        builder, state = self.builder, self.loadvar(expr.value.name)
+        kind = self.typeof(expr.value.name)
+        start, stop, step = (builder.extract_value(state, at) for at in range(3))
+        zero = self.context.get_constant(kind.dtype, 0)
+        with builder.goto_entry_block():
+            place, left = builder.alloca(start.type), builder.alloca(start.type)
+        size = builder.sub(stop, start)
+        builder.store(start, place)
+        builder.store(builder.select(builder.icmp_signed(">", size, zero), size, zero), left)
+        return self._composed(kind.iterator_type, iter=place, stop=stop, step=step, count=left)
+
+    def _next(self, pair: Any, expr: Any) -> Any:
+        """The next number, and whether there is one; after the last one nobody asks which."""
+        builder, iterator = self.builder, self.loadvar(expr.value.name)
+        kind = self.typeof(expr.value.name)
+        at = self.context.data_model_manager[kind].get_field_position
+        place, left = (builder.extract_value(iterator, at(name)) for name in ("iter", "count"))
+        zero, one = (self.context.get_constant(kind.yield_type, number) for number in (0, 1))
+        number, count = builder.load(place), builder.load(left)
+        builder.store(builder.add(number, one), place)
+        builder.store(builder.sub(count, one), left)
+        return self._composed(pair, first=number, second=builder.icmp_signed(">", count, zero))
+
+    def _composed(self, kind: Any, **parts: Any) -> Any:
+        """A structure of these parts."""
+        model = self.context.data_model_manager[kind]
+        made = llvm.Constant(model.get_value_type(), llvm.Undefined)
+        for name, value in parts.items():
+            made = self.builder.insert_value(made, value, model.get_field_position(name))
+        return made
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         kind = self.typeof(value.name)

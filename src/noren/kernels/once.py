@@ -13,9 +13,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import llvmlite.binding as llvm
-from numba.core import compiler, registry, types
+from numba.core import compiler, cpu, registry, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.dispatcher import _FunctionCompiler as FunctionCompiler
 from numba.core.environment import lookup_environment
@@ -24,6 +25,7 @@ from numba.core.runtime import rtsys
 from numba.core.targetconfig import ConfigStack
 
 from noren.kernels import calls
+from noren.kernels.entry import Entry
 from noren.kernels.lean import lean
 from noren.kernels.passes import ShortCompiler
 
@@ -120,13 +122,13 @@ class Whole(JITCodeLibrary):
         """Needless counts of references go first: they keep loops from being improved."""
         machine = self._codegen._tm
         options = llvm.create_pipeline_tuning_options(speed_level=self.level)
-        options.loop_vectorization, options.slp_vectorization, options.loop_unrolling = True, False, False
+        options.loop_vectorization, options.slp_vectorization = self.level > 1, False
+        options.loop_interleaving, options.loop_unrolling = self.level > 1, False
         builder = llvm.create_pass_builder(machine, options)
         before = llvm.create_new_module_pass_manager()
         before.add_always_inliner_pass()
         before.add_sroa_pass()
         before.add_simplify_cfg_pass()
-        before.add_instruction_combine_pass()
         before.add_refprune_pass()
         before.run(self._final_module, builder)
         whole = builder.getModulePassManager()
@@ -188,17 +190,21 @@ class WholeCompiler(FunctionCompiler):
     level: int
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
-        target = self.targetdescr.target_context
-        with lean(), parts_only(target.codegen()):
-            self.part.compile(tuple(args))
-        found = self.part.overloads[tuple(args)]
+        with lean():
+            with parts_only(self.targetdescr.target_context.codegen()):
+                self.part.compile(tuple(args))
+            return self._whole(self.part.overloads[tuple(args)])
+
+    def _whole(self, found: Any) -> Any:
+        """What Python calls, made of this part."""
         target = found.target_context  # with reference counts, which the one of all functions lacks
         library = Whole(target.codegen(), found.fndesc.qualname)
         library.level = self.level
         library.enable_object_caching()
         flags = compiler.Flags()
         self.targetdescr.options.parse_as_flags(flags, self.targetoptions)
-        with ConfigStack().enter(flags), target.push_code_library(library):
+        entries = patch.object(cpu, "PyCallWrapper", Entry)
+        with ConfigStack().enter(flags), target.push_code_library(library), entries:
             target.create_cpython_wrapper(library, found.fndesc, found.environment, None, release_gil=True)
             target.add_linking_libs([found.library])
         entry = target.get_executable(library, found.fndesc, found.environment)

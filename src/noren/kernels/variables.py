@@ -103,12 +103,20 @@ class Variables:
         """Whether this comes from `range` with a first number that is not negative, and no step."""
         step = self._only(pair, "iternext")
         over = self._only(step, "getiter") if step else None
-        call = self._made_once(over) if over else None
+        call = self._range(over) if over else None
+        return call is not None and (len(call.args) == 1 or call.args[0].name in names)
+
+    def steps_by_one(self, name: str, op: str) -> bool:
+        """Whether this is a `range` without a step ("getiter"), or an iterator over one ("iternext")."""
+        over = self._only(name, "getiter") if op == "iternext" else name
+        return bool(over) and self._range(over) is not None
+
+    def _range(self, name: str) -> Any:
+        """The call of `range` without a step that made a variable, or None."""
+        call = self._made_once(name)
         if not isinstance(call, ir.Expr) or call.op != "call" or call.kws or call.vararg:
-            return False
-        if self._only(call.func.name, "global") is not range or len(call.args) > 2:
-            return False
-        return len(call.args) == 1 or call.args[0].name in names
+            return None
+        return call if self._only(call.func.name, "global") is range and len(call.args) <= 2 else None
 
     def _only(self, name: str, op: str) -> Any:
         """What the only value of a variable works on, or for a global, what it is."""

@@ -184,6 +184,11 @@ def made_anew(n):
     return floats, whole, flags, np.zeros(n), np.zeros((n, 1, 2), np.uint8), np.zeros(n, whole.dtype)
 
 
+def made_full(n, value):
+    whole = np.full((n, 2), -1), np.full(n, -1, np.int64), np.full(n, 300, np.int8), np.full((n, 1), value, np.int32)
+    return whole, np.full(n, value), np.full(n, np.inf), np.full(n, True), np.full(n, 1, np.float32)
+
+
 def smaller_and_larger(a, b, c):
     same = min(a[0], a[1]), max(a[0], 3), min(b[0], b[1]), max(b[0], b[1]), min(c[0], c[1]), max(c[0], c[1])
     return same, min(a[0], b[0]), max(b[1], a[1]), max(1.5, a[0]), min(a[0], a[1], 2)
@@ -200,6 +205,59 @@ def literals(a):
     for _ in range(len(a)):
         last = twice(last, 1)
     return twice(1, 2) + twice(-3, a[0]) + last
+
+
+def counted(a, start, stop):
+    seen = [0]
+    last = -1
+    for i in range(start, stop):
+        last = i
+        seen.append(i)
+    for j in range(stop):
+        for k in range(j, stop):
+            if k == 3:
+                break
+            seen.append(a[j] + k)
+        else:
+            seen.append(-j)
+    rest = range(start, stop)
+    for turn in range(2):
+        for i in rest:
+            seen.append(i + turn)
+    for i in range(stop, start, -2):
+        seen.append(i)
+    return seen, last, len(range(start, stop))
+
+
+def overtaken(a, small):
+    """Types that are settled late, and one after the other."""
+    first = second = third = 0
+    for i in range(small[0]):
+        third = second
+        second = first
+        first = first + a[i] if i < 2 else first
+        if small[1] > i:
+            third, second = second, third
+    return first, second, third
+
+
+def renamed(n):
+    """Variables set in branches, in loops, and not on every way."""
+    a, b = 1, 2
+    while n > 0:
+        if n % 3 == 0:
+            a, b = b, a
+        elif n % 3 == 1:
+            c = a + b
+            a = c
+        else:
+            b = -b
+        n -= 1
+    if a > b:
+        c = a
+    else:
+        c = b
+    return a, b, c
 
 
 NUMBERS = np.arange(6.0) + 1
@@ -231,8 +289,17 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
     (expressions, lambda: (NUMBERS.copy(),)),
     (made_anew, lambda: (3,)),
     (made_anew, lambda: (0,)),
+    (made_full, lambda: (3, 2.5)),
+    (made_full, lambda: (0, 7)),
     (smaller_and_larger, lambda: (WHOLE[0] - 2, WHOLE[1].astype(np.int8) - 5, np.array([1, 2**64 - 1], np.uint64))),
     (literals, lambda: (WHOLE[2].copy(),)),
+    (counted, lambda: (WHOLE[2].copy(), 1, 4)),
+    (counted, lambda: (WHOLE[2].copy(), 4, -3)),
+    (counted, lambda: (WHOLE[2].copy(), -(2**63), -(2**63) + 3)),
+    (counted, lambda: (WHOLE[2].astype(np.int8), np.int32(-2), np.int32(3))),
+    (overtaken, lambda: (NUMBERS.copy(), WHOLE[1].astype(np.int16))),
+    (renamed, lambda: (11,)),
+    (renamed, lambda: (0,)),
 ]
 
 
@@ -308,6 +375,46 @@ def test_no_reference_is_lost_or_kept() -> None:
     after = rtsys.get_allocation_stats()
     assert (sys.getrefcount(pair.left), sys.getrefcount(pair.right)) == references
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 0
+
+
+def all_kinds(pair, nothing, flag, single, inner):
+    return pair.left[0] + inner[1][0].sum() + single, nothing is None, not flag, inner[0]
+
+
+def test_every_kind_of_argument_comes_in_and_is_given_back() -> None:
+    pair, small = Pair(NUMBERS.copy(), WHOLE.copy(), 2), np.array([1, 2], np.int8)
+    made = once(all_kinds)
+    given = pair, None, np.bool_(True), np.float32(0.5), (7, (small, None))
+    assert made(*given) == (4.5, True, False, 7)
+    assert made(pair, 3, False, 1, (7, (small, 2.0))) == (5.0, False, True, 7)
+    read = made.overloads[made.signatures[0]].entry_point
+    held = sys.getrefcount(pair.left), sys.getrefcount(small)
+    for wrong in ([1, 2], "text", 3):
+        with pytest.raises(TypeError, match="an argument of a kernel could not be read"):
+            read(pair, None, np.bool_(True), 0.5, (7, (wrong, None)))
+    with pytest.raises(TypeError, match="bad argument type"):
+        read(pair, None, np.bool_(True), "text", (7, (small, None)))
+    with pytest.raises(TypeError):
+        read(pair, None)
+    assert (sys.getrefcount(pair.left), sys.getrefcount(small)) == held
+
+
+def test_the_collector_is_as_it_was() -> None:
+    gc.freeze()
+    try:
+        once(halves)(WHOLE.copy())
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+    gc.disable()
+    try:
+        once(halves)(WHOLE.copy())
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    once(halves)(WHOLE.copy())
+    assert gc.get_freeze_count() == 0
+    assert gc.isenabled()
 
 
 ASKED = """
