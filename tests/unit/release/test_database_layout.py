@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from noren.cells import CodeCells, Statement
-from noren.errors import ReleaseError
 from noren.release.database.counts import PairTally, kept_pairs
-from noren.release.database.layout import Lookup, comments, demand_names, lookup_name, node_ranges, plain, sql_type
+from noren.release.database.layout import Lookup, comments, node_ranges
 from noren.release.database.publish import _foreign_key, _view
 from noren.release.database.ranges import range_type
 from noren.schema.nodes import Nodes
-from tests.statements import exact_column, group_column, member_column, node_column, open_column, set_column
+from tests.statements import exact_column, group_column, node_column, set_column
 
 COLUMNS: tuple[Statement, ...] = (exact_column("town", 3), set_column("ill", 4), node_column("age", 3))
 AGES = (("int8range", ["[0,0]", "[0,3)"]), ["0", "[0, 3)"])
@@ -26,12 +23,6 @@ def lookups() -> list[Lookup | None]:
     two = CodeCells(3, np.array([0, 1], np.uint8))
     sets = pa.array([["0", "1"], ["2", "3"]])
     return [None, Lookup("sets_2", two, sets), Lookup("nodes_3", two, pa.array(AGES[1]), AGES[0])]
-
-
-def test_sets_and_general_values_are_numbers_and_nothing_else_is() -> None:
-    assert [lookup_name(column, number) for number, column in enumerate(COLUMNS, 1)] == [None, "sets_2", "nodes_3"]
-    for other in (member_column("ill", 4), group_column("ill", 4), open_column("ill")):
-        assert lookup_name(other, 2) is None
 
 
 def test_people_read_intervals_where_there_are_some() -> None:
@@ -73,44 +64,6 @@ def test_every_table_and_column_has_a_sentence() -> None:
     assert told['TABLE "s"."nodes_3"'] == "E'What the numbers in column age of cells mean.'"
     assert told['COLUMN "s".cells."town"'] == "E'Published exactly.'"
     assert told['COLUMN "s".cells."ill"'] == f"E'{COLUMNS[1].field()['description']}'"
-
-
-def test_a_name_of_63_bytes_fits() -> None:
-    demand_names([exact_column("n" * 63, 2)])
-    for name in ("n" * 64, "ü" * 32):
-        with pytest.raises(ReleaseError, match="63 bytes"):
-            demand_names([exact_column("short", 2), exact_column(name, 2)])
-
-
-def test_postgres_has_no_dictionaries() -> None:
-    texts = pa.array(["a", "b", "a"]).dictionary_encode()
-    lists = pa.ListArray.from_arrays(pa.array([0, 2, 3]), texts)
-    assert plain(texts).equals(pa.array(["a", "b", "a"]))
-    assert plain(pa.chunked_array([texts, texts])).equals(pa.array(["a", "b", "a"] * 2))
-    assert plain(lists).equals(pa.array([["a", "b"], ["a"]]))
-    numbers = pa.array([[1, 2], [3]])
-    assert plain(numbers) is numbers
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        (pa.string(), "text"),
-        (pa.list_(pa.int64()), "int8[]"),
-        (pa.timestamp("us"), "timestamp"),
-        (pa.uint32(), "int8"),  # PostgreSQL has no unsigned numbers: the next larger
-        (pa.uint8(), "int4"),
-        (pa.float64(), "float8"),
-        (pa.date32(), "date"),
-    ],
-)
-def test_types(kind: Any, name: str) -> None:
-    assert sql_type(kind) == name
-
-
-def test_a_type_without_a_place_is_refused() -> None:
-    with pytest.raises(ReleaseError, match="a column of binary has no place"):
-        sql_type(pa.binary())
 
 
 # ---------------------------------------------------------------------- intervals

@@ -1,0 +1,146 @@
+"""The descriptor of a release: its words, its checksums and its limits, up to the edge of each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import noren as nr
+from noren.errors import ReleaseError
+from noren.release import bounds, package, store
+from noren.release.package import _resource, _standard, _text, aside, manifest_digest, refuse_existing
+from noren.release.parts import Part
+
+PEOPLE = pl.DataFrame({"town": ["Ulm", "Köln", "'Bonn"] * 4, "pay": [float(i) for i in range(12)]})
+
+
+def made(**options: Any) -> nr.Release:
+    roles = {"town": "plain", "pay": {"role": "plain", "bins": [-inf, 4, inf]}}
+    return nr.anonymize(PEOPLE, nr.Policy(attributes=roles, **options))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return made().save(tmp_path / "release")
+
+
+# ---------------------------------------------------------------------- words
+
+
+def test_checksums_of_manifests_do_not_change() -> None:
+    """Releases out there hold them: sorted keys, no spaces, nothing but ASCII."""
+    expected = hashlib.sha256(b'{"a":["\\u00fc",1.5],"b":{"c":null,"d":true}}').hexdigest()
+    assert manifest_digest({"b": {"d": True, "c": None}, "a": ["ü", 1.5]}) == expected
+
+
+def test_descriptors_are_readable_and_written_in_one_way() -> None:
+    assert _text({"a": ["ü"]}) == '{\n "a": [\n  "ü"\n ]\n}\n'
+
+
+def test_infinite_edges_are_said_in_words() -> None:
+    value = {"edges": [-inf, 4, inf, nan, 2.5, True, "inf"], "none": None}
+    assert _standard(value) == {"edges": ["-Infinity", 4, "Infinity", "NaN", 2.5, True, "inf"], "none": None}
+    finite = {"edges": [1, 2.5]}
+    assert _standard(finite) is finite
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "csv"])
+def test_open_intervals_survive_standard_json(file_format: Any, tmp_path: Path) -> None:
+    def refuse(word: str) -> Any:
+        raise AssertionError(f"{word} is not JSON")
+
+    release = made()
+    path = release.save(tmp_path / "release", file_format)
+    json.loads((path / "datapackage.json").read_text(), parse_constant=refuse)
+    opened = nr.open_release(path)
+    assert opened.column("pay").domain.edges == (-inf, 4, inf)
+    assert opened.frame().equals(release.frame())
+    assert all(verdict.holds for verdict in nr.verify(path))
+
+
+def test_a_release_without_a_title_is_called_so(saved: Path, tmp_path: Path) -> None:
+    assert json.loads((saved / "datapackage.json").read_text())["title"] == "Release"
+    titled = made(title="Wages").save(tmp_path / "titled")
+    assert json.loads((titled / "datapackage.json").read_text())["title"] == "Wages"
+
+
+def test_files_are_described_with_their_kind(tmp_path: Path) -> None:
+    for name, media in (("data.csv", "text/csv"), ("data.parquet", "application/vnd.apache.parquet")):
+        (tmp_path / name).write_bytes(b"it's\n")
+        found = _resource("data", tmp_path / name, {"fields": []})
+        assert (found["format"], found["mediatype"]) == (name.removeprefix("data."), media)
+        assert ("escape" in found["schema"]) is (name == "data.csv"), "an apostrophe escapes in texts alone"
+    (tmp_path / "data.csv").write_bytes(b"its\n")
+    assert "escape" not in _resource("data", tmp_path / "data.csv", {"fields": []})["schema"]
+
+
+def test_several_files_are_one_resource(tmp_path: Path) -> None:
+    parts = [Part("data-00000.parquet", 5, "ab"), Part("data-00001.parquet", 6, "cd")]
+    found = _resource("data", tmp_path / "data-00000.parquet", {"fields": []}, parts)
+    assert found["path"] == ["data-00000.parquet", "data-00001.parquet"]
+    assert (found["format"], found["mediatype"]) == ("parquet", "application/vnd.apache.parquet")
+    assert found["bytes"] == 11
+    assert [part["hash"] for part in found["parts"]] == ["sha256:ab", "sha256:cd"]
+
+
+# ---------------------------------------------------------------------- limits
+
+
+def test_limits_are_those_of_what_is_written() -> None:
+    """What is written must be read again, and what is larger than anything written is refused unread."""
+    assert bounds.MOST_ROWS_AT_ONCE == store.MOST_ROWS == 65_536
+    assert bounds.UNPACKED == package.MOST_BYTES == 256 * 1024**2
+    assert bounds.MOST_PAIRS == 64 * 1024**2
+
+
+def test_a_descriptor_has_a_largest_size(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = (saved / "datapackage.json").stat().st_size
+    monkeypatch.setattr(package, "MOST_BYTES", size)
+    assert nr.open_release(saved).rows == 12
+    monkeypatch.setattr(package, "MOST_BYTES", size - 1)
+    with pytest.raises(ReleaseError, match="it is not the descriptor of a release"):
+        nr.open_release(saved)
+
+
+def test_half_a_character_is_no_text(saved: Path) -> None:
+    path = saved / "datapackage.json"
+    path.write_text(path.read_text().replace('"title": "Release"', '"title": "\\ud800"'))
+    with pytest.raises(ReleaseError, match="it is not the descriptor of a release"):
+        nr.open_release(saved)
+
+
+# ---------------------------------------------------------------------- places
+
+
+def test_a_place_that_leads_nowhere_is_taken(tmp_path: Path) -> None:
+    refuse_existing(tmp_path / "new")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    (tmp_path / "file").touch()
+    for name in ("link", "file"):
+        with pytest.raises(ReleaseError, match=f"{name} exists already"):
+            refuse_existing(tmp_path / name)
+
+
+def test_parents_are_made_and_go_where_writing_fails(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(RuntimeError, match="stop"), aside(tmp_path / "kept/a/b/release") as work:
+        (work / "data.csv").touch()
+        raise RuntimeError("stop")
+    assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
+    with aside(tmp_path / "kept/a/b/release") as work:
+        (work / "data.csv").touch()
+    assert [path.name for path in (tmp_path / "kept/a/b/release").iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize("name", ["datapackage.json", "data.parquet", "README.md"])
+def test_a_link_is_no_file_of_a_release(saved: Path, name: str, tmp_path: Path) -> None:
+    (saved / name).rename(tmp_path / "elsewhere")
+    (saved / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ReleaseError, match="is missing"):
+        nr.open_release(saved)
