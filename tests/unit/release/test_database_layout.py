@@ -12,7 +12,7 @@ from noren.release.database.layout import Lookup, comments, node_ranges
 from noren.release.database.publish import _foreign_key, _view
 from noren.release.database.ranges import range_type
 from noren.schema.nodes import Nodes
-from tests.statements import exact_column, group_column, node_column, set_column
+from tests.statements import exact_column, group_column, node_column, set_column, term_column
 
 COLUMNS: tuple[Statement, ...] = (exact_column("town", 3), set_column("ill", 4), node_column("age", 3))
 AGES = (("int8range", ["[0,0]", "[0,3)"]), ["0", "[0, 3)"])
@@ -50,6 +50,7 @@ def test_a_number_must_stand_in_its_table() -> None:
     assert keys[1] == 'FOREIGN KEY ("ill") REFERENCES "s"."sets_2" (id)'
     groups = _foreign_key('"s"', group_column("pay", 3), None)
     assert groups == 'FOREIGN KEY ("pay") REFERENCES "s".groups_1_keys (id)'
+    assert _foreign_key('"s"', term_column("signs", ("cough", "fever"), None), None) is None  # its table has no keys
 
 
 def test_every_table_and_column_has_a_sentence() -> None:

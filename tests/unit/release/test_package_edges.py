@@ -129,9 +129,14 @@ def test_a_place_that_leads_nowhere_is_taken(tmp_path: Path) -> None:
 
 def test_parents_are_made_and_go_where_writing_fails(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
-    with pytest.raises(RuntimeError, match="stop"), aside(tmp_path / "kept/a/b/release") as work:
-        (work / "data.csv").touch()
-        raise RuntimeError("stop")
+
+    def fails() -> None:
+        with aside(tmp_path / "kept/a/b/release") as work:
+            (work / "data.csv").touch()
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fails()
     assert list(tmp_path.rglob("*")) == [tmp_path / "kept"]
     with aside(tmp_path / "kept/a/b/release") as work:
         (work / "data.csv").touch()
