@@ -60,6 +60,7 @@ def test_row_groups_are_full_but_the_last(
     assert write_data(path, [A], [cells(n, start) for n, start in zip(sizes, starts, strict=False)]) == sum(sizes)
     found = pq.read_metadata(path)
     assert [found.row_group(number).num_rows for number in range(found.num_row_groups)] == groups
+    assert pq.read_schema(path).metadata is None  # nothing but its cells
     read = [batch["a"].data for batch in ParquetStore(path).batches([A])]  # type: ignore[attr-defined]
     assert np.concatenate(read).tolist() == cells(sum(sizes))["a"].data.tolist()
 
@@ -75,6 +76,13 @@ def test_row_groups_can_be_read_apart(tmp_path: Path, monkeypatch: pytest.Monkey
     lengths = [len(batch["a"]) for batch in store.part(paths[0], [1], [A])]
     assert lengths == [976]
     assert [len(batch["a"]) for batch in store.batches([A])] == [1024, 976, 10]
+
+
+def test_groups_are_numbers_in_a_file(tmp_path: Path) -> None:
+    pay, path = group_column("pay", 3), tmp_path / "data.parquet"
+    pq.write_table(pa.table({"pay": pa.array([2, 0], pa.int64())}), path)
+    (batch,) = ParquetStore(path).batches([pay])
+    assert pay.to_arrow(batch["pay"]).to_pylist() == [2, 0]
 
 
 def test_nothing_to_write_makes_no_file(tmp_path: Path) -> None:
