@@ -108,6 +108,15 @@ def test_what_is_expected_is_taken_back_where_it_did_not_occur(monkeypatch: pyte
     assert less.held.codes(2).tolist() == [[0, 1], [1, 2]]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("d", "least"), [(4, 10_000), (51, 8 * 1275)])
+def test_from_so_many_rows_sets_are_kept_once(d: int, least: int) -> None:
+    """Six sets of two out of four values, 1,275 out of 51: ten thousand rows at least, and eight for every set."""
+    column = Column(role=Role.SENSITIVE).met("ill", Domain(tuple(map(str, range(d)))))
+    for rows, kept in ((least - 1, None), (least, d * (d - 1) // 2)):
+        (found,) = SetTally.expecting([SetStatement(column, DecoyDesign(d=d, eta=2))], rows).columns()
+        assert found.sets == kept  # type: ignore[attr-defined]
+
+
 def test_a_set_that_the_design_does_not_draw_is_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(set_tally, "LEAST_ROWS", 1)
     monkeypatch.setattr(set_tally, "ROWS_PER_SET", 1)

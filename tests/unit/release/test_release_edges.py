@@ -104,6 +104,7 @@ def test_a_release_is_known_by_what_it_is_called(plain: nr.Release, tmp_path: Pa
         (tmp_path / "table.csv").as_uri(),
         "postgresql://host/base?table=t",
         "postgresql://host/base?query=SELECT+1",
+        "https://host/patients",
         PEOPLE,
         None,
     ]
