@@ -114,6 +114,19 @@ def test_chance_decides_nothing_about_general_values_and_people_left_out(
                 ask("sex", population=True)
 
 
+def test_a_mean_of_a_population_needs_chance_too(plain: nr.Release, coarse: nr.Release) -> None:
+    found = plain.mean("pay", population=True)
+    pay = PEOPLE["pay"].to_list()
+    error = sqrt(sum((one - 2.5) ** 2 for one in pay) / 23 / 24)
+    assert found.frame.select("mean", "std_error").row(0) == pytest.approx((2.5, error))
+    assert plain.mean("pay").frame.select("mean", "low", "high").row(0) == pytest.approx((2.5, 2.5, 2.5))
+    with pytest.raises(QueryError, match="no interval for the population here"):
+        coarse.mean("pay", population=True)
+    bounds = coarse.mean("pay")
+    assert bounds.level == 1
+    assert bounds.frame["low"][0] <= 2.5 <= bounds.frame["high"][0]
+
+
 # ---------------------------------------------------------------------- weights
 
 
