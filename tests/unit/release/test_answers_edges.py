@@ -154,6 +154,22 @@ def test_a_count_says_what_its_weights_cost(weighed: nr.Release, plain: nr.Relea
     assert plain.count({"sex": "m"}).design_effect is None
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_release_of_one_record_has_one(number: int) -> None:
+    manifest = Manifest(
+        noren="0",
+        records=number,
+        columns=(exact_column("town", 2),),
+        requirements=(),
+        methods=(),
+        randomness="fresh",
+        verdicts=(),
+    )
+    release = nr.Release(manifest, MemoryStore({"town": CodeCells(2, np.zeros(number, np.uint8))}))
+    assert (release.count({"town": "0"}).records, release.estimate("town").records) == (number, number)
+    assert release.count({"town": "1"}).records == 0
+
+
 # ---------------------------------------------------------------------- shuffled rows
 
 

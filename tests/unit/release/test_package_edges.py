@@ -14,6 +14,7 @@ import pytest
 import noren as nr
 from noren.errors import ReleaseError
 from noren.release import bounds, package, store
+from noren.release.manifest import MOST_RECORDS
 from noren.release.package import _resource, _standard, _text, aside, manifest_digest, refuse_existing
 from noren.release.parts import Part
 
@@ -97,6 +98,12 @@ def test_limits_are_those_of_what_is_written() -> None:
     assert bounds.MOST_ROWS_AT_ONCE == store.MOST_ROWS == 65_536
     assert bounds.UNPACKED == package.MOST_BYTES == 256 * 1024**2
     assert bounds.MOST_PAIRS == 64 * 1024**2
+
+
+def test_numbers_of_records_are_exact_as_floats() -> None:
+    """JSON readers in other languages have no larger whole numbers."""
+    assert int(float(MOST_RECORDS - 1)) == MOST_RECORDS - 1
+    assert int(float(MOST_RECORDS + 1)) != MOST_RECORDS + 1
 
 
 def test_a_descriptor_has_a_largest_size(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
