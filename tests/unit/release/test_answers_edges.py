@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.analysis.estimate import SEVERAL_ROWS
 from noren.cells import CodeCells, TermCells
 from noren.errors import QueryError
-from noren.release.manifest import Manifest
+from noren.release.manifest import Manifest, PublishedMargin
 from noren.release.store import MemoryStore
 from tests.statements import exact_column, member_column, term_column
 
@@ -271,3 +272,27 @@ def test_conditions_on_hidden_columns_are_estimated(drawn: nr.Release, coarse: n
     both = coarse.estimate("pay").frame
     assert both["count"].sum() == pytest.approx(24)
     assert inf > both["high"].max() >= 4  # type: ignore[operator]
+
+
+def test_only_errors_rest_on_how_many_rows_a_person_has(drawn: nr.Release, coarse: nr.Release) -> None:
+    mixed, general = again(drawn, rows_are_people=False), again(coarse, rows_are_people=False)
+    assert SEVERAL_ROWS in mixed.estimate("ill").assumes
+    assert SEVERAL_ROWS in mixed.estimate("sex", population=True).assumes
+    assert SEVERAL_ROWS not in mixed.estimate("sex").assumes  # counted, and not sampled
+    assert SEVERAL_ROWS not in general.estimate("pay").assumes  # bounds hold whoever has which rows
+    assert SEVERAL_ROWS not in drawn.estimate("ill").assumes
+
+
+def test_sampling_is_added_to_the_noise_of_margins_once(drawn: nr.Release) -> None:
+    """Of a population the variance of a count c among n records is larger by c (1 - c / n)."""
+    margin = PublishedMargin(of=("ill",), epsilon=1, sensitivity=2, counts=(6, 5, 8, 6))
+    release = again(drawn, margins=(margin,))
+    own, sampled = (release.estimate("ill", estimator="linear", population=one) for one in (False, True))
+    assert own.diagnostics["margins"] == sampled.diagnostics["margins"] == [{"of": ["ill"], "epsilon": 1.0}]
+    counts = own.frame["count"].to_numpy()
+    more = sampled.frame["std_error"].to_numpy() ** 2 - own.frame["std_error"].to_numpy() ** 2
+    assert more == pytest.approx(np.maximum(counts * (1 - counts / 24), 0))
+    assert (own.frame["std_error"] < drawn.estimate("ill", estimator="linear").frame["std_error"]).all()
+    left = again(release, suppressed=1).estimate("ill", estimator="linear")
+    assert "margins" not in left.diagnostics
+    assert "margins" not in release.estimate("sex").diagnostics
