@@ -296,3 +296,20 @@ def test_sampling_is_added_to_the_noise_of_margins_once(drawn: nr.Release) -> No
     left = again(release, suppressed=1).estimate("ill", estimator="linear")
     assert "margins" not in left.diagnostics
     assert "margins" not in release.estimate("sex").diagnostics
+
+
+def test_a_table_agrees_with_what_a_margin_knows_of_one_of_its_columns(drawn: nr.Release) -> None:
+    release = again(drawn, margins=(PublishedMargin(of=("ill",), epsilon=1, sensitivity=2, counts=(9, 2, 8, 6)),))
+    table = release.estimate(["ill", "sex"])
+    assert table.diagnostics["raked_to_margins"] == [["ill"]]
+    sums = table.frame.group_by("ill", maintain_order=True).agg(pl.col("count").sum())["count"].to_list()
+    alone = release.estimate("ill").frame["count"]
+    assert sums == pytest.approx((alone / alone.sum() * 24).to_list(), abs=1e-6)
+    assert sums != pytest.approx(drawn.estimate("ill").frame["count"].to_list(), abs=1e-3)
+    for other in (release.estimate(["ill", "sex"], estimator="linear"), drawn.estimate(["ill", "sex"])):
+        assert "raked_to_margins" not in other.diagnostics
+    assert "raked_to_margins" not in release.estimate("ill").diagnostics
+
+
+def test_three_numbers_have_a_trend(plain: nr.Release) -> None:
+    assert plain.test("w", "pay", permutations=99).kind == "trend"

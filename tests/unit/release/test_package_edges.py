@@ -8,15 +8,20 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import noren as nr
+from noren.cells import SetCells, SetStatement
 from noren.errors import ReleaseError
 from noren.release import bounds, package, store
 from noren.release.manifest import MOST_RECORDS
-from noren.release.package import _resource, _standard, _text, aside, manifest_digest, refuse_existing
+from noren.release.package import _resource, _standard, _text, aside, manifest_digest, refuse_existing, write_cells
 from noren.release.parts import Part
+from noren.release.set_tally import SetTally
+from noren.release.store import store_for
+from tests.statements import set_column
 
 PEOPLE = pl.DataFrame({"town": ["Ulm", "Köln", "'Bonn"] * 4, "pay": [float(i) for i in range(12)]})
 
@@ -88,6 +93,25 @@ def test_several_files_are_one_resource(tmp_path: Path) -> None:
     assert (found["format"], found["mediatype"]) == ("parquet", "application/vnd.apache.parquet")
     assert found["bytes"] == 11
     assert [part["hash"] for part in found["parts"]] == ["sha256:ab", "sha256:cd"]
+
+
+@pytest.mark.parametrize(
+    ("file_format", "tallied", "kept"), [("parquet", True, 2), ("parquet", False, None), ("csv", True, None)]
+)
+def test_sets_are_numbers_in_parquet_where_they_were_tallied(
+    file_format: Any, tallied: bool, kept: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("noren.release.set_tally.LEAST_ROWS", 1)
+    monkeypatch.setattr("noren.release.set_tally.ROWS_PER_SET", 1)
+    columns = [set_column("ill", 4)]
+    batches = [{"ill": SetCells.from_codes(4, np.array(rows))} for rows in ([[0, 1], [2, 3]], [[0, 1]], [[2, 3]])]
+    tally = SetTally.of(columns, batches) if tallied else None
+    path, rows, (column,) = write_cells(tmp_path, columns, batches, file_format, tally)
+    assert (path.name, rows) == (f"data.{file_format}", 4)
+    assert isinstance(column, SetStatement)
+    assert column.sets == kept
+    read = [column.to_arrow(batch["ill"]).to_pylist() for batch in store_for(path).batches([column])]
+    assert [cell for part in read for cell in part] == [["0", "1"], ["2", "3"], ["0", "1"], ["2", "3"]]
 
 
 # ---------------------------------------------------------------------- limits
