@@ -74,3 +74,13 @@ def test_conditions_on_one_column_hold_together(release: nr.Release) -> None:
     assert release.mean("sex=f", where={"town": "Ulm"}).records == 12
     with pytest.raises(QueryError, match="no record meets the conditions"):
         release.mean("sex=f", where={"sex": "f", "town": "Bonn"})
+
+
+def test_a_column_that_lists_no_values_can_be_asked_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 3)
+    table = pl.DataFrame({"note": ["a", "b", "c", "d", "d", None], "town": ["u", "v"] * 3})
+    release = nr.anonymize(table, nr.Policy(attributes={"note": "plain", "town": "plain"}))
+    assert release.column("note").column.is_open
+    assert release.count({"note": ["a", "d"]}).count == 3
+    assert release.estimate("note", where={"town": "v"}).frame["count"].to_list() == [0, 1, 0, 1, 1]
+    assert release.mean("town=u", where={"note": "d"}).frame["mean"].to_list() == pytest.approx([1 / 2])

@@ -16,12 +16,22 @@ import noren as nr
 from noren.cells import SetCells, SetStatement
 from noren.errors import ReleaseError
 from noren.release import bounds, package, store
-from noren.release.manifest import MOST_RECORDS
-from noren.release.package import _resource, _standard, _text, aside, manifest_digest, refuse_existing, write_cells
+from noren.release.manifest import MOST_RECORDS, Manifest
+from noren.release.package import (
+    _resource,
+    _standard,
+    _text,
+    aside,
+    described,
+    manifest_digest,
+    refuse_existing,
+    write_cells,
+)
 from noren.release.parts import Part
 from noren.release.set_tally import SetTally
 from noren.release.store import store_for
-from tests.statements import set_column
+from noren.schema.knowledge import Knowledge
+from tests.statements import exact_column, group_column, set_column, term_column
 
 PEOPLE = pl.DataFrame({"town": ["Ulm", "Köln", "'Bonn"] * 4, "pay": [float(i) for i in range(12)]})
 
@@ -84,6 +94,27 @@ def test_files_are_described_with_their_kind(tmp_path: Path) -> None:
         assert ("escape" in found["schema"]) is (name == "data.csv"), "an apostrophe escapes in texts alone"
     (tmp_path / "data.csv").write_bytes(b"its\n")
     assert "escape" not in _resource("data", tmp_path / "data.csv", {"fields": []})["schema"]
+
+
+def test_numbers_of_groups_refer_to_their_table(tmp_path: Path) -> None:
+    """As readers of the standard expect it; a table of terms has no number to refer to."""
+    known = Knowledge.from_pairs([("flu", "cough")])
+    columns = (exact_column("town", 2), group_column("pay", 3), term_column("signs", ("cough",), known))
+    manifest = Manifest(
+        noren="0", records=3, columns=columns, requirements=(), methods=(), randomness="fresh", verdicts=()
+    )
+    for name in ("data", "groups-1", "knowledge-1"):
+        (tmp_path / f"{name}.parquet").touch()
+    data, groups, knowledge = described(tmp_path, tmp_path / "data.parquet", manifest)["resources"]
+    assert [field["name"] for field in data["schema"]["fields"]] == ["town", "pay", "signs"]
+    assert data["schema"]["foreignKeys"] == [
+        {"fields": ["pay"], "reference": {"resource": "groups-1", "fields": ["group"]}}
+    ]
+    assert groups["title"] == "Which values of pay each group holds"
+    assert knowledge["title"] == "What links the terms of signs to labels"
+    alone = manifest.model_copy(update={"columns": columns[:1]})
+    (data,) = described(tmp_path, tmp_path / "data.parquet", alone)["resources"]
+    assert "foreignKeys" not in data["schema"]
 
 
 def test_several_files_are_one_resource(tmp_path: Path) -> None:
