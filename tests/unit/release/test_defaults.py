@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.cells import SetStatement
+from noren.cells import CodeCells, SetStatement
 from noren.cells.set_cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import NorenError
@@ -20,6 +20,7 @@ from noren.release.set_tally import SetTally
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from tests.statements import exact_column, set_column
 
 INFERENCE = {"level": 0.95, "population": False}
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -130,6 +131,30 @@ def test_a_set_that_the_design_does_not_draw_is_never_written(monkeypatch: pytes
     )
     with pytest.raises(NorenError, match="a set that its design does not draw"):
         strange.columns()
+
+
+def test_columns_of_other_forms_are_written_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is one that is called like the numbers of sets."""
+    monkeypatch.setattr(set_tally, "LEAST_ROWS", 1)
+    monkeypatch.setattr(set_tally, "ROWS_PER_SET", 1)
+    columns = [exact_column("town", 3), set_column("ill", 4), set_column("ID", 4)]
+    sets = SetCells.from_codes(4, np.array([[0, 1], [2, 3]]))
+    batch = {"town": CodeCells(3, np.array([0, 2])), "ill": sets, "ID": sets}
+    found = SetTally.of(columns, [batch])
+    town, ill, other = found.columns()
+    assert town is columns[0]
+    assert (ill.sets, other.sets) == (2, None)  # type: ignore[attr-defined]
+    assert found.written(batch)["town"] is batch["town"]
+
+
+def test_no_rows_hold_no_strange_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_tally, "LEAST_ROWS", 1)
+    monkeypatch.setattr(set_tally, "ROWS_PER_SET", 1)
+    both = SetCells.from_codes(2, np.array([[0, 1], [0, 1]]))  # the only set of two out of two
+    found = SetTally.of([set_column("ill", 2)], [{"ill": both}])
+    (column,) = found.columns()
+    assert column.sets == 1  # type: ignore[attr-defined]
+    assert len(found.written({"ill": both.take(slice(0, 0))})["ill"]) == 0
 
 
 # ---------------------------------------------------------------- answers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import noren as nr
 from noren.errors import QueryError
 from noren.release.gathered import _share
+from noren.release.manifest import PublishedMargin
 
 PEOPLE = pl.DataFrame(
     {
@@ -84,3 +86,49 @@ def test_a_column_that_lists_no_values_can_be_asked_for_one(monkeypatch: pytest.
     assert release.count({"note": ["a", "d"]}).count == 3
     assert release.estimate("note", where={"town": "v"}).frame["count"].to_list() == [0, 1, 0, 1, 1]
     assert release.mean("town=u", where={"note": "d"}).frame["mean"].to_list() == pytest.approx([1 / 2])
+
+
+def test_members_of_a_composite_are_columns_of_their_own() -> None:
+    """Of columns that are hidden together, what is asked of one is the sum over the tuples that have its value."""
+    table = pl.DataFrame({"a": ["x", "x", "y", "y"] * 12, "b": ["1", "2", "1", "3"] * 12, "town": ["u", "v", "w"] * 16})
+    roles = {"a": "sensitive", "b": "sensitive", "town": "plain"}
+    asked = [nr.models.FrequencyLDiversity(on="a + b", l=2)]
+    policy = nr.Policy(attributes=roles, require=asked, together=["a", "b"], dependence={"most": 1.0})
+    release = nr.anonymize(table, policy)
+    (name,) = release.designs
+    whole = release.estimate(name, estimator="linear").frame
+    tuples = dict(zip(whole[name], whole["count"], strict=True))
+    members = release.estimate("a", estimator="linear").frame
+    assert members["a"].to_list() == ["x", "y"]
+    expected = [sum(count for label, count in tuples.items() if label.startswith(value)) for value in ("x", "y")]
+    assert len(tuples) == 4
+    assert members["count"].to_list() == pytest.approx(expected)
+    count = release.count({"a": "x"}, estimator="linear").count
+    assert count == pytest.approx(expected[0])
+    share = release.mean("a=x").frame["mean"].to_list()
+    parts = [release.mean(f"{name}={label}").frame["mean"][0] for label in tuples if label.startswith("x")]
+    assert share == pytest.approx([sum(parts)])
+    both = release.count({"a": "y", "b": "3"}, estimator="linear").count
+    assert both == pytest.approx(next(count for label, count in tuples.items() if label.endswith("3")))
+
+
+def test_margins_are_named_where_they_help() -> None:
+    table = pl.DataFrame({"ill": ["a", "b", "c", "d"] * 6, "sex": ["f", "m", "m"] * 8})
+    asked = [nr.models.FrequencyLDiversity(on="ill", l=2)]
+    policy = nr.Policy(attributes={"ill": "sensitive", "sex": "plain"}, require=asked, dependence={"most": 1.0})
+    release = nr.anonymize(table, policy)
+    margin = PublishedMargin(of=("ill",), epsilon=1, sensitivity=2, counts=(6, 5, 8, 6))
+
+    def told(ask: Callable[[nr.Release], str], **changes: Any) -> bool:
+        changed = release.manifest.model_copy(update=changes)
+        return "noised margins" in ask(nr.Release(changed, release.store))
+
+    def share(opened: nr.Release) -> str:
+        return opened.mean("ill=a").assumes
+
+    assert told(share, margins=(margin,))
+    assert not told(share)
+    assert not told(share, margins=(margin,), suppressed=1)
+    assert told(lambda opened: opened.mean("sex=f", where={"ill": ["a", "b"]}).assumes, margins=(margin,))
+    assert not told(lambda opened: opened.mean("sex=f").assumes, margins=(margin,))
+    assert not told(lambda opened: opened.mean("ill=a", where={"sex": "f"}).assumes, margins=(margin,))

@@ -29,8 +29,10 @@ from noren.release.package import (
 )
 from noren.release.parts import Part
 from noren.release.set_tally import SetTally
+from noren.release.signature import SIGNATURE, write_signature
 from noren.release.store import store_for
 from noren.schema.knowledge import Knowledge
+from noren.secret.signing import SigningKey
 from tests.statements import exact_column, group_column, set_column, term_column
 
 PEOPLE = pl.DataFrame({"town": ["Ulm", "Köln", "'Bonn"] * 4, "pay": [float(i) for i in range(12)]})
@@ -143,6 +145,21 @@ def test_sets_are_numbers_in_parquet_where_they_were_tallied(
     assert column.sets == kept
     read = [column.to_arrow(batch["ill"]).to_pylist() for batch in store_for(path).batches([column])]
     assert [cell for part in read for cell in part] == [["0", "1"], ["2", "3"], ["0", "1"], ["2", "3"]]
+
+
+def test_a_release_may_be_signed_later(saved: Path, tmp_path: Path) -> None:
+    """Its page says nothing of a signature then, which is no fault; a page that tells of one that is not there is."""
+    key = SigningKey.create(tmp_path / "signing.key")
+    assert not nr.verify(saved).failed
+    write_signature(saved / "datapackage.json", key)
+    assert nr.open_release(saved).signer == key.public
+    assert not nr.verify(saved).failed
+    signed = made().save(tmp_path / "signed", sign=key)
+    assert not nr.verify(signed).failed
+    assert (signed / "README.md").read_text() != (saved / "README.md").read_text()
+    (signed / SIGNATURE).unlink()
+    with pytest.raises(ReleaseError, match="it says something else than the manifest"):
+        nr.verify(signed)
 
 
 # ---------------------------------------------------------------------- limits
