@@ -169,6 +169,7 @@ def test_a_release_of_one_record_has_one(number: int) -> None:
     release = nr.Release(manifest, MemoryStore({"town": CodeCells(2, np.zeros(number, np.uint8))}))
     assert (release.count({"town": "0"}).records, release.estimate("town").records) == (number, number)
     assert release.count({"town": "1"}).records == 0
+    assert release.count({"town": "0"}, population=True).std_error == 0  # everybody
 
 
 # ---------------------------------------------------------------------- shuffled rows

@@ -26,6 +26,7 @@ from noren.release.package import (
     manifest_digest,
     refuse_existing,
     write_cells,
+    write_descriptor,
 )
 from noren.release.parts import Part
 from noren.release.set_tally import SetTally
@@ -145,6 +146,36 @@ def test_sets_are_numbers_in_parquet_where_they_were_tallied(
     assert column.sets == kept
     read = [column.to_arrow(batch["ill"]).to_pylist() for batch in store_for(path).batches([column])]
     assert [cell for part in read for cell in part] == [["0", "1"], ["2", "3"], ["0", "1"], ["2", "3"]]
+
+
+def test_data_in_several_files_are_read_in_their_order(tmp_path: Path) -> None:
+    release = made()
+    cells = release.cells(release.columns)
+    paths = [tmp_path / f"data-{number:05}.parquet" for number in range(3)]
+    for number, path in enumerate(paths):
+        some = {name: column.take(slice(4 * number, 4 * number + 4)) for name, column in cells.items()}
+        assert store.write_data(path, release.statements, [some]) == 4
+    write_descriptor(tmp_path, paths[0], release.manifest, parts=[Part.of(path) for path in paths])
+    opened = nr.open_release(tmp_path)
+    assert opened.frame().equals(release.frame())
+    assert not nr.verify(tmp_path).failed
+    paths[1].unlink()
+    with pytest.raises(ReleaseError, match=r"data-00001\.parquet is missing"):
+        nr.open_release(tmp_path)
+
+
+def test_a_file_has_its_size_and_its_checksum(saved: Path) -> None:
+    page, descriptor = saved / "README.md", saved / "datapackage.json"
+    text, said = page.read_text(), descriptor.read_text()
+    page.write_text(text.replace("e", "a", 1))
+    with pytest.raises(ReleaseError, match="its checksum differs"):
+        nr.open_release(saved)
+    page.write_text(text)
+    size = page.stat().st_size
+    assert f'"bytes": {size},' in said
+    descriptor.write_text(said.replace(f'"bytes": {size},', f'"bytes": {size + 1},'))
+    with pytest.raises(ReleaseError, match="its checksum differs"):
+        nr.open_release(saved)
 
 
 def test_a_release_may_be_signed_later(saved: Path, tmp_path: Path) -> None:
