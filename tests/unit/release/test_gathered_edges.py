@@ -11,6 +11,7 @@ import pytest
 
 import noren as nr
 from noren.errors import QueryError
+from noren.inference.results import SCORES
 from noren.release.gathered import _share
 from noren.release.manifest import PublishedMargin
 
@@ -128,6 +129,7 @@ def test_margins_are_named_where_they_help() -> None:
 
     assert told(share, margins=(margin,))
     assert not told(share)
+    assert share(release) == SCORES  # and nothing behind it
     assert not told(share, margins=(margin,), suppressed=1)
     assert told(lambda opened: opened.mean("sex=f", where={"ill": ["a", "b"]}).assumes, margins=(margin,))
     assert not told(lambda opened: opened.mean("sex=f").assumes, margins=(margin,))
