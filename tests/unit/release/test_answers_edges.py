@@ -276,6 +276,9 @@ def test_conditions_on_hidden_columns_are_estimated(drawn: nr.Release, coarse: n
     assert everything.count == pytest.approx(24)
     parts = [drawn.count({"ill": some}, estimator="linear").count for some in (["a", "b"], ["c", "d"])]
     assert sum(parts) == pytest.approx(24)
+    some = drawn.estimate("ill", where={"ill": ["a", "b"]}, estimator="linear").frame["count"].to_list()
+    assert some[2:] == [0, 0]
+    assert sum(some) == pytest.approx(parts[0])
     low = coarse.count({"pay": [0, 1, 2], "sex": "f"})
     true = PEOPLE.filter((pl.col("pay") < 3) & (pl.col("sex") == "f")).height
     assert low.low <= true <= low.high

@@ -60,7 +60,7 @@ def test_row_groups_are_full_but_the_last(
     assert write_data(path, [A], [cells(n, start) for n, start in zip(sizes, starts, strict=False)]) == sum(sizes)
     found = pq.read_metadata(path)
     assert [found.row_group(number).num_rows for number in range(found.num_row_groups)] == groups
-    assert pq.read_schema(path).metadata is None  # nothing but its cells
+    assert pq.read_metadata(path).metadata is None  # nothing but its cells
     read = [batch["a"].data for batch in ParquetStore(path).batches([A])]  # type: ignore[attr-defined]
     assert np.concatenate(read).tolist() == cells(sum(sizes))["a"].data.tolist()
 
@@ -138,4 +138,4 @@ def test_tables_beside_come_back(tmp_path: Path) -> None:
     write_side(tmp_path / "sets.parquet", short)
     found = read_side(tmp_path / "sets.parquet", texts=["value"])
     assert {name: column.to_pylist() for name, column in found.items()} == {"group": [0, 1], "value": ["=1", None]}
-    assert pq.read_schema(tmp_path / "sets.parquet").metadata is None  # nothing but its cells
+    assert pq.read_metadata(tmp_path / "sets.parquet").metadata is None  # nothing but its cells

@@ -55,6 +55,7 @@ def test_a_condition_leaves_fewer() -> None:
         assert shown(found) == (counts, counts, [most + 1] * 3)
         assert found.counts.shape == (3, 1)
         assert found.diagnostics["converged"]
+        assert found.iterations == 0  # nothing was searched for
         alone = tabulate_terms([exact(town)], AskedTerms(SURE), "likelihood", suppressed=1)
         assert shown(alone) == ([2], [2], [most + 1])
 
