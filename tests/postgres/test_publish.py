@@ -18,8 +18,6 @@ from click.testing import CliRunner
 import noren as nr
 from noren.cli.main import main
 from noren.errors import DataError, ReleaseError
-from noren.release.database.counts import PairTally, kept_pairs
-from noren.release.database.ranges import range_type
 from tests.unit.release.test_faults import TABLE, holder
 
 SET = {"model": "frequency-l-diversity", "on": "ill", "l": 2}
@@ -299,19 +297,6 @@ def test_a_release_without_counts_opens(server, schema, sql):
     assert opened.estimate(["ill", "age"]).frame.equals(release.estimate(["ill", "age"]).frame)
 
 
-def test_counts_are_kept_where_they_are_short():
-    """By hand: 800 rows allow 100 combinations of a pair and 400 lines in all."""
-    assert kept_pairs({1: 10, 2: 10, 5: 11}, 800) == [(1, 2)]
-    assert kept_pairs({1: 10, 2: 10, 3: 10, 4: 10}, 800) == [(1, 2), (1, 3), (1, 4), (2, 3)]
-    assert kept_pairs({3: 2}, 800) == []
-    tally = PairTally({1: 2, 4: 3}, 100)
-    tally.add({1: np.array([0, 1, 1], np.int32), 4: np.array([2, 0, 0], np.int32)})
-    tally.add({1: np.array([1], np.int32), 4: np.array([0], np.int32)})
-    (((first, second), table),) = tally.tables()
-    assert (first, second) == (1, 4)
-    assert table.to_pydict() == {"first": [0, 1], "second": [2, 0], "rows": [1, 3]}
-
-
 def test_the_command(server, schema, tmp_path):
     released("mondrian").save(tmp_path / "release")
     place = f"{server}&schema={schema}".replace("postgres:@", "postgres:hunter2-hunter2@")
@@ -334,22 +319,6 @@ def test_a_name_that_does_not_fit_is_refused(server, schema):
     policy = nr.Policy(attributes=roles, require=[SET | {"on": "i" * 80}])
     with pytest.raises(ReleaseError, match="63 bytes"):
         nr.anonymize(table, policy).publish(f"{server}&schema={schema}")
-
-
-@pytest.mark.parametrize(
-    ("labels", "made"),
-    [
-        (["[0, 6]", "[7, 10)", "12"], ("int8range", ["[0,6]", "[7,10)", "[12,12]"])),
-        (["[1.5, 2]", "*"], ("numrange", ["[1.5,2]", "(,)"])),
-        (["below 18", "90 and above"], ("int8range", ["(,18)", "[90,)"])),
-        (["[2020-01-01, 2020-02-01)"], ("daterange", ["[2020-01-01,2020-02-01)"])),
-        (["{a, b}", "a"], None),
-        (["[0, 6]", "(missing)"], None),
-        (["*"], None),
-    ],
-)
-def test_labels_as_ranges(labels, made):
-    assert range_type(labels) == made
 
 
 def test_duckdb_is_a_source():

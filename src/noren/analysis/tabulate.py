@@ -168,9 +168,8 @@ def tabulate(
 
 def weighed(table: Tabulation, weights: Weights, suppressed: int) -> Tabulation:
     """The table in people of the population. Whoever was left out has a weight that nobody knows."""
-    assumes = "; ".join([*([] if table.assumes == EXACT else [table.assumes]), weights.assumes])
-    if suppressed:
-        assumes += f"; the {suppressed:,} people left out are not counted, for their weights are not known"
+    before = [] if table.assumes == EXACT else [table.assumes]
+    assumes = "; ".join([*before, weights.assumes_without(suppressed)])
     parts = {name: getattr(table, name) * weights.unit for name in ("counts", "std_error", "low", "high")}
     facts = table.diagnostics | {"weights": weights.name, "design_effect": weights.design_effect}
     return replace(table, assumes=assumes, diagnostics=facts, **parts)

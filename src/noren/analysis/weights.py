@@ -47,3 +47,9 @@ class Weights:
         """What a weighted number rests on, besides."""
         effect = f"design effect {self.design_effect:.2f}"
         return f"a record stands for as many people as {self.name!r} says ({effect}; records are weighed independently)"
+
+    def assumes_without(self, suppressed: int) -> str:
+        """The same of a table that so many people were left out of, whose weights nobody knows."""
+        if not suppressed:
+            return self.assumes
+        return f"{self.assumes}; the {suppressed:,} people left out are not counted, for their weights are not known"

@@ -325,7 +325,7 @@ def _counted(release: Release, records: int, level: float, weights: Weights | No
     if weights is not None:
         count = most = count * weights.unit
         facts |= {"weights": weights.name, "design_effect": weights.design_effect}
-        assumes = weights.assumes
+        assumes = weights.assumes_without(release.suppressed)
     if population:  # a record's part of the count is its weight, or 1, and 0 for those that the conditions leave out
         n, squares = max(release.records, 1), records * (1.0 if weights is None else weights.design_effect)
         several = SeveralRows.of(release.manifest)

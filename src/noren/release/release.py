@@ -15,6 +15,7 @@ from noren.io.place import STORES, Place, Spot, place_of
 from noren.models.verdict import Verdicts
 from noren.release.answers import answer
 from noren.release.manifest import Manifest, VerdictEntry
+from noren.release.measured import demand_level
 from noren.release.package import (
     DESCRIPTOR,
     FileFormat,
@@ -262,8 +263,7 @@ class Release(Statistics, Published):
         names = (by,) if isinstance(by, str) else tuple(by)
         if not names:
             raise QueryError("estimate needs at least one column.", hint='For example estimate(["job", "disease"]).')
-        if not 0 < level < 1:
-            raise QueryError(f"level={level} is not a probability.", hint="For example 0.95.")
+        demand_level(level)
         result = answer(self, names, where or {}, estimator, level, population, progress, weighted)
         shown = result.shown
         titles = tuple(_free(name + "_", {*ANSWER, *names}) if name in ANSWER else name for name in names)
@@ -317,6 +317,7 @@ class Release(Statistics, Published):
         """
         if not where:
             raise QueryError("count needs a condition.", hint='For example count({"job": ["Lawyer"]}).')
+        demand_level(level)
         result = answer(self, (), where, estimator, level, population, None, weighted)
         error = float(result.std_error.ravel()[0])
         return Count(

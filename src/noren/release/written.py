@@ -24,12 +24,10 @@ class Digest:
 
     def __init__(self) -> None:
         self.closed = False
-        self.size = 0
         self._found = hashlib.sha256()
 
     def write(self, data: bytes) -> int:
         self._found.update(data)
-        self.size += len(data)
         return len(data)
 
     def flush(self) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.cells import SetStatement
+from noren.cells import CodeCells, SetStatement
 from noren.cells.set_cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import NorenError
@@ -20,6 +20,7 @@ from noren.release.set_tally import SetTally
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from tests.statements import exact_column, set_column
 
 INFERENCE = {"level": 0.95, "population": False}
 DEFAULTS: dict[str, dict[str, Any]] = {
@@ -108,6 +109,15 @@ def test_what_is_expected_is_taken_back_where_it_did_not_occur(monkeypatch: pyte
     assert less.held.codes(2).tolist() == [[0, 1], [1, 2]]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("d", "least"), [(4, 10_000), (51, 8 * 1275)])
+def test_from_so_many_rows_sets_are_kept_once(d: int, least: int) -> None:
+    """Six sets of two out of four values, 1,275 out of 51: ten thousand rows at least, and eight for every set."""
+    column = Column(role=Role.SENSITIVE).met("ill", Domain(tuple(map(str, range(d)))))
+    for rows, kept in ((least - 1, None), (least, d * (d - 1) // 2)):
+        (found,) = SetTally.expecting([SetStatement(column, DecoyDesign(d=d, eta=2))], rows).columns()
+        assert found.sets == kept  # type: ignore[attr-defined]
+
+
 def test_a_set_that_the_design_does_not_draw_is_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(set_tally, "LEAST_ROWS", 1)
     monkeypatch.setattr(set_tally, "ROWS_PER_SET", 1)
@@ -121,6 +131,30 @@ def test_a_set_that_the_design_does_not_draw_is_never_written(monkeypatch: pytes
     )
     with pytest.raises(NorenError, match="a set that its design does not draw"):
         strange.columns()
+
+
+def test_columns_of_other_forms_are_written_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So is one that is called like the numbers of sets."""
+    monkeypatch.setattr(set_tally, "LEAST_ROWS", 1)
+    monkeypatch.setattr(set_tally, "ROWS_PER_SET", 1)
+    columns = [exact_column("town", 3), set_column("ill", 4), set_column("ID", 4)]
+    sets = SetCells.from_codes(4, np.array([[0, 1], [2, 3]]))
+    batch = {"town": CodeCells(3, np.array([0, 2])), "ill": sets, "ID": sets}
+    found = SetTally.of(columns, [batch])
+    town, ill, other = found.columns()
+    assert town is columns[0]
+    assert (ill.sets, other.sets) == (2, None)  # type: ignore[attr-defined]
+    assert found.written(batch)["town"] is batch["town"]
+
+
+def test_no_rows_hold_no_strange_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(set_tally, "LEAST_ROWS", 1)
+    monkeypatch.setattr(set_tally, "ROWS_PER_SET", 1)
+    both = SetCells.from_codes(2, np.array([[0, 1], [0, 1]]))  # the only set of two out of two
+    found = SetTally.of([set_column("ill", 2)], [{"ill": both}])
+    (column,) = found.columns()
+    assert column.sets == 1  # type: ignore[attr-defined]
+    assert len(found.written({"ill": both.take(slice(0, 0))})["ill"]) == 0
 
 
 # ---------------------------------------------------------------- answers

@@ -362,3 +362,13 @@ def test_a_manifest_is_the_same_where_it_says_the_same(drawn: nr.Release) -> Non
     assert again == drawn.manifest
     assert again.model_copy(update={"records": 3}) != drawn.manifest
     assert again != block(drawn)
+
+
+@pytest.mark.parametrize(("most", "fits"), [(0, False), (1, True), (1000, True), (1001, False)])
+def test_a_person_has_one_record_at_least_and_a_thousand_at_most(drawn: nr.Release, most: int, fits: bool) -> None:
+    changed = block(drawn) | {"rows_are_people": False, "most_rows": most}
+    if fits:
+        assert Manifest.model_validate(changed).most_rows == most
+    else:
+        with pytest.raises(ValidationError):
+            Manifest.model_validate(changed)

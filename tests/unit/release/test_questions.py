@@ -38,7 +38,9 @@ def weighed() -> nr.Release:
 
 @pytest.mark.parametrize(("level", "fits"), [(0, False), (1e-6, True), (1 - 1e-6, True), (1, False)])
 def test_a_level_lies_between_nothing_and_certainty(plain: nr.Release, level: float, fits: bool) -> None:
-    for ask in (plain.mean, plain.quantile, lambda name, level: plain.regress(f"{name} ~ age", level=level)):
+    asked: list[Any] = [plain.mean, plain.quantile, lambda name, level: plain.regress(f"{name} ~ age", level=level)]
+    asked += [plain.estimate, lambda name, level: plain.count({name: 1}, level=level)]
+    for ask in asked:
         if fits:
             ask("pay", level=level)
         else:

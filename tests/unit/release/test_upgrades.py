@@ -82,3 +82,12 @@ def test_a_layout_has_its_forms(layout: str | None, forms: list[str], fits: bool
     else:
         with pytest.raises(ValueError, match="the layout does not fit"):
             upgraded(first(*forms, layout=layout))
+
+
+def test_the_first_format_passes_through_all_others() -> None:
+    """What a later format brought is refused in an earlier one, however early."""
+    for field in ("measure", "sets"):
+        block = first("set")
+        block["columns"][0][field] = 1
+        with pytest.raises(ValueError, match="a field of a later format"):
+            upgraded(block)
