@@ -149,10 +149,11 @@ def weighed(codes: list[int], weights: list[float], people: list[int] | None = N
 
 def test_a_class_that_stands_for_itself_alone_is_all_of_its_kind() -> None:
     """Weights of 1: two people are two of two, whatever others stand for."""
-    found = weighed([0, 0, 1], [1.0, 1.0, 100.0])
+    found = weighed([0, 0, 1, 2], [1.0, 1.0, 100.0, 100.0])
     assert found.chance[:2].tolist() == [0.5, 0.5]
     assert found.chance[2] == pytest.approx(expected_inverse(np.array([1]), 0.01)[0], rel=0.02)
-    assert found.population.uniques == pytest.approx(1 / 100)
+    assert found.population.uniques == pytest.approx(2 / 100)
+    assert (found.told.uniques_without, found.told.uniques_with) == (2, 2)
 
 
 def test_the_weight_of_a_person_counts_once_however_many_rows_there_are() -> None:
