@@ -169,7 +169,8 @@ def test_the_weight_of_a_person_counts_once_however_many_rows_there_are() -> Non
 def test_a_person_is_as_easily_found_as_in_the_worst_of_the_rows() -> None:
     """Person 1 has a row that is shared and one alone: the household goes by the second."""
     table = pl.DataFrame({"pid": [1, 1, 2], "home": [1, 1, 2], "kind": ["b", "a", "b"], "wt": [2.0, 2.0, 2.0]})
-    roles = {"pid": "identifier", "home": "identifier", "kind": "quasi-identifier", "wt": nr.plain(weight=True)}
+    roles: dict[str, Any] = {"pid": "identifier", "home": "identifier", "kind": "quasi-identifier"}
+    roles["wt"] = nr.plain(weight=True)
     found = nr.risk(table, rules({"key": "pid", "household": "home"}, **roles))
     alone, shared = expected_inverse(np.array([1, 2]), 0.5).tolist()
     assert alone > shared
