@@ -33,7 +33,7 @@ def test_no_more_records_are_taken_than_wanted_however_large_the_table_is(n: int
 
 
 def test_what_was_taken_says_its_columns() -> None:
-    assert sampled().columns == ("text", "number")
+    assert sampled().columns == sampled(size=60).columns == ("text", "number")
     assert sampled(keep=np.zeros(60, bool)).columns == ()
 
 
