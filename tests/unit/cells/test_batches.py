@@ -1,0 +1,92 @@
+"""Batches of cells: put together, taken apart and packed, they hold the same records; sizes and numbers by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from noren.cells import CodeCells, OpenCells, SetCells
+from noren.cells.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
+from noren.errors import NorenError
+from noren.schema.domain import MISSING, Domain
+from tests.statements import exact_column, open_column
+
+
+def batch(*codes: int) -> dict[str, Any]:
+    return {
+        "town": CodeCells(5, np.array(codes, np.uint8)),
+        "note": OpenCells(pa.array([f"n{code}" for code in codes])),
+        "ill": SetCells.from_codes(6, np.array([[code, 5] for code in codes])),
+    }
+
+
+def rows(found: Any) -> list[tuple[Any, ...]]:
+    sets = found["ill"].codes(2).tolist()
+    return [*zip(found["town"].data.tolist(), found["note"].data.to_pylist(), map(tuple, sets), strict=True)]
+
+
+def test_batches_are_put_together_in_their_order() -> None:
+    expected = [(code, f"n{code}", (code, 5)) for code in (3, 0, 4)]
+    for parts in ([batch(3, 0, 4)], [batch(3), batch(0, 4)], [batch(3), batch(0), batch(4)]):
+        found = concat(parts)
+        assert rows(found) == expected
+        assert batch_length(found) == 3
+    assert rows(take(batch(3, 0, 4), np.array([2, 0, 2]))) == [expected[2], expected[0], expected[2]]
+    assert rows(take(batch(3, 0, 4), slice(1, 3))) == expected[1:]
+    again = unpacked(pa.record_batch(packed(batch(3, 0, 4))), batch(1))
+    assert rows(again) == expected
+
+
+def test_a_record_takes_its_share_of_the_bytes_and_no_record_takes_none() -> None:
+    codes = CodeCells(5, np.zeros(4, np.uint16))
+    assert record_bytes({"a": codes, "b": codes}) == 4
+    assert record_bytes({"a": codes.take(slice(0, 1))}) == 2
+    assert record_bytes({"a": codes.take(slice(0, 0))}) == 0
+
+
+@pytest.mark.parametrize("keys", [[], [0], [7, 7], [3, 0, 3, 1], [1 << 16, 5], [(1 << 24) + 1, 2, 2], [1 << 24, 1]])
+def test_keys_are_numbered_however_large_they_are(keys: list[int]) -> None:
+    distinct, ids = number(np.array(keys, np.int64))
+    assert distinct.tolist() == sorted(set(keys))
+    assert [sorted(set(keys))[at] for at in ids] == keys
+
+
+def test_open_cells_are_told_apart_in_ascending_order_with_what_is_missing_among_them() -> None:
+    cells, ids = OpenCells(pa.array(["b", None, "a", "b"])).distinct()
+    assert [cells.data.to_pylist()[at] for at in ids] == ["b", None, "a", "b"]
+    assert [text for text in cells.data.to_pylist() if text] == ["a", "b"]
+
+
+def test_codes_that_a_column_does_not_have_are_refused_and_shown_as_numbers() -> None:
+    town = exact_column("town", 3)
+    assert town.checked(CodeCells(3, np.array([0, 2]))).tolist() == [0, 2]
+    assert town.checked(CodeCells(3, np.zeros(0, int))).tolist() == []
+    for wrong in ([3], [-1], [0, 3], [2, -1]):
+        with pytest.raises(NorenError, match="outside its 3 values"):
+            town.checked(CodeCells(3, np.array(wrong)))
+    with pytest.raises(NorenError, match="does not hold what the release says"):
+        town.checked(CodeCells(4, np.array([0])))
+    with pytest.raises(NorenError, match="does not hold what the release says"):
+        town.checked(OpenCells(pa.array(["a"])))
+    assert (town.label(2), town.label(3)) == (town.domain.values[2], "value 3")
+
+
+def test_a_missing_text_is_written_as_an_empty_cell() -> None:
+    town = exact_column("town", 3)
+    named = town.over(town.column.met("town", Domain(("Hof", "Ulm", MISSING))))
+    assert named.to_arrow(CodeCells(3, np.array([1, 2, 0]))).to_pylist() == ["Ulm", None, "Hof"]
+    numbers = town.over(town.column.met("town", Domain(("3", "5", "9"), "integer")))
+    assert numbers.to_arrow(CodeCells(3, np.array([1, 2, 0]))).to_pylist() == [5, 9, 3]
+    assert (named.texts_path, numbers.texts_path) == ("town", None)
+
+
+def test_open_cells_cover_the_same_text_and_what_is_missing_in_both() -> None:
+    note = open_column("note")
+    shown, truth = pa.array(["a", "b", None, None]), pa.array(["a", "c", None, "d"])
+    assert note.covers(OpenCells(shown), truth).tolist() == [True, False, True, False]
+    assert note.position(OpenCells(pa.array([3.5, None, 1.5]))).tolist() == pytest.approx([2, np.nan, 1], nan_ok=True)
+    with pytest.raises(NorenError, match="does not hold open values"):
+        note.checked(CodeCells(3, np.array([0])))
