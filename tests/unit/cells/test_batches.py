@@ -1,4 +1,4 @@
-"""Batches of cells: put together, taken apart and packed, they hold the same records; sizes and numbers by hand."""
+"""Batches of cells: put together, taken apart and packed, they hold the same records; codes, nodes and texts by hand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, OpenCells, SetCells
+from noren.cells import CodeCells, NodeStatement, OpenCells, SetCells
 from noren.cells.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
+from noren.designs import read_design
 from noren.errors import NorenError
 from noren.schema.domain import MISSING, Domain
 from tests.statements import exact_column, open_column
@@ -90,3 +91,15 @@ def test_open_cells_cover_the_same_text_and_what_is_missing_in_both() -> None:
     assert note.position(OpenCells(pa.array([3.5, None, 1.5]))).tolist() == pytest.approx([2, np.nan, 1], nan_ok=True)
     with pytest.raises(NorenError, match="does not hold open values"):
         note.checked(CodeCells(3, np.array([0])))
+
+
+@pytest.mark.parametrize("tight", [None, "ends", "members"])
+def test_general_values_say_what_occurs_in_every_class_or_nothing(tight: str | None) -> None:
+    nodes = [["low", [[0, 2]]], ["high", [[2, 3]]]]
+    fields = {"nodes": nodes} | ({} if tight is None else {"tight": tight})
+    found = NodeStatement.parse(exact_column("town", 3).column, fields, read_design)
+    assert (found.tightness, found.published()) == (tight, fields)
+    with pytest.raises(ValueError, match="what occurs in every class"):
+        NodeStatement.parse(exact_column("town", 3).column, fields | {"tight": "all"}, read_design)
+    with pytest.raises(ValueError, match="two general values have one label"):
+        NodeStatement.parse(exact_column("town", 3).column, {"nodes": [nodes[0], ["low", [[2, 3]]]]}, read_design)
