@@ -1,4 +1,4 @@
-"""Batches of cells: put together, taken apart and packed, they hold the same records; codes, nodes and texts by hand."""
+"""Batches of cells: put together, taken apart and packed, they hold the same records; codes and nodes by hand."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from noren.cells import CodeCells, NodeStatement, OpenCells, SetCells
 from noren.cells.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
+from noren.cells.numbered_sets import NumberedSets, SetOrder
 from noren.designs import read_design
 from noren.errors import NorenError
 from noren.schema.domain import MISSING, Domain
@@ -103,3 +104,24 @@ def test_general_values_say_what_occurs_in_every_class_or_nothing(tight: str | N
         NodeStatement.parse(exact_column("town", 3).column, fields | {"tight": "all"}, read_design)
     with pytest.raises(ValueError, match="two general values have one label"):
         NodeStatement.parse(exact_column("town", 3).column, {"nodes": [nodes[0], ["low", [[2, 3]]]]}, read_design)
+
+
+@pytest.mark.parametrize("d", [63, 64, 65])
+def test_sets_are_masks_up_to_64_values_and_the_same_sets_beyond(d: int) -> None:
+    lists = [[0, d - 1], [d - 2, d - 1], [0, 1]]
+    cells = SetCells.from_codes(d, np.array(lists))
+    assert cells.is_mask is (d <= 64)
+    assert cells.codes(2).tolist() == lists
+    assert cells.contains(np.array([d - 1, 0, 1])).tolist() == [True, False, True]
+    again = cells.unpacked(pa.array(cells.packed()))
+    assert again.codes(2).tolist() == lists
+
+
+def test_sets_of_a_large_domain_are_numbered_without_a_table_of_all_masks() -> None:
+    order = SetOrder.of(60, 2)
+    some = [[0, 1], [0, 59], [1, 2], [58, 59]]
+    assert order.numbers(SetCells.from_codes(60, np.array(some))).tolist() == [0, 58, 59, 60 * 59 // 2 - 1]
+    numbered = NumberedSets(order.universe, np.array([59, 0]))
+    assert order.numbers(numbered).tolist() == [59, 0]
+    again = numbered.unpacked(numbered.packed())
+    assert again.codes(2).tolist() == [[1, 2], [0, 1]]
