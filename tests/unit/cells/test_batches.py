@@ -8,10 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, NodeStatement, OpenCells, SetCells
+from noren.cells import CodeCells, NodeStatement, OpenCells, SetCells, SetStatement
 from noren.cells.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
 from noren.cells.numbered_sets import NumberedSets, SetOrder
 from noren.designs import read_design
+from noren.designs.decoys import DecoyDesign
 from noren.errors import NorenError
 from noren.schema.domain import MISSING, Domain
 from tests.statements import exact_column, open_column
@@ -125,3 +126,20 @@ def test_sets_of_a_large_domain_are_numbered_without_a_table_of_all_masks() -> N
     assert order.numbers(numbered).tolist() == [59, 0]
     again = numbered.unpacked(numbered.packed())
     assert again.codes(2).tolist() == [[1, 2], [0, 1]]
+
+
+@pytest.mark.parametrize("d", [8, 70])
+def test_a_set_names_values_of_its_domain_each_once_and_in_order(d: int) -> None:
+    statement = SetStatement(exact_column("ill", d).column, DecoyDesign(d=d, eta=3))
+    good = SetCells.from_codes(d, np.array([[0, 1, 2], [0, 2, d - 1]]))
+    assert statement.checked(good) is good
+    assert statement.checked(good.take(slice(0, 0))) is not None
+    wrong: list[Any] = [CodeCells(d, np.array([0])), SetCells.from_codes(d + 1, np.array([[0, 1, 2]]))]
+    if d == 70:
+        rows = ([0, 1, 70], [0, 3, 3], [3, 3, 5], [5, 4, 6], [3, 5, 4])
+        wrong += [SetCells(d, np.array([one], np.uint8)) for one in rows]
+    else:
+        wrong.append(SetCells(d, np.array([1 << 8], np.uint16)))
+    for cells in wrong:
+        with pytest.raises(NorenError):
+            statement.checked(cells)
