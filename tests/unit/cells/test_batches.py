@@ -8,14 +8,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, NodeStatement, OpenCells, SetCells, SetStatement
+from noren.cells import CodeCells, NodeStatement, OpenCells, SetCells, SetStatement, Statement
 from noren.cells.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
+from noren.cells.mean import MeanStatement
 from noren.cells.numbered_sets import NumberedSets, SetOrder
 from noren.designs import read_design
 from noren.designs.decoys import DecoyDesign
 from noren.errors import NorenError
 from noren.schema.domain import MISSING, Domain
-from tests.statements import exact_column, open_column
+from tests.statements import exact_column, group_column, node_column, open_column, set_column, term_column
 
 
 def batch(*codes: int) -> dict[str, Any]:
@@ -143,3 +144,35 @@ def test_a_set_names_values_of_its_domain_each_once_and_in_order(d: int) -> None
     for cells in wrong:
         with pytest.raises(NorenError):
             statement.checked(cells)
+
+
+def test_a_single_value_is_one_row_of_one_value_and_nothing_of_it_is_counterfeit() -> None:
+    for one in (exact_column("town", 3), open_column("note")):
+        assert (one.rows_per_record, one.values_per_record) == (1, 1)
+        assert (one.fake_entries, one.fakes.tolist()) == (0, [])
+        assert (one.design, one.table, one.nodes, one.terms) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (exact_column("x", 3), {"exact", "key", "lists"}),
+        (open_column("x"), {"exact", "key"}),
+        (node_column("x", 3), {"key", "hides", "lists"}),
+        (group_column("x", 3), {"class", "hides", "lists"}),
+        (set_column("x", 3, DecoyDesign(d=3, eta=2)), {"hides", "lists"}),
+        (MeanStatement(open_column("x").column, (1.5,)), {"key", "hides"}),
+        (term_column("x", ("a", "b"), None), {"lists"}),
+    ],
+    ids=lambda one: getattr(one, "form", ""),
+)
+def test_what_a_form_says_of_people_and_values(statement: Statement, said: set[str]) -> None:
+    """The truth itself, something to find people by, a class of its own, several values, a list of all values."""
+    flags = {
+        "exact": statement.is_exact,
+        "key": statement.is_key,
+        "class": statement.is_class,
+        "hides": statement.hides,
+        "lists": statement.lists_values,
+    }
+    assert {name for name, holds in flags.items() if holds} == said
