@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from noren.cells import CodeCells, GroupStatement, GroupTable, TermsStatement
+from noren.cells.mean import MeanStatement
+from noren.cells.numbered_sets import numberable
 from noren.designs import read_design
 from noren.errors import NorenError
-from tests.statements import group_column, meaning
+from tests.statements import group_column, meaning, open_column, term_column
 
 TABLE = GroupTable.from_codes(2, 3, np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 1, 2]))
 """The first group holds value 0 once and 1 twice, the second 1 and 2."""
@@ -87,3 +89,20 @@ def test_counterfeits_are_pairs_of_a_group_and_a_count_in_order(given: Any, kept
     else:
         found: Any = GroupStatement.parse(meaning("x", 3), fields, read_design)
         assert found.counterfeits == kept
+
+
+def test_numbers_have_a_first_and_a_last_one() -> None:
+    """A manifest of a stranger may not ask for more than can be held."""
+    assert GroupStatement.parse(meaning("x", 3), {"groups": 1 << 40, "number": 1000}, read_design).kinds == 1 << 40
+    with pytest.raises(ValueError, match="numbers from 1 on"):
+        GroupStatement.parse(meaning("x", 3), {"groups": (1 << 40) + 1, "number": 1}, read_design)
+    assert (numberable(2048, 2047), numberable(2049, 2048)) == (True, False), "four million values in all sets"
+    assert (group_column("x", 3).side, term_column("x", ("a",), None).side) == ("groups-1", "knowledge-1")
+
+
+def test_means_are_finite_and_have_no_decimals_unless_they_say_so() -> None:
+    column = open_column("pay").column
+    assert (MeanStatement(column, (3.0,)).label(0), MeanStatement(column, (3.0,), 1).label(0)) == ("3", "3.0")
+    for strange in (float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="finite number"):
+            MeanStatement.parse(column, {"means": [1.0, strange], "decimals": 0}, read_design)
