@@ -228,7 +228,7 @@ def _certain(
         return 0.0
     total, best = belief.sum(axis=1), belief.argmax(axis=1)
     row = np.arange(len(truth))
-    sure = (total > 0) & (belief[row, best] >= CERTAIN * np.maximum(total, 1e-300))
+    sure = belief[row, best] >= CERTAIN * np.maximum(total, 1e-300)  # nobody is sure of what nothing speaks for
     right = sure & (values[row, best] == truth)
     if support is None:
         return float(right.mean())

@@ -132,7 +132,7 @@ class SigningKey(Sealed):
         _write(path, key.private_bytes(form.Encoding.PEM, form.PrivateFormat.PKCS8, lock), 0o600)
         try:
             _write(public, made.public.pem(), 0o644)
-        except SecretError:
+        except BaseException:
             path.unlink(missing_ok=True)
             raise
         return made
@@ -196,13 +196,20 @@ def _content(path: Path, what: str, private: bool = False) -> bytes:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
+    """A new file, whole or not at all: half of a key would stand in the way of the next one."""
+    begun = False
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        begun = True
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:
+    except BaseException as error:
+        if begun:
+            path.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise SecretError(
             f"Cannot write {path}: {error.strerror}.", hint="Name a file in an existing directory you may write to."
         ) from None

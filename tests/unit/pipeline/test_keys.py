@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import noren as nr
 from noren.errors import PolicyError, SecretError
-from noren.pipeline.keys import secret_file
+from noren.pipeline.keys import memoised_stream, secret_file
+from noren.secret import KeyRule, RecordStream
 
 
 def policy(**randomness: str) -> nr.Policy:
@@ -35,3 +37,16 @@ def test_the_caller_comes_before_the_policy_and_nothing_is_fresh_randomness() ->
     assert secret_file(named, None) == named.base / "own.key"
     assert secret_file(named, "given.key") == Path("given.key")
     assert secret_file(policy(), None) is None
+
+
+def test_the_secret_is_the_one_that_the_policy_demands(tmp_path: Path) -> None:
+    secret = nr.Secret.create(tmp_path / "own.key")
+    keys = pa.array(["p1", "p2"])
+    expected = RecordStream(secret, KeyRule("pid")).digests(keys).tolist()
+    for wanted in ({}, {"fingerprint": secret.fingerprint}):
+        stream = memoised_stream(policy(record_key="pid", **wanted), tmp_path / "own.key")
+        assert stream is not None
+        assert stream.digests(keys).tolist() == expected
+    with pytest.raises(SecretError, match=f"has the fingerprint {secret.fingerprint}, the policy demands 0000"):
+        memoised_stream(policy(record_key="pid", fingerprint="0" * 16), tmp_path / "own.key")
+    assert memoised_stream(policy(), None) is None

@@ -315,3 +315,9 @@ def test_errors_stand_on_a_logarithmic_axis_from_twenty_times_the_least_on(
 ) -> None:
     assert risk_map._far_apart(errors) is apart
     assert risk_map._heights(errors) == (list(np.log10(errors)) if apart else list(errors))
+
+
+def test_a_logarithmic_axis_reaches_from_the_least_error_to_beyond_the_largest() -> None:
+    """Of two powers of ten 8% is left free above; nothing below one error in one."""
+    down = map_chart([candidate("a", 0.2, 100.0), candidate("b", 0.4, 1.0)]).to_dict()["layer"][1]["encoding"]["y"]
+    assert down["scale"]["domain"] == pytest.approx([1.0, 10**2.16])

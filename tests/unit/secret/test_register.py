@@ -298,3 +298,16 @@ def test_people_are_known_by_the_same_column_evened_out_alike(path):
     for name in ("unicode", "spaces", "case"):
         with pytest.raises(SecretError, match=f"evened out keys otherwise.*{name} .recorded {getattr(KEY, name)}, now"):
             register.check(replace(drawn(1), key=replace(KEY, **{name: "keep"})))
+
+
+def test_a_publication_is_drawn_by_the_secret_and_must_leave_two_values_unless_it_says_otherwise(path):
+    register = Register.open(path)
+    register.record(Publication(KEY, {"job": ENTRY}, people=people(1)))
+    assert register.contents.drawn["job"].binding
+    register.record(classes({5: "abc"}))
+    sets = classes({5: "bcd"}).classes["ill"].sets
+    register.check(Publication(KEY, people=people(5), classes={"ill": PublishedClasses(sets)}))
+    with pytest.raises(RequirementNotMet, match="fewer than 3"):
+        register.check(Publication(KEY, people=people(5), classes={"ill": PublishedClasses(sets, 3)}))
+    with pytest.raises(RequirementNotMet, match="among other values"):
+        register.check(Publication(KEY, people=people(5), classes={"ill": PublishedClasses(sets, invariant=True)}))

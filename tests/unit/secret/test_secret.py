@@ -153,6 +153,7 @@ def test_digests_are_cbc_mac_with_the_length_first():
         pa.array(TEXTS).dictionary_encode(),
         pa.array(["in front", *TEXTS, "behind"])[1:-1],
         pa.chunked_array([TEXTS[:4], [], TEXTS[4:]]),
+        pa.chunked_array([TEXTS[:4], [], TEXTS[4:]], pa.large_string()),
     ):
         assert digest_bytes(stream.digests(keys)) == expected
     assert stream.digests(pa.array([], pa.string())).shape == (0, 2)

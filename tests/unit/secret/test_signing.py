@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from noren.errors import SecretError
-from noren.secret.signing import MOST_BYTES, PASSPHRASE, PublicKey, Signature, SigningKey, signing_key
+from noren.secret.signing import MOST_BYTES, PASSPHRASE, PublicKey, Signature, SigningKey, _write, signing_key
 
 WORDS = "four plain words"
 
@@ -106,3 +106,28 @@ def test_a_signature_is_over_these_bytes_by_this_signer(tmp_path: Path) -> None:
         assert Signature.parse(wrong.encode()) is None
     assert PublicKey.load(tmp_path / "mine.key.pub") == mine.public
     assert len(mine.public.fingerprint) == 32
+
+
+@pytest.mark.parametrize("half", [1, 2])
+@pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_key_that_cannot_be_written_leaves_nothing_in_the_way_of_the_next(
+    half: int, fault: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is written first, and then its public half."""
+    written: list[int] = []
+
+    def fails(handle: int) -> None:
+        written.append(handle)
+        if len(written) == half:
+            raise fault
+
+    with monkeypatch.context() as patched:
+        patched.setattr("noren.secret.signing.os.fsync", fails)
+        with pytest.raises(SecretError if isinstance(fault, OSError) else KeyboardInterrupt):
+            SigningKey.create(tmp_path / "mine.key")
+    assert files(tmp_path) == {}
+    SigningKey.create(tmp_path / "mine.key")
+    before = files(tmp_path)
+    with pytest.raises(SecretError, match="Cannot write"):
+        _write(tmp_path / "mine.key", b"other", 0o600)
+    assert files(tmp_path) == before, "what was there before is nobody's to remove"

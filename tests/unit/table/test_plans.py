@@ -9,12 +9,14 @@ import pytest
 
 import noren as nr
 from noren.cells import TermCells
+from noren.designs.decoys import DecoyDesign
 from noren.errors import DataError
 from noren.models import DistinctLDiversity, KAnonymity
 from noren.pipeline.prepare import prepare
 from noren.schema.nodes import Nodes
+from noren.table.apart import Cuts
 from noren.table.permute import MOST_BUCKETS, bucket_numbers, permutation
-from noren.table.plan import Average, Drop, Omit, Pass, Plan, Recode
+from noren.table.plan import Average, Change, Draw, Drop, Omit, Pass, Plan, Recode
 from noren.table.records import Records
 from tests.unit.table.test_left_out import PEOPLE, ROLES
 from tests.unit.table.test_table import table
@@ -123,3 +125,14 @@ def test_rows_of_one_key_are_one_person_and_people_are_numbered_from_0_on() -> N
     assert found[0] == found[1]
     alone = nr.Policy(attributes=ROLES, require=[DISTINCT], method="mondrian", people={"key": "who"})
     assert prepare(PEOPLE[1:], alone).people is None, "everybody has one row"
+
+
+def test_sets_are_published_whole_unless_their_members_are_asked_for() -> None:
+    design = DecoyDesign(d=4, eta=2)
+    plan = Plan({"whole": Draw(design), "members": Draw(design, members=True), "one": Change(design), "gone": Drop()})
+    assert plan.exploded == ("members",)
+    assert sorted(plan.designs) == ["members", "one", "whole"]
+
+
+def test_without_cuts_a_table_is_one_part() -> None:
+    assert (Cuts().parts, Cuts().axes) == (1, ())
