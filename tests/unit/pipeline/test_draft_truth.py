@@ -138,6 +138,8 @@ def test_terms_of_the_knowledge_are_listed_and_of_others_those_that_are_publishe
     none = drafted(signs=Omit(signs(["cough"], [], [], [], [], [])))
     assert none.by_name["signs"].domain.values == ("cough", "ache", "rash")
     assert (none.by_name["signs"].domain.source, drafted().by_name["signs"].domain.source) == ("policy", "data")
+    one = drafted([True, True, True, True, True, False])
+    assert one.by_name["signs"].domain.values[-1] == "salt", "one who is published is enough"
     keep = [True, True, True, False, True, False]
     less = drafted(keep)
     assert less.by_name["signs"].domain.values == ("cough", "ache", "rash"), "only they knew of salt"

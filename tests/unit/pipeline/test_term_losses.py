@@ -27,11 +27,11 @@ def close(on: str, unlinked: str) -> nr.models.QSCloseness:
 
 @cache
 def records() -> Records:
-    """Four people of two towns; the last knows a drug that nobody links to anything."""
+    """Four people of two towns, one and three; the last knows a drug that nobody links to anything."""
     signs = [["cough", "rash"], ["ache"], ["cough"], ["rash", "ache"]]
     drugs = [["tea"], ["balm"], ["tea", "balm"], ["salt"]]
     kind = pa.list_(pa.string())
-    table = pa.table({"town": list("uuhh"), "signs": pa.array(signs, kind), "drugs": pa.array(drugs, kind)})
+    table = pa.table({"town": list("uhhh"), "signs": pa.array(signs, kind), "drugs": pa.array(drugs, kind)})
     attributes: dict[str, Any] = {
         "town": "quasi-identifier",
         "signs": {"role": "quasi-sensitive", "knowledge": SIGNS},
@@ -59,11 +59,11 @@ def view(of: Plan) -> GeneralTable:
 
 
 def test_costs_are_means_over_the_knowledge_tables_and_shares_over_all_terms() -> None:
-    """Of signs 1/2 of 5/2 is lost in one town and nothing in the other; of drugs 1/2 of 5/2 in the other."""
+    """Of signs 1/2 of 3/2 is lost in the town of one and nothing in that of three; of drugs 1/2 of 7/2 in the other."""
     whole, made = plan(), view(plan())
     found = term_losses(records(), whole, PRIORS, made)
-    assert found["term_cost_loss"] == pytest.approx((0.5 / 2.5 + 0) / 2)
-    assert found["term_cost_of_records_loss"] == pytest.approx((0.5 / 2.5 + 0) / 2)
+    assert found["term_cost_loss"] == pytest.approx((1 / 3 / 2 + 1 / 7 / 2) / 2)
+    assert found["term_cost_of_records_loss"] == pytest.approx((1 / 3 / 4 + 3 / 7 / 4) / 2)
     assert found["term_share_loss"] == pytest.approx(2 / 11)
 
 
