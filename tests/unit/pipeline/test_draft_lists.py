@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.cells import CodeCells, GroupTable
+from noren.cells import CodeCells, GroupTable, NodeStatement
 from noren.designs.decoys import DecoyDesign
 from noren.errors import RequirementNotMet
 from noren.pipeline.draft import Draft
 from noren.pipeline.prepare import prepare
+from noren.schema.nodes import tree_of
 from noren.secret import RecordStream, Secret
-from noren.table import Group, Plan, Table
+from noren.table import Group, Plan, Recode, Table
 from noren.table.engine import CodeBatch
 from noren.table.plan import Draw
 
@@ -117,6 +118,29 @@ def test_a_distance_is_published_only_with_what_is_drawn() -> None:
     ready = prepare(people, nr.Policy(attributes={"pay": {"role": "sensitive", "distance": "ordinal"}}, require=asked))
     exact, drawn = Draft(ready, Plan()), Draft(ready, Plan({"pay": Draw(DecoyDesign(d=4, eta=2))}))
     assert [one.by_name["pay"].column.distance for one in (exact, drawn)] == ["equal", "ordinal"]
+
+
+def test_values_that_are_all_published_keep_their_hierarchy_and_others_name_what_cells_show() -> None:
+    people = pa.table({"zip": ["abx", "aby", "cdx", "cdy"] * 2, "ill": ["a", "b"] * 4})
+    roles = {"zip": {"role": "quasi-identifier", "hierarchy": {"prefix": [2]}}, "ill": "plain"}
+    rules = nr.Policy(attributes=roles, require=[nr.models.KAnonymity(k=2)], method="mondrian", dependence={"most": 1})
+    records = prepare(people, rules).records
+    tree = records.columns["zip"].tree
+    assert tree is not None
+    nodes, codes = tree_of(tree).nodes, records.codes["zip"].astype(np.int64)
+
+    def shown(data: np.ndarray) -> NodeStatement:
+        found = Draft(prepare(people, rules), Plan({"zip": Recode(nodes, data)}, records=records)).by_name["zip"]
+        assert isinstance(found, NodeStatement)
+        return found
+
+    every = shown(codes)
+    assert every.domain.values == ("abx", "aby", "cdx", "cdy")
+    assert every.nodes is not None
+    assert every.nodes.labels == nodes.labels
+    some = shown(np.where(codes < 2, nodes.labels.index("ab*"), codes))
+    assert some.nodes is not None
+    assert sorted(some.nodes.labels) == ["ab*", "cdx", "cdy"]
 
 
 # ---------------------------------------------------------------- by what sets are drawn

@@ -1,4 +1,4 @@
-"""Margins that are refused: columns whose values nobody lists, too many cells, people with more rows, left-out people."""
+"""Margins that are refused: columns without listed values, too many cells, people with more rows, left-out people."""
 
 from __future__ import annotations
 
