@@ -77,7 +77,9 @@ def test_a_release_that_later_ones_must_keep_to_needs_a_register(secret: Path) -
 
 def test_what_margins_spend_is_counted_by_a_register(secret: Path) -> None:
     margins = {"margins": [{"of": ["job"], "epsilon": 0.5}]}
-    assert UNCOUNTED.format(0.5) in run(PEOPLE, rules(**margins)).facts.notes
+    fresh = run(PEOPLE, rules(**margins))
+    assert UNCOUNTED.format(0.5) in fresh.facts.notes
+    assert [one.of for one in fresh.release.manifest.margins] == [("job",)]
     told = run(PEOPLE, rules(**margins, **KEYED), secret=secret).facts.notes
     assert [note.split(":")[0] for note in told if "margins spend" in note] == ["register"]
     assert not [note for note in run(PEOPLE, rules()).facts.notes if "margins spend" in note]

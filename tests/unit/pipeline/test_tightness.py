@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pytest
 
 import noren as nr
 from noren.pipeline.tightness import tight_columns, tight_verdicts
@@ -28,4 +29,5 @@ def test_values_that_the_classes_show_are_in_the_original_or_it_is_said() -> Non
     (found,) = tight_verdicts(release, {"age": np.zeros_like(truth)})
     assert found.holds is False
     assert found.breaches > 0
+    assert found.achieved == pytest.approx(1 - found.breaches / len(ages))
     assert found.statement == "classes show values that the original does not have often enough"
