@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.errors import DataError, ReleaseError
+from noren.errors import DataError, ReleaseError, SecretError
 from noren.pipeline.anonymize import UNCOUNTED, UNREGISTERED, run
+from noren.pipeline.dependence import KNOWN
 from noren.secret import Secret, SigningKey
 
 N = 24
@@ -57,6 +58,21 @@ def test_drawn_by_the_secret_is_told(secret: Path) -> None:
     Secret.create(secret.with_name("other"))
     classes = run(PEOPLE, rules(method="mondrian", **KEYED), secret=secret.with_name("other"))
     assert not classes.facts.memoised, "nothing is drawn"
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_what_was_released_is_remembered(written: bool, secret: Path, tmp_path: Path) -> None:
+    """Also what is only held in memory: whoever gets it can intersect it with classes."""
+    run(PEOPLE, rules(**KEYED), secret=secret, to=tmp_path / "release" if written else None)
+    with pytest.raises(SecretError, match="24 people of this release have published sets of 'job' already"):
+        run(PEOPLE, rules(method="mondrian", **KEYED), secret=secret)
+
+
+def test_people_are_kept_by_chance_only_where_columns_are_compared() -> None:
+    assert run(PEOPLE, rules()).facts.table.known is None
+    known = run(PEOPLE, rules(dependence={"most": 0.99})).facts.table.known
+    assert known is not None
+    assert known.most == KNOWN
 
 
 def test_keys_of_the_secret_are_unique(secret: Path) -> None:
