@@ -144,3 +144,10 @@ def test_losses_are_those_of_classes_and_none_of_decoys() -> None:
     assert run(PEOPLE, rules()).facts.losses == {}
     found = run(PEOPLE, rules(method="mondrian")).facts.losses
     assert found["classes"] == 2
+
+
+@pytest.mark.parametrize("method", ["decoys", "mondrian"])
+def test_texts_that_a_spreadsheet_would_compute_are_read_back_as_they_were(method: str, tmp_path: Path) -> None:
+    table = PEOPLE.with_columns(town=pl.Series(["=Ulm", "+Hof"] * (N // 2)))
+    made = run(table, rules(method=method), to=tmp_path / "release", file_format="csv").release
+    assert set(made.frame()["town"]) == {"=Ulm", "+Hof"}
