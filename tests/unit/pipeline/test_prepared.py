@@ -52,6 +52,12 @@ def test_numbers_are_read_with_the_mark_that_is_declared() -> None:
     assert [float(one) for one in domain.amounts] == [1.5, 2.5]
 
 
+def test_bins_count_numbers_with_the_mark_that_is_declared() -> None:
+    binned = ready(attributes=ROLES | {"pay": {"role": "quasi-identifier", "decimal": ",", "bins": [0, 2, 4]}})
+    assert binned.columns["pay"].domain.values == ("[0, 2)", "[2, 4]")
+    assert binned.counts["pay"].tolist() == [KEPT // 2, KEPT // 2]
+
+
 def test_records_are_known_only_where_that_is_asked() -> None:
     assert ready().known is None
     assert ready(0).known is None
