@@ -158,6 +158,15 @@ def test_k_starts_where_the_requirements_do_and_ends_with_the_records():
     assert few == {1, 2, 3, 5, 10}
 
 
+def test_groups_larger_than_the_table_are_tried_only_where_the_policy_asks_for_them():
+    own = "suppress k=30 nodes=50"
+    tried = compare(table(12), policy({"name": "suppress", "k": 30, "nodes": 50}))
+    named = by_title(tried)
+    assert set(named) == {own, "mondrian", *(f"suppress k={k} seconds=0.05" for k in (1, 2, 5, 10))}
+    assert not named[own].holds
+    assert tried[-1].title == own, "failures come last"
+
+
 def test_candidates_keep_the_search_of_the_policy_but_not_its_bounds():
     own = Suppress(k=7, search="adaptive", infeasible="drop", total_seconds=9, balance={"terms": 0.1}, suppression=0.2)
     found = term_candidates(own, [nr.models.KAnonymity(k=10), nr.models.KAnonymity(k=3)], 0.1)
