@@ -159,6 +159,10 @@ def test_rounding_gives_no_chance_to_a_type_that_has_none() -> None:
     out = np.zeros((3, 2), np.int64)
     draw(np.full((3, 4), ALL_ONES, np.uint32), np.array([0, 3, 11]), out)
     assert out.tolist() == [[0, 10], [0, 3], [0, 11]]
+    step = int(0.1 * 2**52)  # the low twenty bits stand in the second word
+    words = [[at >> 20, (at << 12) & ALL_ONES, 0, 0] for at in (step - 1, step, step + 1)]
+    draw(np.array(words, np.uint32), np.zeros(3, np.int64), out)
+    assert out.tolist() == [[0, 1], [0, 2], [0, 2]]
 
 
 FINE = ([[0, 1], [0, 2]], [[0.5, 1.0], [0.5, 1.0]])
