@@ -98,7 +98,7 @@ def law() -> Balanced:
 
 
 def by_definition(sets: Any) -> np.ndarray:
-    """P(R | v) of both members: the chance of the type, over the values of the other kind that could have been drawn."""
+    """P(R | v) of both members: the chance of the type, over how many values of the other kind could be drawn."""
     number = {tuple(row): i for i, row in enumerate(ROWS.tolist())}
     sizes = np.bincount(KIND)
     out = np.zeros((len(sets), 2))

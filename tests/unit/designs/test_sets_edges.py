@@ -1,4 +1,4 @@
-"""Flat designs, lists of sets, samples and cliques at their ends: one value a set, all values, limits and rejections."""
+"""Flat designs, lists of sets, samples and cliques at their ends: sets of one value or of all, limits, rejections."""
 
 from __future__ import annotations
 

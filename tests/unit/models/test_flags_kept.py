@@ -23,8 +23,7 @@ CLASS_MODELS = sorted(name for name, kind in MODELS.items() if issubclass(kind, 
 WHERE = exact_column("where", 4, role=Role.QUASI_IDENTIFIER)
 X = exact_column("x", D, **MEANING)
 GRIDS: dict[str, list[float]] = {
-    **dict.fromkeys(("belief", "mechanism"), [0.05, 0.2, 0.4, 0.6, 0.8, 0.99]),
-    **dict.fromkeys(("alpha-k-anonymity", "t-closeness"), [0.05, 0.2, 0.4, 0.6, 0.8, 0.99]),
+    **{name: [0.05, 0.2, 0.4, 0.6, 0.8, 0.99] for name in ("belief", "mechanism", "alpha-k-anonymity", "t-closeness")},
     "tau-l-diversity": [0.34, 0.4, 0.5, 0.6, 0.8, 0.99],
     "entropy-l-diversity": [1.1, 1.5, 2, 3, 5, 7],
     "recursive-cl-diversity": [0.1, 0.5, 1, 2, 4, 8],
