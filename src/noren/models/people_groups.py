@@ -45,6 +45,7 @@ class PeopleGroups(Classes):
         self.column = column
         self.held = held
         self._pairs: list[NDArray[np.int64]] = []
+        self._known = np.zeros(0, np.int64)
 
     def _add(self, batch: CellBatch) -> None:
         person = batch[PERSON].data.astype(np.int64)  # type: ignore[attr-defined]
