@@ -11,6 +11,7 @@ import pytest
 from noren.designs import draw as room
 from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import _unfair, draw_sets
+from noren.designs.inversion import Groups
 from noren.designs.pram import PramDesign
 from noren.secret import RecordStream, Secret
 
@@ -124,3 +125,38 @@ def test_the_largest_keep_is_a_multiple_of_a_ten_thousandth_unless_it_is_less() 
     """keep / ((1 - keep) s) = rho - 1, with s = 1/2."""
     for rho, keep in ((3.0, 0.5), (1 + 2 * 0.12345 / 0.87655, 0.1234), (1 + 2e-4 / 0.9999, 1e-4), (1 + 1e-6, 5e-7)):
         assert PramDesign.within(2, rho).keep == pytest.approx(keep, rel=1e-5)
+
+
+# ---------------------------------------------------------------- what is left out
+
+
+@pytest.mark.parametrize(
+    ("kind", "fine", "wrong"),
+    [
+        (DecoyDesign, {"d": 1, "eta": 1}, [{"d": 0}, {"eta": 0}, {"eta": 2}, {"p": -1e-9}, {"p": 1 + 1e-9}, {"x": 1}]),
+        (DecoyDesign, {"d": 2, "eta": 1, "p": 0.0}, [{"d": 0}]),
+        (PramDesign, {"d": 1, "keep": 1e-9}, [{"d": 0}, {"keep": 0.0}, {"keep": 1.0}, {"x": 1}]),
+        (PramDesign, {"d": 2, "keep": 0.9, "parts": (1, (1 << 20) - 1)}, [{"parts": (1, 1 << 20)}, {"parts": (0, 2)}]),
+    ],
+)
+def test_how_far_the_numbers_of_a_design_may_go(kind: Any, fine: dict[str, Any], wrong: list[dict[str, Any]]) -> None:
+    design = kind(**fine)
+    with pytest.raises(ValueError, match="frozen"):
+        design.d = 3
+    for one in wrong:
+        with pytest.raises(ValueError, match="validation error"):
+            kind(**(fine | one))
+
+
+def test_what_holds_if_nothing_else_is_said() -> None:
+    assert DecoyDesign(d=4, eta=2).p == 1.0
+    assert DecoyDesign.within(4, 9.0).eta == 1, "sets of one value may be best"
+    groups = Groups(np.array([0, 0, 1]), 2)
+    assert groups.sum(np.array([1.0, 2.0, 4.0]), 0).tolist() == [3, 4], "groups are summed unless each is a value"
+    design = DecoyDesign(d=3, eta=2, p=0.5)
+    assert design.inversion.undetermined == 0
+    counts = np.array([5.0, 1.0, 0.0])
+    assert design.inversion.expected(counts, 0) == pytest.approx(design.inclusion_matrix().T @ counts)
+    changed = PramDesign(d=3, keep=0.4, parts=(1, 2, 5))
+    assert changed.inversion.expected(counts, 0) == pytest.approx(changed.inclusion_matrix().T @ counts)
+    assert changed.inversion.expected(counts, 0, back=True) == pytest.approx(changed.inclusion_matrix() @ counts)

@@ -150,14 +150,22 @@ def test_what_an_adversary_learns_of_a_sample(monkeypatch: pytest.MonkeyPatch, k
 
 
 def test_the_worst_that_was_seen_is_worst_only_in_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hardly anybody has the last value, and nobody of a few draws; a closed form knows what its set would tell."""
-    chances = np.array([[0.5, 0.5, 1.0], [0.5, 0.5, 0.5], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
-    monkeypatch.setattr(room, "CHUNK", 10)
+    """Hardly anybody has the last value, and nobody of a few draws; a closed form knows what its set would tell. Of the
+    two sets that are seen one lets the likeliest member be believed with 1 / 2.2, the other with 0.5 / 0.8."""
+    chances = np.array([[0.7, 0.5, 1.0], [0.3, 0.5, 0.5], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])
+    monkeypatch.setattr(room, "CHUNK", 40)
     prior = np.array([1.0, 1.0, 1.0, 1e-12])
-    seen = posterior_summary(law(Sampled, chances), prior, draws=10)
-    assert (seen.worst, seen.worst_exact) == (pytest.approx(0.5, abs=1e-6), False)
-    known = posterior_summary(law(Bounded, chances), prior, draws=10)
+    seen = posterior_summary(law(Sampled, chances), prior, draws=40)
+    assert (seen.worst, seen.worst_exact) == (pytest.approx(0.625), False)
+    known = posterior_summary(law(Bounded, chances), prior, draws=40)
     assert (known.worst, known.worst_exact) == (pytest.approx(1.0), True)
+    assert (seen.certain, seen.partial) == (0, 0)
+    second = (seen.bayes - 1 / 2.2) / (0.625 - 1 / 2.2)
+    assert second * 40 == pytest.approx(round(second * 40)), "so many draws of forty are the second set"
+    squares = 0.375**2 + 0.625**2, (0.7**2 + 0.5**2 + 1) / 2.2**2
+    assert seen.mean == pytest.approx(second * squares[0] + (1 - second) * squares[1])
+    widest = max(0.625 - 1 / 2.2, squares[0] - squares[1])
+    assert seen.error == pytest.approx(widest * sqrt(second * (1 - second) / 40))
 
 
 @pytest.mark.parametrize("prior", [np.ones(3), np.ones((1, 4)), np.zeros(4), np.array([1.0, 1.0, 1.0, -0.5])], ids=str)

@@ -127,7 +127,20 @@ def test_the_distribution_of_one_record_is_its_value() -> None:
         column, one, one, np.array([0, 1]), np.array([2]), one, whose=np.array([0]), person=np.array([4])
     )
     assert alone.shares(3).tolist() == [0, 0, 1], "person 4 is the only one, whatever the number"
+    assert (table.stray, alone.stray) == (0, 0)
     assert TCloseness(on="x", t=0.1).judged(next(table.histograms()), column, table.shares(3))[0].tolist() == [0]
+
+
+def test_people_count_by_the_shares_of_their_rows_unless_holders_are_asked_for() -> None:
+    """One person has the first value twice and the second once, another the second."""
+    table = PeopleTable(
+        exact_column("x", 2), np.array([2]), np.array([2]), np.array([0, 3]), np.array([0, 1, 1]), np.array([2, 1, 1]),
+        whose=np.array([0, 0, 1]), person=np.array([3, 3, 6]),
+    )  # fmt: skip
+    (by_rows,), (by_holders,) = table.histograms(), table.histograms(holders=True)
+    assert by_rows.mass == pytest.approx([2 / 3, 4 / 3])
+    assert by_holders.mass.tolist() == [1, 2]
+    assert by_rows.distinct_beside.tolist() == [2], "who knows the other's value still sees two"
 
 
 # ---------------------------------------------------------------- people in groups

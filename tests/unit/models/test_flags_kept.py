@@ -58,14 +58,14 @@ def test_what_holds_holds_for_every_parameter_that_asks_less(name: str) -> None:
     grid = GRIDS.get(name, [2, 3, 4, 40])
     seen = set()
     for form in [form for other, form in JUDGES if other == name]:
-        for n, seed in ((3, 0), (60, 1)):
+        for n, seed in ((3, 0), (40 if name == "belief" else 150, 1)):
             world = WORLDS[form](n, np.random.default_rng(seed))
             judgement = Judgement.of(world.columns, [with_parameter(name, value) for value in grid], world.overall)
             judgement.observe(world.cells)
             holds = [one.holds is True for one in judgement.verdicts()]
             assert holds == sorted(holds, reverse=MODELS[name].higher_is_safer)
             seen |= {*holds}
-    assert seen == ({False} if name == "mechanism" else {True, False}), "cells alone tell nothing of a mechanism"
+    assert seen == ({False} if name == "mechanism" else {True, False})  # cells alone tell nothing of a mechanism
 
 
 @pytest.mark.parametrize("name", CLASS_MODELS)
