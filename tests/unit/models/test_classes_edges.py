@@ -13,14 +13,14 @@ from noren.cells.batch import PERSON
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness
 from noren.models import classes as room
-from noren.models.base import Check, searched
+from noren.models.base import Check
 from noren.models.class_keys import key_columns, key_layout
 from noren.models.histograms import ClassTable, PeopleTable, ranges, summed
 from noren.models.judgement import Judgement
 from noren.models.people_groups import PeopleGroups, PeopleValues
 from noren.schema.roles import Role
-from tests.statements import exact_column, group_column, open_column, set_column, term_column
-from tests.unit.models.test_judgement import JUDGES, WORLDS, model_of
+from tests.statements import exact_column, group_column, open_column, set_column
+from tests.unit.models.test_judgement import JUDGES, WORLDS
 
 QUASI, SECRET = Role.QUASI_IDENTIFIER, Role.SENSITIVE
 
@@ -218,64 +218,6 @@ def test_a_column_is_measured_by_models_of_columns_and_a_table_by_those_of_table
         assert all((one.model, one.on) == (name, ("x",)) for one in asked)
         found += len(asked)
     assert (found == 0) is (name in NO_PROBES | {"k-anonymity"})
-
-
-def test_how_much_an_adversary_knows_against_whom_a_model_holds() -> None:
-    """0 looks for a row, 1 counts values, 2 knows how common they are, 3 reads all that is published."""
-    stands = {name: model_of(name).stands for name in MODELS}
-    assert {name for name, one in stands.items() if one == 0} == {"k-anonymity"}
-    assert {name for name, one in stands.items() if one == 3} == {"belief"}
-    compared = {"t-closeness", "beta-likeness", "delta-disclosure", "qs-closeness"}
-    assert {name for name, one in stands.items() if one == 2} == compared
-    assert {*stands.values()} == {0, 1, 2, 3}
-
-
-def test_what_methods_look_for_and_what_is_only_judged() -> None:
-    every = [model_of(name) for name in MODELS]
-    assert {one.model for one in every} - {one.model for one in searched(every)} == {"belief", "mechanism"}
-    assert {one.model for one in every} - {one.model for one in searched(every, choosing=True)} == {"belief"}
-
-
-def test_what_models_leave_open_if_they_say_nothing_else() -> None:
-    alike = model_of("k-anonymity")
-    assert (alike.least_set_size, alike.most_belief, alike.largest_share) == (1, 1.0, None)
-    assert model_of("recursive-cl-diversity").least_class_size == 1
-    assert model_of("frequency-l-diversity").largest_share == 1 / 2
-    assert not model_of("beta-likeness").holds_of_parts
-    left_out = {name for name in MODELS if model_of(name).judges_left_out}
-    assert MODELS.keys() - left_out == {"belief", "local-privacy", "mechanism"}
-
-
-@pytest.mark.parametrize(
-    ("many", "named"),
-    [(1, "c0"), (2, "each of c0 and c1"), (6, "each of c0, c1, c2, c3, c4 and c5"),
-     (7, "each of c0, c1, c2, c3, c4 and 2 more columns"), (9, "each of c0, c1, c2, c3, c4 and 4 more columns")],
-)  # fmt: skip
-def test_a_sentence_names_up_to_six_columns(many: int, named: str) -> None:
-    columns = [f"c{i}" for i in range(many)]
-    says = MODELS["distinct-l-diversity"](on=tuple(columns), l=2).promised(columns, False).says
-    assert f"of {named}" in says
-    assert ("each of" in says) is (many > 1)
-
-
-def test_a_refusal_says_where_a_model_is_checked() -> None:
-    evidence = Evidence({"x": set_column("x", 4)}, {})
-
-    def hint(name: str, statement: Statement) -> str:
-        return str(model_of(name).refuses(statement).hint)
-
-    sets, classes = "sets of possible values", "classes of records"
-    exact, drawn = exact_column("x", 4), evidence.columns["x"]
-    for name, said in (
-        ("alpha-k-anonymity", (False, True)),
-        ("frequency-l-diversity", (True, True)),
-        ("expanded-k", (True, False)),
-    ):
-        assert (sets in hint(name, exact), classes in hint(name, exact)) == said
-        assert ('"mondrian"' in hint(name, drawn)) is said[1], "methods that form classes, for what was drawn"
-        assert '"mondrian"' not in hint(name, exact)
-    terms = term_column("x", ("a",), None)
-    assert hint("qs-diversity", terms) == "It is checked on columns of the role 'quasi-sensitive'."
 
 
 def test_evidence_knows_quasi_identifiers_and_secrets() -> None:
