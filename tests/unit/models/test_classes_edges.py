@@ -17,7 +17,7 @@ from noren.models.base import Check
 from noren.models.class_keys import key_columns, key_layout
 from noren.models.histograms import ClassTable, PeopleTable, ranges, summed
 from noren.models.judgement import Judgement
-from noren.models.people_groups import PeopleGroups, PeopleValues
+from noren.models.people_groups import PeopleValues
 from noren.schema.roles import Role
 from tests.statements import exact_column, group_column, open_column, set_column
 from tests.unit.models.test_judgement import JUDGES, WORLDS
@@ -196,9 +196,14 @@ def test_what_people_have_is_counted_by_person_and_value() -> None:
 
 
 def test_groups_that_nobody_is_in_are_no_classes() -> None:
-    column = group_column("x", 4, groups=VALUES, role=SECRET)
-    nobody = PeopleGroups(column, PeopleValues.of(np.zeros(0, int), np.zeros(0, int)))
-    assert (len(nobody.table()), nobody.table().stray) == (0, 0)
+    none = np.zeros(0, np.int64)
+    for table in (VALUES, GroupTable(3, 4, none, none, none)):
+        column = group_column("x", 4, groups=table, role=SECRET)
+        known = {"x": Overall(np.full(4, 0.25), "the original", people=PeopleValues.of(none, none))}
+        model = MODELS["distinct-l-diversity"](on="x", l=2)
+        cells = {"x": codes(3), PERSON: codes(9)}
+        found = verdict([column], model, cells, overall=known, people=True, show=9)
+        assert (found.holds, found.records, found.breaches, found.statement) == (False, 0, 0, "there are no records")
 
 
 # ---------------------------------------------------------------- what models are asked
