@@ -11,11 +11,11 @@ import pytest
 from noren.cells import CodeCells, GroupTable, OpenCells, SetCells, Statement
 from noren.cells.batch import PERSON
 from noren.errors import ModelDoesNotApply
-from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness, t_closeness
+from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness
 from noren.models import classes as room
 from noren.models.base import Check
 from noren.models.class_keys import key_columns, key_layout
-from noren.models.histograms import ClassTable, Histograms, PeopleTable, ranges, summed
+from noren.models.histograms import ClassTable, PeopleTable, ranges, summed
 from noren.models.judgement import Judgement
 from noren.models.people_groups import PeopleValues
 from noren.schema.roles import Role
@@ -141,17 +141,6 @@ def test_people_count_by_the_shares_of_their_rows_unless_holders_are_asked_for()
     assert by_rows.mass == pytest.approx([2 / 3, 4 / 3])
     assert by_holders.mass.tolist() == [1, 2]
     assert by_rows.distinct_beside.tolist() == [2], "who knows the other's value still sees two"
-
-
-@pytest.mark.parametrize("cells", [1, 4, 1 << 21])
-def test_ordered_distances_of_every_class_and_of_one_value(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    """The first class has the first of three values alone, the second half of the last two: whole (1/3, 1/3, 1/3)."""
-    monkeypatch.setattr(t_closeness, "CELLS", cells)
-    part = Histograms(np.array([2, 2]), np.array([0, 1, 3]), np.array([0, 1, 2]), np.array([2.0, 1.0, 1.0]))
-    moved = t_closeness.ordered_distances(part, np.full(3, 1 / 3))
-    assert moved == pytest.approx([(2 / 3 + 1 / 3) / 2, (1 / 3 + 1 / 6) / 2])
-    alone = Histograms(np.array([2]), np.array([0, 1]), np.array([0]), np.array([2.0]))
-    assert t_closeness.ordered_distances(alone, np.ones(1)).tolist() == [0]
 
 
 # ---------------------------------------------------------------- people in groups
