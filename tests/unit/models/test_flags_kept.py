@@ -109,22 +109,23 @@ def test_a_class_is_judged_by_the_others_where_the_model_says_so(name: str) -> N
 
 @pytest.mark.parametrize("name", CLASS_MODELS)
 def test_a_value_that_nearly_all_have_is_too_much_where_shares_are_limited(name: str) -> None:
-    """`limits_share`; how many values there are and how a class compares with the whole says nothing of shares."""
+    """`limits_share`; how many values there are and how a class compares with the whole says nothing of shares. Others
+    fail here too: by the entropy of all shares, by shares of subtrees, or because a value occurs twice."""
     found = verdict(model_of(name), [(0, 0)] * 2000 + [(0, value) for value in range(D)])
-    if MODELS[name].limits_share:
-        assert found.holds is False
-    elif MODELS[name].relative or name in ("distinct-l-diversity", "p-sensitive-k-anonymity"):
-        assert found.holds is True
+    if name in ("entropy-l-diversity", "le-diversity", "m-invariance"):
+        assert not MODELS[name].limits_share
+    else:
+        assert found.holds is not MODELS[name].limits_share
 
 
 @pytest.mark.parametrize("name", [name for name in CLASS_MODELS if name != "m-invariance"])
 def test_people_count_for_all_their_values_or_by_the_shares_of_their_rows(name: str) -> None:
-    """`counts_holders`. Of two people both have the first value; 2/3 and 1/2 of their rows are 7 and 5 of twelve."""
+    """`counts_holders`. Of two people both have the first value; 2/3 and 1/2 of their rows are 7 and 5 of twelve. What
+    bounds the belief that a person has a value at all counts those who have it."""
     found = verdict(model_of(name), [(0, 0), (0, 0), (0, 1), (0, 0), (0, 1)], people=[0, 0, 0, 1, 1])
     by_rows = verdict(model_of(name), [(0, 0)] * 7 + [(0, 1)] * 5)
-    if MODELS[name].counts_holders:  # type: ignore[attr-defined]
+    if name in ("alpha-k-anonymity", "frequency-l-diversity", "tau-l-diversity"):
         assert found.achieved == 1, "everybody has the commonest value"
-        assert by_rows.achieved in (pytest.approx(7 / 12), pytest.approx(12 / 7), 1)
     else:
         assert found.achieved == pytest.approx(by_rows.achieved)
 
