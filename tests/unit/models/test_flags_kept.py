@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import inf
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from noren.cells import CodeCells
 from noren.cells.batch import PERSON
-from noren.models import MODELS, Model, Verdict
+from noren.models import MODELS, Evidence, Model, Verdict
 from noren.models.class_check import ClassModel
 from noren.models.histograms import Histograms
 from noren.models.judgement import Judgement
@@ -122,8 +123,9 @@ def test_a_value_that_nearly_all_have_is_too_much_where_shares_are_limited(name:
 def test_people_count_for_all_their_values_or_by_the_shares_of_their_rows(name: str) -> None:
     """`counts_holders`. Of two people both have the first value; 2/3 and 1/2 of their rows are 7 and 5 of twelve. What
     bounds the belief that a person has a value at all counts those who have it."""
-    found = verdict(model_of(name), [(0, 0), (0, 0), (0, 1), (0, 0), (0, 1)], people=[0, 0, 0, 1, 1])
-    by_rows = verdict(model_of(name), [(0, 0)] * 7 + [(0, 1)] * 5)
+    model = MODELS[name](on="x", **(OPTIONS[name] | ({"l": 2} if "l" in OPTIONS[name] else {})))
+    found = verdict(model, [(0, 0), (0, 0), (0, 1), (0, 0), (0, 1)], people=[0, 0, 0, 1, 1])
+    by_rows = verdict(model, [(0, 0)] * 7 + [(0, 1)] * 5)
     if name in ("alpha-k-anonymity", "frequency-l-diversity", "tau-l-diversity"):
         assert found.achieved == 1, "everybody has the commonest value"
     else:
@@ -135,6 +137,19 @@ def test_a_promise_about_several_columns_is_about_each_unless_they_are_taken_tog
     says = model_of(name).promised(("one", "two"), name in ("belief", "local-privacy")).says
     assert ("one and two" in says) or name == "mechanism"
     assert ("each of one and two" in says) is not MODELS[name].together
+
+
+@pytest.mark.parametrize(("name", "form"), [one for one in JUDGES if one[0] != "belief"])
+def test_columns_are_judged_each_on_its_own_unless_they_are_taken_together(name: str, form: str) -> None:
+    """`together`: whoever judges one of the columns sees the other too. A belief is learned from all columns anyway."""
+    world = WORLDS[form](5, np.random.default_rng(0))
+    x: Any = world.columns["x"]
+    columns = {**world.columns, "y": replace(x, column=x.column.model_copy(update={"name": "y"}))}
+    overall = {**world.overall, **({"y": world.overall["x"]} if "x" in world.overall else {})}
+    on = ("number", "text") if name == "k-anonymity" else ("x", "y")
+    model = MODELS[name](on=on, **OPTIONS[name])
+    seen = [{*on} <= {*check.needs} for check in model.checks(Evidence(columns, overall))]
+    assert seen == [MODELS[name].together] * len(seen)
 
 
 @pytest.mark.parametrize("name", MODELS)
