@@ -141,8 +141,8 @@ def test_a_promise_about_several_columns_is_about_each_unless_they_are_taken_tog
 
 @pytest.mark.parametrize(("name", "form"), [one for one in JUDGES if one[0] != "belief" and one[1] != "members"])
 def test_columns_are_judged_each_on_its_own_unless_they_are_taken_together(name: str, form: str) -> None:
-    """`together`: whoever judges one of the columns sees the other too. Beliefs are learned from all columns anyway, and
-    shuffled rows are those of all columns."""
+    """`together`: whoever judges one of the columns sees the other too. Beliefs are learned from all columns anyway,
+    and shuffled rows are those of all columns."""
     world = WORLDS[form](5, np.random.default_rng(0))
     x: Any = world.columns["x"]
     columns = {**world.columns, "y": replace(x, column=x.column.met("y", x.column.domain))}
