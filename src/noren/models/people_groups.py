@@ -45,6 +45,7 @@ class PeopleGroups(Classes):
         self.column = column
         self.held = held
         self._pairs: list[NDArray[np.int64]] = []
+        self._known = np.zeros(0, np.int64)
 
     def _add(self, batch: CellBatch) -> None:
         person = batch[PERSON].data.astype(np.int64)  # type: ignore[attr-defined]
@@ -65,7 +66,7 @@ class PeopleGroups(Classes):
         group = group_of[held.person]
         alone = len(pairs) == len(np.unique(pairs[:, 1]))  # nobody is in two groups
         agrees = alone and len(np.unique(held.person)) == len(pairs) and bool((group >= 0).all())
-        if not agrees or not _same(said, group, held):
+        if not len(pairs) or not agrees or not _same(said, group, held):
             return ClassTable(
                 self.column, none[:, 0], none[:, 0], np.zeros(1, np.int64), none[:, 0], none[:, 0], len(pairs)
             )
