@@ -19,6 +19,13 @@ from noren.release.manifest import write_column
 from tests.contracts.test_engines import CASES, N, policy, said, table
 
 METHODS = [name for name in CASES if name not in ("terms and closeness", "closeness")]
+ALWAYS = ("decoys", "mondrian", "mixed")
+"""Sets, classes and both: compared at every change."""
+
+
+def some(case: str, *more: str) -> Any:
+    """A case that is slow, unless it is compared at every change."""
+    return pytest.param(case, *more, marks=() if case in ALWAYS and "memory" not in more else pytest.mark.slow)
 
 
 @pytest.fixture
@@ -37,7 +44,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noren.methods.base.secret_order", lambda n: np.random.default_rng(n).permutation(n))
 
 
-@pytest.mark.parametrize("case", METHODS)
+@pytest.mark.parametrize("case", [some(case) for case in METHODS])
 @pytest.mark.usefixtures("fixed")
 def test_every_method_comes_to_the_same(case: str, session: Any, tmp_path: Path) -> None:
     """In the same order of records, which files would come in another one."""
@@ -71,7 +78,7 @@ def keyed(case: str) -> nr.Policy:
 
 @pytest.mark.parametrize(
     ("case", "where"),
-    [("decoys", "memory"), ("decoys", "disk"), ("pram", "disk"), ("semantic", "disk"), ("mixed", "disk")],
+    [some("decoys", "memory"), *(some(case, "disk") for case in ("decoys", "pram", "semantic", "mixed"))],
 )
 @pytest.mark.usefixtures("fixed")
 def test_memoised_cells_are_the_same_cell_for_cell(

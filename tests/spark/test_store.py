@@ -19,6 +19,8 @@ from tests.s3 import Store, running
 from tests.spark.test_apart import K, L, people, policy
 from tests.spark.test_once import failing, truth
 
+pytestmark = pytest.mark.slow  # at every change test_equal.py is all that starts Spark
+
 
 @pytest.fixture
 def store(session: Any) -> Iterator[Store]:

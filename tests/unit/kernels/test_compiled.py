@@ -50,6 +50,8 @@ def start(home: Path, cache: str, code: str = RUN, **more: str) -> subprocess.Po
     kept = {
         name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME")
     }
+    # bytecode does not notice an edit of the same length within a second
+    more = {"PYTHONDONTWRITEBYTECODE": "1", **more}
     environment = {**kept, "PYTHONPATH": str(home.parent), "NOREN_CACHE_DIR": cache, **more}
     words = [sys.executable, "-c", code]
     return subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
