@@ -19,13 +19,13 @@ from noren.release.manifest import write_column
 from tests.contracts.test_engines import CASES, N, policy, said, table
 
 METHODS = [name for name in CASES if name not in ("terms and closeness", "closeness")]
-ALWAYS = ("decoys", "mondrian", "mixed")
-"""Sets, classes and both: compared at every change."""
+ALWAYS = ("mixed", "decoys disk")
+"""Sets beside classes, and sets drawn by keys: compared at every change."""
 
 
-def some(case: str, *more: str) -> Any:
+def some(*case: str) -> Any:
     """A case that is slow, unless it is compared at every change."""
-    return pytest.param(case, *more, marks=() if case in ALWAYS and "memory" not in more else pytest.mark.slow)
+    return pytest.param(*case, marks=() if " ".join(case) in ALWAYS else pytest.mark.slow)
 
 
 @pytest.fixture
@@ -113,6 +113,7 @@ def test_histograms_are_the_same_and_ascending(engine: Any, parquet: Path) -> No
     assert sum(n for _, n in starts) == here.n
 
 
+@pytest.mark.slow
 def test_answers_of_many_tasks_are_put_together_in_their_order(session: Any) -> None:
     """More than the driver takes in at once: 70 tasks, in nine lots, of which one says nothing."""
     from noren.engines.spark.gather import gathered
@@ -159,6 +160,7 @@ def test_people_with_several_rows_are_counted_as_people(engine: Any, parquet: Pa
     assert said(made.facts.verdicts) == said(run(data, rules).facts.verdicts)
 
 
+@pytest.mark.slow
 def test_samples_and_markers_are_read_on_the_cluster(engine: Any, parquet: Path, tmp_path: Path) -> None:
     """About half of the records, each with probability 1/2: within 8 standard deviations of a binomial."""
     rules = CASES["decoys"]
@@ -171,6 +173,7 @@ def test_samples_and_markers_are_read_on_the_cluster(engine: Any, parquet: Path,
     assert "13021" not in made.release.column("town").domain.values
 
 
+@pytest.mark.slow
 def test_an_identifier_that_repeats_is_asked_about(session: Any, tmp_path: Path) -> None:
     """Every second number stands twice; nothing but hashes of them was shuffled."""
     data = table().append_column("who", pa.array([f"p{number // 2}" for number in range(N)]))
