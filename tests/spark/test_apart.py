@@ -15,7 +15,7 @@ from noren.engines.spark.apart import ROWS
 from noren.engines.spark.session import DRIVER
 from noren.pipeline.anonymize import Outcome, run
 
-pytestmark = pytest.mark.slow  # at every change test_equal.py is all that starts Spark
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
 
 N = 8_000
 K = {"model": "k-anonymity", "k": 5}

@@ -16,7 +16,7 @@ import pytest
 
 from tests.spark.conftest import BRIEF, PATIENT, demand_java
 
-pytestmark = pytest.mark.slow  # at every change test_equal.py is all that starts Spark
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
 
 ROOT = Path(__file__).parents[2]
 SEALED = {

@@ -18,14 +18,9 @@ from noren.pipeline.anonymize import run
 from noren.release.manifest import write_column
 from tests.contracts.test_engines import CASES, N, policy, said, table
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 METHODS = [name for name in CASES if name not in ("terms and closeness", "closeness")]
-ALWAYS = ("mixed", "decoys disk")
-"""Sets beside classes, and sets drawn by keys: compared at every change."""
-
-
-def some(*case: str) -> Any:
-    """A case that is slow, unless it is compared at every change."""
-    return pytest.param(*case, marks=() if " ".join(case) in ALWAYS else pytest.mark.slow)
 
 
 @pytest.fixture
@@ -44,7 +39,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("noren.methods.base.secret_order", lambda n: np.random.default_rng(n).permutation(n))
 
 
-@pytest.mark.parametrize("case", [some(case) for case in METHODS])
+@pytest.mark.parametrize("case", METHODS)
 @pytest.mark.usefixtures("fixed")
 def test_every_method_comes_to_the_same(case: str, session: Any, tmp_path: Path) -> None:
     """In the same order of records, which files would come in another one."""
@@ -78,7 +73,7 @@ def keyed(case: str) -> nr.Policy:
 
 @pytest.mark.parametrize(
     ("case", "where"),
-    [some("decoys", "memory"), *(some(case, "disk") for case in ("decoys", "pram", "semantic", "mixed"))],
+    [("decoys", "memory"), ("decoys", "disk"), ("pram", "disk"), ("semantic", "disk"), ("mixed", "disk")],
 )
 @pytest.mark.usefixtures("fixed")
 def test_memoised_cells_are_the_same_cell_for_cell(
@@ -113,7 +108,6 @@ def test_histograms_are_the_same_and_ascending(engine: Any, parquet: Path) -> No
     assert sum(n for _, n in starts) == here.n
 
 
-@pytest.mark.slow
 def test_answers_of_many_tasks_are_put_together_in_their_order(session: Any) -> None:
     """More than the driver takes in at once: 70 tasks, in nine lots, of which one says nothing."""
     from noren.engines.spark.gather import gathered
@@ -160,7 +154,6 @@ def test_people_with_several_rows_are_counted_as_people(engine: Any, parquet: Pa
     assert said(made.facts.verdicts) == said(run(data, rules).facts.verdicts)
 
 
-@pytest.mark.slow
 def test_samples_and_markers_are_read_on_the_cluster(engine: Any, parquet: Path, tmp_path: Path) -> None:
     """About half of the records, each with probability 1/2: within 8 standard deviations of a binomial."""
     rules = CASES["decoys"]
@@ -173,7 +166,6 @@ def test_samples_and_markers_are_read_on_the_cluster(engine: Any, parquet: Path,
     assert "13021" not in made.release.column("town").domain.values
 
 
-@pytest.mark.slow
 def test_an_identifier_that_repeats_is_asked_about(session: Any, tmp_path: Path) -> None:
     """Every second number stands twice; nothing but hashes of them was shuffled."""
     data = table().append_column("who", pa.array([f"p{number // 2}" for number in range(N)]))
