@@ -29,19 +29,23 @@ demo: $(STAMP)  ## make a hospital table, release it, analyse it; results in nor
 	$(BIN)/noren demo --to noren-demo
 
 # One worker per core. A file stays with one worker, and so do its costly fixtures and compiled kernels. TESTS=tests/unit runs a part, WORKERS=0 everything in one process (for a debugger).
+# EVERYTHING=1 also runs what is marked slow, and three times the examples: .ci/run does.
 TESTS    ?=
+EVERYTHING ?=
 WORKERS  ?= auto
 COVERAGE ?=
 PARALLEL := -n $(WORKERS) --maxprocesses 8 --dist loadfile
 MEASURED  = $(if $(COVERAGE),--cov --cov-report=term)
 # From Python 3.12 on the interpreter itself tells which lines ran: on a few files 9% more CPU time instead of 74%.
 CORE      = $(shell $(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
+# Bytecode is kept even where a machine says otherwise: without it every worker rewrites the assertions of 500 files (12 CPU seconds), and every studio and Spark process compiles the package.
+KEPT     := PYTHONDONTWRITEBYTECODE=
 
-test: $(STAMP)  ## the whole test suite, what was skipped and why, the ten slowest; COVERAGE=1 measures what it reaches
-	$(if $(COVERAGE),COVERAGE_CORE=$(CORE)) $(BIN)/python -m pytest $(PARALLEL) --durations=10 -r s $(MEASURED) $(TESTS)
+test: $(STAMP)  ## the test suite, what was skipped and why, the ten slowest; EVERYTHING=1 skips nothing slow; COVERAGE=1 measures what it reaches
+	$(KEPT) $(if $(EVERYTHING),NOREN_EVERYTHING=1) $(if $(COVERAGE),COVERAGE_CORE=$(CORE)) $(BIN)/python -m pytest $(PARALLEL) --durations=10 -r s $(MEASURED) $(TESTS)
 
-coverage:  ## the test suite with the share of lines it reaches
-	@$(MAKE) test COVERAGE=1
+coverage:  ## the whole test suite with the share of lines it reaches
+	@$(MAKE) test EVERYTHING=1 COVERAGE=1
 
 lint: $(STAMP)
 	$(BIN)/ruff check src papers tests benchmarks .ci
@@ -84,7 +88,7 @@ fuzz: $(STAMP)  ## random tables, policies and methods, judged by plain code; CA
 MUTANTS ?= 200
 SEED    ?= 0
 mutants: $(STAMP)  ## does a test notice a single change of the code? MUTANTS=200 SEED=0, results in mutants.json
-	$(BIN)/python -m tests.mutants.run --count $(MUTANTS) --seed $(SEED)
+	NOREN_EVERYTHING=1 $(BIN)/python -m tests.mutants.run --count $(MUTANTS) --seed $(SEED)
 
 hashes: $(STAMP)  ## hashes.txt anew, after a change of constraints.txt
 	$(BIN)/python .ci/hashes.py

@@ -19,9 +19,13 @@ from tests.fuzz.truth import against_original, overall
 from tests.fuzz.worlds import CLASS_METHODS, World, make_world
 
 BLOCKS, EACH = 10, 60
+ALWAYS = 4
+"""Blocks that run at every change."""
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
+@pytest.mark.parametrize(
+    "block", [pytest.param(block, marks=pytest.mark.slow if block >= ALWAYS else ()) for block in range(BLOCKS)]
+)
 def test_every_case_ends_in_a_true_release_or_a_clear_error(block):
     ends = set()
     for seed in range(block * EACH, (block + 1) * EACH):

@@ -77,9 +77,10 @@ CASES = {
     "linear": {"designs": TWO, "repetitions": 60, "estimator": "linear"},
     "linear groups": {"designs": [TWO[0], (9, 3, 0.8)], "repetitions": 150, "groups": COARSE, "estimator": "linear"},
 }
+LONG = ("one attribute, p < 1", "exact by decoys")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in CASES])
 def test_intervals_cover(name):
     overall, by_source = coverage(**CASES[name])
     sums = CASES[name].get("groups") is not None and "estimator" not in CASES[name]

@@ -213,6 +213,7 @@ def test_every_estimate_is_complete_and_ordered(release, estimator, population):
         assert (found.counts <= found.high).all()
 
 
+@pytest.mark.slow  # in threads: thousands of steps, each handed from one to another
 @settings(max_examples=20, deadline=None)
 @given(releases(exact=True), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(release, random):

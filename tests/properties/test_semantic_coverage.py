@@ -37,9 +37,14 @@ def held(found, truth) -> float:
     return float(((found.low - 1e-6 <= truth) & (truth <= found.high + 1e-6)).mean())
 
 
-@pytest.mark.parametrize("estimator", ["likelihood", "linear"])
-@pytest.mark.parametrize("d", [2, 3])
-@pytest.mark.parametrize("kind", ["flat", "simple"])
+ONE = [(kind, d, estimator) for kind in ("flat", "simple") for d in (2, 3) for estimator in ("likelihood", "linear")]
+LONG = [case for case in ONE if case[2] == "likelihood" and case != ("flat", 3, "likelihood")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "d", "estimator"),
+    [pytest.param(*case, marks=pytest.mark.slow if case in LONG else ()) for case in ONE],
+)
 def test_one_column(kind, d, estimator):
     design = SemanticDesign.make(kind, ranks(14), 3, d)
     codes = np.repeat(np.arange(14), INCOME * 5)
@@ -78,6 +83,7 @@ def test_many_values_with_a_long_tail():
     )
 
 
+@pytest.mark.slow
 def test_groups_and_the_record_form():
     design = SemanticDesign.make("flat", ranks(14), 3, 3)
     codes = np.repeat(np.arange(14), INCOME * 5)

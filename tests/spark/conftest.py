@@ -21,6 +21,8 @@ PATIENT = {
 }
 """Java gives its Python processes 15 seconds to connect, and a silent executor two minutes: too little on a machine
 that does other things as well. What is dead is known by its closed connection all the same."""
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+"""A Java process of a test ends before code that is optimised further, or collected by several threads, pays."""
 SMALL = {
     **PATIENT,
     "spark.ui.enabled": "false",
@@ -67,7 +69,7 @@ def session(events: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.local.dir": str(tmp_path_factory.mktemp("local")),
         # the base of a test writes its log where it is told, or else into the checkout
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path_factory.mktemp('derby')}",
+        "spark.driver.extraJavaOptions": f"{BRIEF} -Dderby.system.home={tmp_path_factory.mktemp('derby')}",
     }
     builder = SparkSession.builder.master("local[2,4]")
     for name, value in (SMALL | more).items():

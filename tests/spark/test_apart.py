@@ -15,6 +15,8 @@ from noren.engines.spark.apart import ROWS
 from noren.engines.spark.session import DRIVER
 from noren.pipeline.anonymize import Outcome, run
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 N = 8_000
 K = {"model": "k-anonymity", "k": 5}
 L = {"model": "frequency-l-diversity", "on": "ill", "l": 3}

@@ -15,6 +15,8 @@ from noren.engines.spark.session import DRIVER
 from tests.contracts.test_engines import CASES, table
 from tests.unit.audit.test_audit_counts import figures
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 CLASSES = ["homogeneity", "similarity", "disclosure"]
 
 

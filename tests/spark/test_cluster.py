@@ -14,7 +14,9 @@ from typing import IO
 
 import pytest
 
-from tests.spark.conftest import PATIENT, demand_java
+from tests.spark.conftest import BRIEF, PATIENT, demand_java
+
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
 
 ROOT = Path(__file__).parents[2]
 SEALED = {
@@ -36,6 +38,7 @@ def daemon(folder: Path, name: str, *words: str) -> Iterator[IO[str]]:
     log = folder / f"{name}.log"
     environment = os.environ | {
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": BRIEF,
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": sys.executable,
     }
@@ -102,6 +105,8 @@ def test_one_release_comes_out_whatever_happens_to_machines_and_tasks(master: st
         "spark.cores.max": "2",
         "spark.executor.memory": "512m",
         "spark.driver.memory": "512m",
+        "spark.driver.extraJavaOptions": BRIEF,
+        "spark.executor.extraJavaOptions": BRIEF,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.default.parallelism": "3",

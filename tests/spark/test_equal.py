@@ -18,6 +18,8 @@ from noren.pipeline.anonymize import run
 from noren.release.manifest import write_column
 from tests.contracts.test_engines import CASES, N, policy, said, table
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 METHODS = [name for name in CASES if name not in ("terms and closeness", "closeness")]
 
 

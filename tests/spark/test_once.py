@@ -20,6 +20,8 @@ from noren.pipeline.settling import drafted
 from noren.release.package import checksum
 from tests.contracts.test_engines import CASES, N, table
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 Task = Callable[[Iterator[Any]], Iterator[Any]]
 
 

@@ -20,6 +20,8 @@ from noren.pipeline.measure import measure
 from noren.release.package import demand_closed
 from tests.contracts.test_engines import CASES, table
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 WORDS = [f"w{number}" for number in range(6)]
 
 

@@ -91,6 +91,7 @@ def test_a_task_is_packed_without_its_keys() -> None:
     assert there["make"][0].digests(pa.array(["a", "b"])).tolist() == digests.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["decoys", "mondrian"])
 def test_a_heavy_task_draws_the_same_and_no_key_is_in_a_broadcast(
     method: str, session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +161,7 @@ def test_a_failure_says_kind_and_place_and_no_cell() -> None:
     assert found.value.__suppress_context__
 
 
+@pytest.mark.slow
 def test_the_event_log_shows_no_cell_and_no_key(
     session: Any, events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ from tests.s3 import Store, running
 from tests.spark.test_apart import K, L, people, policy
 from tests.spark.test_once import failing, truth
 
+pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
+
 
 @pytest.fixture
 def store(session: Any) -> Iterator[Store]:

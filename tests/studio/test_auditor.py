@@ -17,6 +17,8 @@ from tests.studio.house import LONG, House, Visit, visiting
 from tests.studio.looks import pale_texts
 from tests.studio.published import Hospital, again, forged, publish, stricter
 
+pytestmark = pytest.mark.slow  # at every change a browser walks through test_keyboard.py and test_pages.py
+
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Hospital:

@@ -14,6 +14,8 @@ from tests.browser import Browser
 from tests.studio.house import LONG, House, Visit, visiting
 from tests.studio.looks import pale_texts
 
+pytestmark = pytest.mark.slow  # at every change a browser walks through test_keyboard.py and test_pages.py
+
 
 @pytest.fixture(scope="module")
 def visit(browser: Browser, house: House, hospital: Path) -> Iterator[Visit]:

@@ -244,6 +244,7 @@ def test_a_file_is_picked_in_a_dialog(visit: Visit) -> None:
     visit.sees("hospital.csv")
 
 
+@pytest.mark.slow
 def test_the_demo_is_one_click_away(visit: Visit) -> None:
     visit.go("/table")
     visit.click("Try the demo")
@@ -251,6 +252,7 @@ def test_the_demo_is_one_click_away(visit: Visit) -> None:
     visit.sees("5,000")
 
 
+@pytest.mark.slow
 def test_a_table_on_the_command_line_is_open_when_the_browser_comes(browser: Browser, hospital: Path) -> None:
     house = House(str(hospital))
     try:

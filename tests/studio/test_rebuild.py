@@ -10,6 +10,8 @@ import pytest
 from tests.browser import Browser
 from tests.studio.house import House, Visit, visiting
 
+pytestmark = pytest.mark.slow  # at every change a browser walks through test_keyboard.py and test_pages.py
+
 
 @pytest.fixture(scope="module")
 def visit(browser: Browser, house: House, hospital: Path) -> Iterator[Visit]:

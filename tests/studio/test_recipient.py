@@ -18,6 +18,8 @@ from tests.studio.house import LONG, House, Visit, visiting
 from tests.studio.looks import pale_texts
 from tests.studio.published import Hospital, damaged, forged, hostile, publish, survey
 
+pytestmark = pytest.mark.slow  # at every change a browser walks through test_keyboard.py and test_pages.py
+
 FILTERS = "Only records where"
 
 

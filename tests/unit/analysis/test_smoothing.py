@@ -41,6 +41,7 @@ def ratios(shares: np.ndarray) -> np.ndarray:
     return np.array(out)
 
 
+@pytest.mark.slow
 def test_a_smooth_column_gains_and_a_rough_one_loses_nothing() -> None:
     """Sets are drawn with a seed here, so this is one fixed computation."""
     place = np.linspace(0, 1, 24)

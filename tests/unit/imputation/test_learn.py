@@ -54,6 +54,7 @@ def test_a_classifier_is_nearly_as_good_as_one_that_saw_the_truth(release):
     assert set(model.predict(fresh)) <= {"yes", "no"}
 
 
+@pytest.mark.slow
 def test_cross_validation_knows_features_from_noise_without_the_truth(release):
     from noren.learn import ReleaseClassifier
 

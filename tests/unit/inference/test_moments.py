@@ -99,6 +99,7 @@ def test_a_width_of_nothing_is_tested_on_two_sides_and_a_large_one_on_one() -> N
     assert inside.mean() == pytest.approx(0.9, abs=6.5 * np.sqrt(0.09 / 4e6))
 
 
+@pytest.mark.slow
 def test_a_quantile_that_is_nearly_another_value_is_covered_as_often_as_said() -> None:
     """The worst that can be for five even values: the level is what the first two have together, 0.4, so that chance
     decides between the second and the third. Two-sided intervals would cover 97.5%."""

@@ -186,6 +186,7 @@ def covered(releases: int = 160, n: int = 600) -> dict[str, NDArray[np.bool_]]:
     return {name: np.array(found) for name, found in out.items()}
 
 
+@pytest.mark.slow
 def test_intervals_of_a_weighted_sample_cover_its_population() -> None:
     """160 releases at 95%: fewer than 128 that cover happen less than once in 10^10 times (binomial)."""
     for name, found in covered().items():

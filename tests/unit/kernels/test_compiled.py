@@ -50,6 +50,8 @@ def start(home: Path, cache: str, code: str = RUN, **more: str) -> subprocess.Po
     kept = {
         name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "HOME", "XDG_CACHE_HOME")
     }
+    # bytecode does not notice an edit of the same length within a second
+    more = {"PYTHONDONTWRITEBYTECODE": "1", **more}
     environment = {**kept, "PYTHONPATH": str(home.parent), "NOREN_CACHE_DIR": cache, **more}
     words = [sys.executable, "-c", code]
     return subprocess.Popen(words, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -75,6 +77,7 @@ def test_a_kernel_is_compiled_once_and_an_edit_of_what_it_calls_is_noticed(copy:
     assert run(copy, cache) == "20 2"
 
 
+@pytest.mark.slow
 def test_processes_that_compile_at_once_agree(copy: Path, tmp_path: Path) -> None:
     both = RUN + "print(outer(1.5))"
     processes = [start(copy, str(tmp_path / "cache"), code) for code in (RUN, both, RUN)]
@@ -83,6 +86,7 @@ def test_processes_that_compile_at_once_agree(copy: Path, tmp_path: Path) -> Non
     assert run(copy, str(tmp_path / "cache"), both) == "20 0\n25.0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", ["/dev/null/nowhere", ""], ids=["no place", "no home"])
 def test_without_a_place_kernels_are_compiled_in_memory(cache: str, copy: Path) -> None:
     more = {} if cache else {"HOME": "/dev/null/home"}

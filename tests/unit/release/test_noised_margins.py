@@ -288,6 +288,7 @@ def test_a_condition_that_no_margin_holds_leaves_it_aside() -> None:
     assert "margins" in release().estimate("ill", where={"job": ["cook", "nurse"]}).diagnostics
 
 
+@pytest.mark.slow
 def test_intervals_with_margins_cover() -> None:
     """100 releases of 6 + 30 cells, 5 means and a slope: the share that covers, by kind of answer.
 
