@@ -221,7 +221,7 @@ def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
         if entry["form"] != "node":
             continue
         declared = "\0".join([*texts_in(world.attributes[name]), *world.files.values()])
-        listed = set(texts_in(entry))
+        listed = set(texts_in(entry)) - ENDS
         whole = {int(one) for one in listed if WHOLE.fullmatch(one)}
         if whole and len(whole) == max(whole) - min(whole) + 1:  # all of a range, whoever has which
             listed -= set(map(str, whole))
@@ -233,6 +233,8 @@ def _told_beside(world: World, read: Read, directory: Path) -> list[str]:
     return out
 
 
+ENDS = {"-inf", "inf"}
+"""Where every scale of numbers ends, whoever has such a value."""
 WHOLE = re.compile(r"0|-?[1-9]\d*")
 LONG = 12
 """Characters from which on a text is not found by chance."""

@@ -352,13 +352,17 @@ def _read(path: Path) -> tuple[list[str], list[list[str]], list[int]]:
 def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
     """The table line by line: label, term and, where given, weight, prior and pair weight.
 
-    A label without terms has one line, with neither a term nor a pair weight.
+    A label without terms has one line, with neither a term nor a pair weight. The terms of a label stand in the order
+    of their texts: the order of a holder's file is lost when the lines are read again, and a table has one form only.
     """
     sizes = np.diff(knowledge.bounds)
+    rank = np.empty(len(knowledge.terms), np.int64)
+    rank[sorted(range(len(rank)), key=knowledge.terms.__getitem__)] = np.arange(len(rank))
+    order = np.lexsort((rank[knowledge.codes], np.repeat(np.arange(len(sizes)), sizes)))
     owner = np.repeat(np.arange(len(sizes)), np.maximum(sizes, 1))
     bare = np.repeat(sizes == 0, np.maximum(sizes, 1))
     code = np.zeros(len(owner), np.int64)
-    code[~bare] = knowledge.codes
+    code[~bare] = knowledge.codes[order]
     numbers = {"weight": knowledge.weights, "prior": knowledge.priors}
     out: dict[str, list[Any]] = {
         "label": [knowledge.labels[i] for i in owner.tolist()],
@@ -366,7 +370,7 @@ def knowledge_rows(knowledge: Knowledge) -> dict[str, list[Any]]:
     }
     out |= {name: found[owner].tolist() for name, found in numbers.items() if found is not None}
     if knowledge.pair_weights is not None:
-        own = iter(knowledge.pair_weights.tolist())
+        own = iter(knowledge.pair_weights[order].tolist())
         out[PAIR] = [None if none else next(own) for none in bare.tolist()]
     return out
 

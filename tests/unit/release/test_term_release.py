@@ -203,7 +203,7 @@ def test_another_knowledge_table_hides_nothing_from_who_has_the_true_one(
     bare.save(tmp_path / "bare", form)  # type: ignore[arg-type]
     for name in (f"data.{form}", "README.md"):
         shutil.copy(tmp_path / "bare" / name, release / name)
-    harmless = [(label, term) for label in WORLD.labels for term in known().terms]
+    harmless = [(label, term) for label in WORLD.labels for term in sorted(known().terms)]
 
     def change(columns: dict[str, list[Any]]) -> None:
         columns["label"], columns["term"] = [label for label, _ in harmless], [term for _, term in harmless]

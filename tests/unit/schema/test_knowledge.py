@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from noren.errors import NorenError
 from noren.schema.knowledge import Knowledge, KnowledgeError, knowledge_of_rows, knowledge_rows
@@ -70,11 +72,24 @@ def test_a_column_weighs_every_pair_on_its_own(tmp_path: Path) -> None:
     assert knowledge.pair_weights.tolist() == [2, 0.25, 1]
     assert knowledge.label_weights.tolist() == [1, 4, 1]
     rows = knowledge_rows(knowledge)
-    assert rows["pair_weight"] == [2, 0.25, 1, None]
+    assert rows["term"] == ["cough", "fever", "cough", None]
+    assert rows["pair_weight"] == [0.25, 2, 1, None]
     again = knowledge_of_rows(rows)
     assert held(again) == held(knowledge)
     assert again.pair_weights is not None
-    assert again.pair_weights.tolist() == [2, 0.25, 1]
+    assert again.pair_weights.tolist() == [0.25, 2, 1]
+
+
+@given(st.lists(st.tuples(st.sampled_from("FCXP"), st.sampled_from(["", "a", "b", "c", "d", "e"])), min_size=1))
+def test_lines_that_were_read_are_written_as_they_were(pairs: list[tuple[str, str]]) -> None:
+    """A release is compared with what it would be written as: a holder's order of terms must not come between."""
+    pairs.append(("F", "c"))  # a table without any term is none
+    weighed = {pair: 1.0 + ord(pair[1]) % 3 for pair in pairs if pair[1]}
+    knowledge = Knowledge.from_pairs(pairs, pair_weights=weighed)
+    rows = knowledge_rows(knowledge)
+    told = {(label, term): own for label, term, own in zip(*rows.values(), strict=True) if term is not None}
+    assert told == weighed
+    assert knowledge_rows(knowledge_of_rows(rows)) == rows
 
 
 def test_only_ratios_within_a_term_tell(tmp_path: Path) -> None:
