@@ -271,7 +271,8 @@ class Measured:
 LOSES = (
     "with one attribute the maximum of the likelihood follows the decoys' noise, which the proposal's stop leaves out; "
     "with several, few held-out records choose the stop. In use: a prior towards even shares, at low signal the mean "
-    "with the proposal's estimate, four folds and the mean of their stops"
+    "with the proposal's estimate, four folds and the mean of their stops. The best step that somebody who knows the "
+    "truth could take has 0.68 (Adult) and 0.77 (Census shape) times the proposal's distances"
 )
 
 
