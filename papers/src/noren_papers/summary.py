@@ -15,7 +15,7 @@ from noren_papers.base import Figure, Paper
 from noren_papers.claims import CANNOT, FAILS, HOLDS, VERDICTS, WORDS
 from noren_papers.write import Record
 
-OURS_WORDS = 50
+OURS_WORDS = 45
 """Words that a summary in Markdown gives to what ours adds to a figure."""
 TEMPLATES = Path(__file__).parent / "templates"
 

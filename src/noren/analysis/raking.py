@@ -122,7 +122,9 @@ def nearer(one: Tuples, x: Floats, flat: Floats, tolerance: float) -> Floats:
         acc, sums, _ = one.em_pass(x)
         free = np.flatnonzero((x > least) | (acc > 1))
         information = one.information(sums)[0][np.ix_(free, free)]
-        move = np.linalg.lstsq(information, acc.ravel()[free] - 1, rcond=UNDETERMINED)[0]
+        move = _solved(information, acc.ravel()[free] - 1)
+        if move is None:
+            return flat
         after = x.ravel().copy()
         after[free] = np.maximum(after[free] + move, least.ravel()[free])
         x, before = after.reshape(x.shape), x
@@ -130,6 +132,17 @@ def nearer(one: Tuples, x: Floats, flat: Floats, tolerance: float) -> Floats:
             break
     is_top = float(one.em_pass(x)[0].max()) < 1 + RISING  # no value, however rare, would gain by being less so
     return x if is_top else flat
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats | None:
+    """The shortest solution of symmetric equations, None if there is none. By eigenvalues: for values that differ a
+    billionfold the singular value decomposition behind `lstsq` does not always converge."""
+    try:
+        values, vectors = np.linalg.eigh(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    kept = values > UNDETERMINED * values.max(initial=0.0)
+    return np.asarray((vectors[:, kept] / values[kept]) @ (vectors[:, kept].T @ right))
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,7 @@ class Telling(NullCache):
         self._name = _name_of(function)
 
     def load_overload(self, sig: Any, target_context: Any) -> None:
-        for told in compiling:
+        for told in tuple(compiling):  # whoever has heard enough stops listening
             told(self._name, KernelCache.made)
 
 
@@ -149,7 +149,7 @@ class KernelCache(NumbaCache):
         target_context.refresh()
         kept = self._load(self._key(sig, target_context.codegen()))
         if kept is None:
-            for told in compiling if plain() else ():
+            for told in tuple(compiling) if plain() else ():
                 told(self._name, KernelCache.made)
             return None
         return self._form.rebuild(target_context, kept)
