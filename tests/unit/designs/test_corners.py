@@ -154,6 +154,7 @@ def _outside(design: DecoyDesign) -> float:
         (PramDesign(d=2, keep=1e-12), False, True),
         (SemanticDesign(**SEMANTIC | {"eta": 1}), True, False),
         (SemanticDesign(**SEMANTIC | {"structure": {"kind": "ranks", "step": 1}, "eta": 4}), False, True),
+        (SemanticDesign(**SEMANTIC | {"structure": {"kind": "ranks", "step": 1}, "d": 2}), False, True),
     ],
 )
 def test_who_tells_everything_and_who_nothing(design: Any, exact: bool, blind: bool) -> None:

@@ -77,7 +77,7 @@ def test_no_set_moves_the_distribution_further_and_some_set_that_far(absent: int
             assert max(moved) == pytest.approx(t)
 
 
-@pytest.mark.parametrize(("size_limit", "work_limit"), [(1_500, 10**9), (1_500, 1), (2, 10**9)])
+@pytest.mark.parametrize(("size_limit", "work_limit"), [(1_500, 10**9), (5, 10**9), (1_500, 1), (2, 10**9)])
 def test_the_nearest_totals_are_no_nearer_than_is_said(size_limit: int, work_limit: int) -> None:
     counts = np.array([900, 500, 300, 170, 70])
     for target in (0, 333, 970, 1940, 2500):

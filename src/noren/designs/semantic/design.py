@@ -195,7 +195,7 @@ class SemanticDesign(BaseModel):
 
     @property
     def is_blind(self) -> bool:
-        return not self.is_exact and self.d > 1 and self.eta == self.d
+        return not self.is_exact and self.eta == self.d
 
     @property
     def title(self) -> str:
