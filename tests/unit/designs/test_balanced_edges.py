@@ -190,3 +190,22 @@ def test_types_that_say_no_design_are_refused(rows: Any, odds: Any, said: str) -
     check_types(compatibility, 2, FINE[0], [[0.0, 1.0], [1.0, 1.0]])
     with pytest.raises(ValueError, match=said):
         check_types(compatibility, 2, rows, odds)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
+def test_a_person_s_own_words_come_by_the_block_and_only_those_needed_count(size: int) -> None:
+    """Memoised words are whole blocks of four: what is left over of a block decides nothing, whatever size sets have."""
+    compatibility = kinds(*range(size), 0, 0, 1)
+    found = balance(compatibility, size)
+    assert found is not None
+    law = Balanced(compatibility, size, found.types)
+    rng = np.random.default_rng(size)
+    codes = rng.integers(0, compatibility.F, 200).astype(np.uint8)
+    words = rng.integers(0, 1 << 32, (200, law.words()), dtype=np.uint32)
+    drawn = [np.zeros((200, size), np.uint8) for _ in range(2)]
+    again = law.kernel()(words, codes, drawn[0])
+    spare = rng.integers(0, 1 << 32, (200, 3), dtype=np.uint32)
+    assert again is not None
+    assert np.array_equal(law.kernel()(np.hstack([words, spare]), codes, drawn[1]), again)
+    assert np.array_equal(*drawn)
+    assert (drawn[0] == codes[:, None]).any(axis=1).all()

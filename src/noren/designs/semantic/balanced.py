@@ -227,7 +227,7 @@ class Balanced(Law):
             chance = (wide[:, 0] << np.uint64(20)) | (wide[:, 1] >> np.uint64(12))
             sought = (own.astype(np.uint64) << np.uint64(52)) + chance
             drawn = rows[number[np.searchsorted(steps, sought, side="right")]]
-            product = wide[:, 2:] * self.sizes[drawn].astype(np.uint64)
+            product = wide[:, 2 : 2 + l] * self.sizes[drawn].astype(np.uint64)
             unfair = np.uint64(1 << 32) % self.sizes[drawn].astype(np.uint64)
             again = ((product & np.uint64((1 << 32) - 1)) < unfair) & (drawn != own[:, None])
             picked = self.members[self.starts[drawn] + (product >> np.uint64(32)).astype(np.int64)]
