@@ -194,7 +194,7 @@ def test_types_that_say_no_design_are_refused(rows: Any, odds: Any, said: str) -
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
 def test_a_person_s_own_words_come_by_the_block_and_only_those_needed_count(size: int) -> None:
-    """Memoised words are whole blocks of four: what is left over of a block decides nothing, whatever size sets have."""
+    """Memoised words are whole blocks of four: what is left over of one decides nothing."""
     compatibility = kinds(*range(size), 0, 0, 1)
     found = balance(compatibility, size)
     assert found is not None
