@@ -139,7 +139,7 @@ def base(entry: dict[str, Any], truth: str) -> str:
     masked = [
         (stars[name], label)
         for name, label in names
-        if stars[name] and len(name) == len(truth) and truth.startswith(name.rstrip("*"))
+        if stars[name] and name != "*" and len(name) == len(truth) and truth.startswith(name.rstrip("*"))
     ]
     opaque = [
         (1000 + (name in ("*", "(suppressed)")), label) for name, label in names if not stars[name] or name == "*"

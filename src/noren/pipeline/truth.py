@@ -74,7 +74,8 @@ class Truth:
         except DataError:
             if self.policy is None:
                 raise
-            return found | self._counted({name: self._as_written(domain, name) for name, domain in domains.items()})
+            written = {name: self._as_written(domain, name, strangers) for name, domain in domains.items()}
+            return found | self._counted(written)
 
     def _in(self, domain: Domain, name: str, strangers: bool) -> NDArray[np.int64]:
         """The counts over a domain that does not name all values: the original's values find their places in it."""
@@ -107,10 +108,15 @@ class Truth:
                 counts[name] += np.bincount(codes, minlength=len(domains[name]))
         return counts
 
-    def _as_written(self, domain: Domain, name: str) -> Domain:
-        """The published domain, read as the original writes it."""
+    def _as_written(self, domain: Domain, name: str, strangers: bool) -> Domain:
+        """The published domain, read as the original writes it; among people left out the word for others may be a
+        value that the policy declares, which no published record has and no release lists."""
         column = self.table.columns.get(name)
-        return domain if column is None or column.is_open else domain.written_as(column.domain)
+        if column is None or column.is_open:
+            return domain
+        written = domain.written_as(column.domain)
+        declared = strangers and OTHER in column.domain.index and OTHER not in written.index
+        return replace(written, values=(*written.values, OTHER), kind="string") if declared else written
 
     @property
     def table(self) -> Table:

@@ -82,8 +82,25 @@ def test_a_policy_says_how_values_are_written() -> None:
     assert Truth(release, policy, table).counts(["n"])["n"].tolist() == [1, 2]
     with pytest.raises(DataError):
         Truth(release, None, table).counts(["n"])
-    unknown = Truth(release, policy, table)._as_written(Domain(("1.5",), "number"), "nobody")
+    unknown = Truth(release, policy, table)._as_written(Domain(("1.5",), "number"), "nobody", False)
     assert unknown == Domain(("1.5",), "number")
+
+
+def test_the_word_for_others_may_be_a_value_that_only_people_left_out_have() -> None:
+    """A policy may declare it; then it is no fault of the original, and without people left out it still is."""
+    table = pl.DataFrame({"job": ["cook", "clerk", "(other)", "cook"]})
+    attributes: dict[str, Any] = {"job": {"role": "sensitive", "values": ["cook", "clerk", "(other)"]}}
+    policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="job", l=2)])
+    found = Truth(beside(exact("job", Domain(("cook", "clerk"), source="policy"))), policy, table)
+    assert found.counts(["job"], strangers=True)["job"].tolist()[:2] == [2, 1]
+    assert found.counts(["job"], strangers=True)["job"].sum() == 4
+    with pytest.raises(DataError, match="1 cells outside its domain"):
+        found.counts(["job"])
+    strange = Truth(
+        found.release, policy.model_copy(), table.with_columns(job=pl.Series(["cook", "smith", "cook", "cook"]))
+    )
+    with pytest.raises(nr.NorenError):
+        strange.counts(["job"], strangers=True)
 
 
 def test_the_original_is_read_whole_though_a_sample_is_published() -> None:
