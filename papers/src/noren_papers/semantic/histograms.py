@@ -97,12 +97,8 @@ def unevenness(cells: Counts) -> float:
 
 def histograms(table: Material, l: int, d: int, setting: str, distance: str = "ordinal", *, releases: int = 1) -> Drawn:
     """All combinations of Table 12 and ours, over some releases."""
-    status: dict[str, str] = {}
-    found = []
-    for _ in range(releases):
-        one, status = _once(table, l, d, distance)
-        found.append(one)
-    return Drawn(setting, table, tuple(found), status)
+    found, status = zip(*(_once(table, l, d, distance) for _ in range(releases)), strict=True)
+    return Drawn(setting, table, found, status[-1])
 
 
 def _once(table: Material, l: int, d: int, distance: str) -> tuple[dict[str, Counts], dict[str, str]]:
