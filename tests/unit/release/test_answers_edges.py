@@ -29,6 +29,12 @@ PEOPLE = pl.DataFrame(
 """Eight women who weigh 1 each, and sixteen men who weigh 40 together."""
 
 
+def manifest(records: int, columns: Any, **more: Any) -> Manifest:
+    """Of so many records, nothing demanded and nothing judged."""
+    given: Any = {"requirements": (), "methods": (), "randomness": "fresh", "verdicts": ()} | more
+    return Manifest(noren="0", records=records, columns=columns, **given)
+
+
 def made(method: str | None = None, **roles: Any) -> nr.Release:
     asked = [nr.models.KAnonymity(k=3)] if method else []
     more: dict[str, Any] = {"method": method} if method else {}
@@ -55,10 +61,7 @@ def drawn() -> nr.Release:
         "sex": CodeCells(2, np.array([0, 1, 1] * 8, np.uint8)),
         "ill": SetCells.from_codes(4, np.sort(np.stack([ill, others], axis=1), axis=1)),
     }
-    manifest = Manifest(
-        noren="0", records=24, columns=columns, requirements=(), methods=(), randomness="fresh", verdicts=()
-    )
-    return nr.Release(manifest, MemoryStore(cells))
+    return nr.Release(manifest(24, columns), MemoryStore(cells))
 
 
 @pytest.fixture(scope="module")
@@ -167,16 +170,8 @@ def test_a_count_says_what_its_weights_cost(weighed: nr.Release, plain: nr.Relea
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_release_of_one_record_has_one(number: int) -> None:
-    manifest = Manifest(
-        noren="0",
-        records=number,
-        columns=(exact_column("town", 2),),
-        requirements=(),
-        methods=(),
-        randomness="fresh",
-        verdicts=(),
-    )
-    release = nr.Release(manifest, MemoryStore({"town": CodeCells(2, np.zeros(number, np.uint8))}))
+    about = manifest(number, (exact_column("town", 2),))
+    release = nr.Release(about, MemoryStore({"town": CodeCells(2, np.zeros(number, np.uint8))}))
     assert (release.count({"town": "0"}).records, release.estimate("town").records) == (number, number)
     assert release.count({"town": "1"}).records == 0
     assert release.count({"town": "0"}, population=True).std_error == 0  # everybody
@@ -188,21 +183,12 @@ def test_a_release_of_one_record_has_one(number: int) -> None:
 def shuffled(**more: Any) -> nr.Release:
     """Three people with two rows each, one of which tells the truth about what they have."""
     columns = (member_column("ill", 4), exact_column("town", 2, kind="integer"))
-    manifest = Manifest(
-        noren="0",
-        records=3,
-        columns=columns,
-        requirements=(),
-        methods=(),
-        randomness="fresh",
-        verdicts=(),
-        **more,
-    )
+    about = manifest(3, columns, **more)
     cells = {
         "ill": CodeCells(4, np.array([0, 1, 1, 2, 3, 0])),
         "town": CodeCells(2, np.array([0, 0, 1, 1, 1, 1])),
     }
-    return nr.Release(manifest, MemoryStore(cells))
+    return nr.Release(about, MemoryStore(cells))
 
 
 def test_rows_of_a_person_count_once() -> None:
@@ -232,18 +218,9 @@ def test_shuffled_rows_have_no_weights() -> None:
 def with_terms(**more: Any) -> nr.Release:
     """Four records with the terms {0, 1}, {1}, none and {0}, of whom the first two live in town 0."""
     columns = (term_column("signs", ("cough", "fever"), None), exact_column("town", 2, kind="integer"))
-    manifest = Manifest(
-        noren="0",
-        records=4,
-        columns=columns,
-        requirements=(),
-        methods=(),
-        randomness="fresh",
-        verdicts=(),
-        **more,
-    )
+    about = manifest(4, columns, **more)
     terms = TermCells.from_entries(2, 4, np.array([0, 0, 1, 3]), np.array([0, 1, 1, 0]))
-    return nr.Release(manifest, MemoryStore({"signs": terms, "town": CodeCells(2, np.array([0, 0, 1, 1]))}))
+    return nr.Release(about, MemoryStore({"signs": terms, "town": CodeCells(2, np.array([0, 0, 1, 1]))}))
 
 
 def test_terms_are_counted_under_exact_conditions() -> None:
