@@ -13,14 +13,14 @@ HASHED ?=
 
 .PHONY: mutants hashes advisories demo test coverage lint types check docs dist peers benchmarks papers fuzz reference clean
 
-$(STAMP): pyproject.toml papers/pyproject.toml constraints.txt
+$(STAMP): pyproject.toml papers/pyproject.toml studio/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Noren needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 ifeq ($(HASHED),)
-	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable papers
+	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable papers --editable studio
 else
 	$(PIP) --require-hashes --requirement hashes.txt
-	$(PIP) --no-deps --no-build-isolation --editable . --editable papers
+	$(PIP) --no-deps --no-build-isolation --editable . --editable papers --editable studio
 endif
 	@touch $@
 
@@ -48,8 +48,8 @@ coverage:  ## the whole test suite with the share of lines it reaches
 	@$(MAKE) test EVERYTHING=1 COVERAGE=1
 
 lint: $(STAMP)
-	$(BIN)/ruff check src papers tests benchmarks .ci
-	$(BIN)/ruff format --check src papers tests benchmarks .ci
+	$(BIN)/ruff check src papers studio tests benchmarks .ci
+	$(BIN)/ruff format --check src papers studio tests benchmarks .ci
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -60,7 +60,7 @@ docs: $(STAMP)  ## the site, into site/: every link checked, nothing loaded from
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo 'open site/index.html'
 
-dist: $(STAMP)  ## wheel and sdist into dist/, and the demo from the wheel in a clean environment
+dist: $(STAMP)  ## wheels and sdists of Noren and its studio into dist/, and the demo from the wheel in a clean environment
 	PYTHON=$(PYTHON) BUILDER=$(abspath $(BIN))/python .ci/dist
 
 $(PEERS_VENV)/.pycanon:

@@ -94,9 +94,9 @@ def test_a_command_whose_distribution_is_missing_says_how_to_install_it(name, wo
     assert refused.stdout == ""
     assert refused.stderr == (
         f"Error: `noren {name}` is part of {home}, which is not installed.\n"
-        f"  Hint: pip install {home}; in a clone of the repository: make.\n"
+        f"  Hint: In a clone of the repository: pip install ./{home.removeprefix('noren-')}\n"
     )
-    assert home in strict(run(name, *words, "--json", code=2).stdout)["hint"]
+    assert home in strict(run(name, *words, "--json", code=2).stdout)["message"]
 
 
 def test_any_distribution_may_add_a_command_but_not_replace_one(run, tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ SOURCE = Path(noren.__file__).parent
 ORDER = (
     "lazy", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "cells", "io", "kernels",
     "designs", "belief", "models", "analysis", "inference", "imputation", "release", "learn", "table", "metrics",
-    "methods", "engines", "policy", "pipeline", "audit", "report", "demo", "cli", "studio",
+    "methods", "engines", "policy", "pipeline", "audit", "report", "demo", "cli",
 )  # fmt: skip
 LEAF = "kernels"
 """Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""
@@ -88,14 +88,13 @@ def test_imports_point_one_way() -> None:
     assert wrong == []
 
 
-def test_the_library_does_not_know_the_papers() -> None:
-    """They are a distribution that depends on this one; the command line finds it through entry points."""
-    assert not (SOURCE / "papers").exists()
+def test_the_library_does_not_know_the_distributions_on_top_of_it() -> None:
+    """Papers and studio depend on this one; the command line finds them through entry points."""
     wrong = [
         f"{path.relative_to(SOURCE)}, line {node.lineno}"
         for path in sorted(SOURCE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom) and "noren_papers" in ast.unparse(node)
+        if isinstance(node, ast.Import | ast.ImportFrom) and re.search(r"\bnoren_\w", ast.unparse(node))
     ]
     assert wrong == []
 
@@ -153,7 +152,7 @@ def test_help_loads_no_table_library() -> None:
     code = "import sys; from noren.cli.main import main; main(['--help'], standalone_mode=False)"
     loaded = loaded_after(code)
     assert "noren.cli.main" in loaded
-    assert loaded.isdisjoint({*HEAVY, "noren_papers"})
+    assert loaded.isdisjoint({*HEAVY, "noren_papers", "noren_studio"})
 
 
 def test_a_recipient_loads_neither_methods_nor_cryptography_nor_the_chart_maker(tmp_path: Path) -> None:

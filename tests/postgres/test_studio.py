@@ -10,8 +10,8 @@ import pyarrow as pa
 import noren as nr
 from noren.demo.hospital import hospital_table
 from noren.progress import quiet
-from noren.studio.work.opening import open_table
-from noren.studio.work.releasing import make_release, save_release
+from noren_studio.work.opening import open_table
+from noren_studio.work.releasing import make_release, save_release
 
 
 def test_a_table_of_a_base_is_opened_released_and_handed_over_to_a_schema(

@@ -10,11 +10,11 @@ import pyarrow as pa
 import noren as nr
 from noren.demo.hospital import hospital_table
 from noren.progress import quiet
-from noren.studio.places import is_release
-from noren.studio.questions import call_of, public_place
-from noren.studio.work.answering import answer
-from noren.studio.work.opening import open_table
-from noren.studio.work.releases import check_release, read_release
+from noren_studio.places import is_release
+from noren_studio.questions import call_of, public_place
+from noren_studio.work.answering import answer
+from noren_studio.work.opening import open_table
+from noren_studio.work.releases import check_release, read_release
 from tests.postgres.test_publish import released
 
 

@@ -76,8 +76,7 @@ class LazyCommands(Commands):
             from importlib import import_module
 
             module, _ = COMMANDS[cmd_name]
-            home = module if "." in module else f"noren.cli.{module}"
-            command: click.Command = getattr(import_module(home), cmd_name.replace("-", "_"))
+            command: click.Command = getattr(import_module(f"noren.cli.{module}"), cmd_name.replace("-", "_"))
             return command
         if cmd_name in (added := _added()):
             command = added[cmd_name].load()
@@ -110,7 +109,7 @@ def _not_installed(name: str) -> click.Command:
     def refuse() -> None:
         raise NorenError(
             f"`noren {name}` is part of {home}, which is not installed.",
-            hint=f"pip install {home}; in a clone of the repository: make.",
+            hint=f"In a clone of the repository: pip install ./{home.removeprefix('noren-')}",
         )
 
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -144,10 +143,9 @@ COMMANDS = {
     "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
     "warm": ("warm", "Compile the kernels ahead, so that first use does not wait."),
-    "studio": ("noren.studio.command", "The whole work in a browser, on this machine alone."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }
-"""Our own: the module in `noren.cli`, or where else it is, and what the command is for."""
+"""Our own: the module in `noren.cli`, and what the command is for."""
 
 GROUP = "noren.commands"
 """The group of entry points through which other distributions add commands."""
@@ -155,6 +153,7 @@ GROUP = "noren.commands"
 ELSEWHERE = {
     "reproduce": ("noren-papers", "Rerun the experiments of the five papers and answer their claims."),
     "datasets": ("noren-papers", "Which data sets the papers use, and where to get them."),
+    "studio": ("noren-studio", "The whole work in a browser, on this machine alone."),
 }
 """Commands that we know of but do not hold: the distribution that adds them, and what they are for."""
 

@@ -1,0 +1,206 @@
+"""Attacks: each with what its adversary knows, a form of its own fields, and what it gains before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nicegui import ui
+
+from noren.errors import NorenError
+from noren_studio.asks import AUDIT, ask, asked, mark_of
+from noren_studio.forms import fields_of, form
+from noren_studio.pages.auditor_besides import known, say
+from noren_studio.pages.auditor_gains import gains
+from noren_studio.pages.recipient_answer import python, to_view
+from noren_studio.parts import button, card, div, line, watch
+from noren_studio.questions import public_place
+from noren_studio.session import Session
+from noren_studio.texts import auditor as words
+from noren_studio.texts import recipient as texts_recipient
+from noren_studio.view import refresh
+from noren_studio.work.auditing import attack_release, read_attacks
+
+if TYPE_CHECKING:
+    from noren.audit import Attack
+
+REASONS, ATTACK = "audit reasons", "audit attacks"
+SLOW = ("predictable",)
+"""Attacks that take long and are ticked by hand."""
+BESIDE = {"intersection": ("other", "later")}
+"""Fields that the card above asks for."""
+Found = Mapping[str, Any]
+
+
+def attacking(session: Session, found: Found) -> None:
+    """Which attacks apply, which are run, and what they gained."""
+    with card(words.ATTACKS, words.ATTACKS_WHY) as box:
+        box.props("data-attacks")
+        if session.kept.get("looked at") != found["place"]:
+            session.kept["looked at"] = found["place"]
+            session.start(REASONS, read_attacks, place=found["place"])
+        reasons = session.result(REASONS)
+        watch(session, REASONS)
+        if reasons is None or reasons["place"] != found["place"]:
+            return
+        _choices(session, found, reasons["reasons"])
+    watch(session, ATTACK, partial(_begin, session, found, reasons["reasons"]))
+    result = session.result(ATTACK)
+    if result is not None and result["place"] == found["place"]:
+        with card(words.GAINS) as box:
+            box.props("data-gains")
+            _download(result)
+            gains(session, result)
+            python(session, session.kept.get("attack script", ""), found["place"])
+        to_view(session, "gains", result["mark"])
+
+
+def _download(result: Found) -> None:
+    csv = Path(result["csv"])
+    made = button(
+        texts_recipient.CSV,
+        lambda: ui.download.content(csv.read_bytes(), "noren-attacks.csv", "text/csv"),
+        icon="download",
+    )
+    made._props["aria-label"] = texts_recipient.download_of(texts_recipient.CSV)
+
+
+def why_not(session: Session, name: str, reasons: Mapping[str, str | None]) -> str | None:
+    """Why an attack has nothing to attack. A second release is what the intersection waits for."""
+    given = asked(session, AUDIT)
+    return None if name == "intersection" and given.get("second") else reasons[name]
+
+
+def _ticked(session: Session, reasons: Mapping[str, str | None]) -> list[str]:
+    chosen = asked(session, AUDIT).get("attacks")
+    able = [name for name in reasons if why_not(session, name, reasons) is None]
+    return [name for name in able if (name in chosen if chosen is not None else name not in SLOW)]
+
+
+def _choices(session: Session, found: Found, reasons: Mapping[str, str | None]) -> None:
+    from noren.audit import ATTACKS
+
+    ticked = _ticked(session, reasons)
+    with div("n-row"):
+        button(words.RUN_ATTACKS, partial(_begin, session, found, reasons), "main")
+        button(words.ALL, partial(_all, session, list(reasons)), "plain")
+        button(words.NO, partial(_all, session, []), "plain")
+    able = {name: kind for name, kind in ATTACKS.items() if why_not(session, name, reasons) is None}
+    with div("n-attacks"):
+        for name, kind in able.items():
+            with div("n-attack").props(f'data-attack="{name}"'):
+                _choice(session, name, kind, name in ticked, reasons)
+    others = [name for name in ATTACKS if name not in able]
+    if others:
+        with ui.expansion(words.not_here(len(others))).props("dense dense-toggle").classes("n-full"):
+            for name in others:
+                line(f"{name}: {reasons[name]}. {words.KNOWS} {ATTACKS[name].adversary}.", "n-soft n-small")
+
+
+def _choice(session: Session, name: str, kind: type[Attack], on: bool, reasons: Mapping[str, str | None]) -> None:
+    ui.checkbox(name, value=on, on_change=lambda e: _tick(session, name, bool(e.value), reasons)).props("dense")
+    line(f"{words.KNOWS} {kind.adversary}.", "n-small")
+    line(f"{words.MEASURED}: {kind.success}.", "n-soft n-small")
+    if any(field not in ("name", *BESIDE.get(name, ())) for field in kind.model_fields):
+        with ui.expansion(words.OPTIONS).props("dense dense-toggle").classes("n-full n-options"):
+            options(session, name, kind)
+
+
+def _tick(session: Session, name: str, on: bool, reasons: Mapping[str, str | None]) -> None:
+    now = _ticked(session, reasons)
+    chosen = [*now, name] if on else [one for one in now if one != name]
+    ask(session, words.set_to(words.ATTACKS, ", ".join(chosen)), AUDIT, lambda a: a.update(attacks=chosen), False)
+
+
+def _all(session: Session, chosen: list[str]) -> None:
+    ask(session, words.set_to(words.ATTACKS, ", ".join(chosen)), AUDIT, lambda a: a.update(attacks=chosen))
+
+
+# ---------------------------------------------------------------------- options
+
+
+def options(session: Session, name: str, kind: type[Attack]) -> None:
+    """The fields of an attack: numbers and choices as everywhere, texts as they are typed."""
+    given = asked(session, AUDIT).get("options", {}).get(name, {})
+
+    def change(field: str, value: Any) -> None:
+        def put(audit: dict[str, Any]) -> None:
+            own = audit.setdefault("options", {}).setdefault(name, {})
+            if value in (None, ""):
+                own.pop(field, None)
+            else:
+                own[field] = value
+
+        ask(session, words.set_to(f"{name}.{field}", value), AUDIT, put, False)
+
+    hidden = ("name", *BESIDE.get(name, ()))
+    with div("n-col"):
+        form(kind, given, change, hidden)
+        simple = fields_of(kind, hidden)
+        for field, about in kind.model_fields.items():
+            if field not in (*hidden, *simple):
+                _typed(field, str(given.get(field, "")), about.description or "", _listed(about.annotation), change)
+
+
+def _listed(annotation: Any) -> bool:
+    return "tuple" in str(annotation) or "list" in str(annotation)
+
+
+def _typed(name: str, now: str, says: str, listed: bool, change: Any) -> None:
+    with div("n-col tight").style("max-width: 520px"):
+        field = ui.input(name, value=now).props("dense outlined spellcheck=false").props(f'data-field="{name}"')
+
+        def told() -> None:
+            change(name, (field.value or "").strip())
+
+        field.on("blur", told).on("keydown.enter", told)
+        line(f"{says} ({words.SEVERAL})" if listed else says, "n-soft n-small")
+
+
+def given_options(session: Session, name: str) -> dict[str, Any]:
+    """The options of an attack as the library takes them."""
+    from noren.audit import ATTACKS
+
+    audit = asked(session, AUDIT)
+    out = dict(audit.get("options", {}).get(name, {}))
+    for field, value in out.items():
+        if isinstance(value, str) and _listed(ATTACKS[name].model_fields[field].annotation):
+            out[field] = [part.strip() for part in value.split(",") if part.strip()]
+    if name == "intersection":
+        for field, source in (("other", "second"), ("later", "second_original")):
+            if audit.get(source):
+                out[field] = [audit[source]]
+    return out
+
+
+# ---------------------------------------------------------------------- running
+
+
+def _begin(session: Session, found: Found, reasons: Mapping[str, str | None]) -> None:
+    place, chosen = found["place"], _ticked(session, reasons)
+    try:
+        given = known(session, "policy", "original")
+        if not chosen:
+            raise NorenError(words.NONE_CHOSEN, hint=words.NONE_CHOSEN_HINT)
+    except NorenError as error:
+        say(error)
+        return
+    if "original" not in given:
+        given = {}
+    attacks = {name: given_options(session, name) for name in chosen}
+    mark = mark_of({"place": place, "attacks": attacks, **given})
+    session.kept["attack script"] = script(place, attacks, given)
+    session.start(ATTACK, attack_release, place=place, attacks=attacks, folder=str(session.folder), mark=mark, **given)
+    refresh()
+
+
+def script(place: str, attacks: Mapping[str, Mapping[str, Any]], given: Mapping[str, str]) -> str:
+    """The same attacks by Python alone."""
+    besides = "".join(f", {name}={public_place(value)!r}" for name, value in given.items())
+    lines = ["import noren as nr", "", f"release = nr.open_release({public_place(place)!r})"]
+    for name, own in attacks.items():
+        more = "".join(f", {field}={value!r}" for field, value in own.items())
+        lines.append(f"print(nr.attack(release, {name!r}{besides}{more}).frame)")
+    return "\n".join(lines) + "\n"

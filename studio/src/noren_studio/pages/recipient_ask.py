@@ -1,0 +1,282 @@
+"""The table builder: which columns, at which level, of which records, by which estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from noren.errors import QueryError
+from noren.results import visible
+from noren_studio.asks import QUESTION, ask, asked, mark_of
+from noren_studio.pages.recipient_filters import filters
+from noren_studio.parts import button, card, div, line
+from noren_studio.questions import GROUPED, LEVEL, MOST_TABLES, TABLES, call_of, script
+from noren_studio.session import Session
+from noren_studio.texts import recipient as words
+from noren_studio.view import refresh
+from noren_studio.work.answering import answer
+
+ANSWER = "release answer"
+FEW_GROUPS = 16
+"""Groups of a first picture that a reader takes in at once."""
+Found = Mapping[str, Any]
+
+
+def asking(session: Session, found: Found) -> None:
+    """What is asked, each part of it a control, and the button that computes it."""
+    _first(session, found)
+    question = asked(session, QUESTION)
+    kind = question.get("kind", "count")
+    with card(words.ASK) as box:
+        box.props("data-ask").classes("n-stay")
+        kinds = {one: name for one, name in words.KINDS.items() if one != "margins" or found["margins"]}
+        toggle = ui.toggle(kinds, value=kind if kind in kinds else "count", on_change=partial(_kind, session)).classes(
+            "n-kind"
+        )
+        toggle.props("no-caps unelevated dense toggle-text-color=dark")
+        line(words.KIND_WHY[kind], "n-soft n-small")
+        fields = {"count": _count, "number": _number, "model": _model, "test": _test, "tables": _tables,
+                  "margins": _margins}  # fmt: skip
+        fields[kind](session, found, question)
+        if kind not in ("tables", "margins"):
+            _weights(session, found, question)
+            filters(session, found, question)
+        button(words.ESTIMATE, partial(estimate, session, found["place"]), "main")
+
+
+def _kind(session: Session, event: Any) -> None:
+    ask(session, words.chosen(words.ASK, words.KINDS[event.value]), QUESTION, lambda q: q.update(kind=event.value))
+
+
+def _first(session: Session, found: Found) -> None:
+    """A question that shows something at once: the first hidden column, at a level that can be taken in."""
+    if session.draft.asks.get(QUESTION) or session.kept.get("asked first") == found["place"]:
+        return
+    session.kept["asked first"] = found["place"]
+    able = [one for one in found["columns"] if one["countable"]]
+    chosen = next((one for one in able if not one["exact"]), able[0] if able else None)
+    if chosen is None:
+        return
+    levels = [one for one in chosen["levels"] if one["count"] <= FEW_GROUPS]
+    large = chosen["distinct"] is None or chosen["distinct"] > FEW_GROUPS
+    name = f"{chosen['name']}@{levels[0]['level']}" if large and levels else chosen["name"]
+    first = {**session.draft.asks, QUESTION: {"kind": "count", "rows": [name]}}
+    session.history.make(words.chosen(words.ROWS, name), replace(session.draft, asks=first))
+    _start(session, found["place"], asked(session, QUESTION), by_itself=True)
+
+
+# ---------------------------------------------------------------------- computing
+
+
+def estimate(session: Session, place: str) -> None:
+    """Ask the release; what is not chosen yet is said instead."""
+    try:
+        _start(session, place, asked(session, QUESTION))
+    except QueryError as error:
+        ui.notify(visible(f"{error.message} {error.hint}"), type="warning")
+        return
+    refresh()
+
+
+def _start(session: Session, place: str, question: Mapping[str, Any], by_itself: bool = False) -> None:
+    call = call_of(question)
+    chart = question.get("chart", "auto")
+    given = {"place": place, "call": call.to_dict(), "chart": chart}
+    mark = mark_of(given)
+    told = {"mark": mark, "place": place, "text": call.text(), "question": dict(question), "by itself": by_itself}
+    session.kept["asked"] = told | {"script": partial(script, call)}
+    session.start(ANSWER, answer, **given, folder=str(session.folder), mark=mark)
+
+
+# ---------------------------------------------------------------------- controls
+
+
+def menu(
+    session: Session, label: str, options: Mapping[Any, str], now: Any, name: str, several: bool = False,
+    rebuild: bool = False, drops: Sequence[str] = (), **more: Any,
+) -> ui.select:  # fmt: skip
+    """A choice that is part of the question. What it offers comes from the release: shown as text."""
+
+    def change(event: Any) -> None:
+        value = list(event.value) if several else event.value
+        told = [options.get(one, str(one)) for one in value] if several else options.get(value, str(value or ""))
+
+        def put(question: dict[str, Any]) -> None:
+            question[name] = value
+            for other in drops:
+                question.pop(other, None)
+
+        ask(session, words.chosen(label, told), QUESTION, put, rebuild)
+
+    shown = {key: visible(text) for key, text in options.items()}
+    valid = [one for one in now or () if one in shown] if several else (now if now in shown else None)
+    select = ui.select(shown, label=label, value=valid, multiple=several, on_change=change, **more)
+    select.props("dense outlined options-dense" + (" use-chips" if several else "")).props(f'data-menu="{name}"')
+    return select
+
+
+def askable(found: Found, taken: Sequence[str] = ()) -> dict[str, str]:
+    """Columns, their levels and intervals, without those whose column is taken already."""
+    out: dict[str, str] = {}
+    for one in found["columns"]:
+        name = one["name"]
+        if not one["countable"]:
+            continue
+        out[name] = name
+        for level in one["levels"]:
+            out[f"{name}@{level['level']}"] = words.at_level(name, level["level"], level["count"], level["some"])
+        for width in one["widths"]:
+            out[f"{name}/{width}"] = words.in_widths(name, width)
+    return {key: text for key, text in out.items() if key not in taken}
+
+
+def _count(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    rows, columns = list(question.get("rows", ())), list(question.get("columns", ()))
+    with div("n-fields"):
+        menu(session, words.ROWS, askable(found, columns), rows, "rows", several=True, with_input=True)
+        menu(session, words.COLUMNS_OF, askable(found, rows), columns, "columns", several=True, with_input=True)
+    with div("n-fields two"):
+        estimators = {"": words.ESTIMATOR_AUTO} | {name: name for name in found["estimators"]}
+        menu(session, words.ESTIMATOR, estimators, question.get("estimator", ""), "estimator")
+        menu(session, words.CHART, words.CHARTS, question.get("chart", "auto"), "chart")
+        _interval(session, found, question)
+
+
+def _interval(session: Session, found: Found, question: Mapping[str, Any], population: bool = True) -> None:
+    if found["hard"]:
+        return
+    menu(session, words.LEVEL, words.LEVELS, question.get("level", LEVEL), "level")
+    if population and not found["facts"]["suppressed"]:
+
+        def change(event: Any) -> None:
+            told = words.chosen(words.POPULATION, event.value)
+            ask(session, told, QUESTION, lambda q: q.update(population=event.value), False)
+
+        switch = ui.switch(words.POPULATION, value=bool(question.get("population")), on_change=change)
+        with switch:
+            ui.tooltip(words.POPULATION_WHY)
+
+
+def _weights(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    if not found["weight"]:
+        return
+
+    def change(event: Any) -> None:
+        told = words.chosen(words.UNWEIGHTED, event.value)
+        ask(session, told, QUESTION, lambda q: q.update(unweighted=bool(event.value)), False)
+
+    ui.switch(words.UNWEIGHTED, value=bool(question.get("unweighted")), on_change=change)
+    line(words.UNWEIGHTED_WHY, "n-soft n-small")
+
+
+def _tables(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    with div("n-fields two"):
+        whole_number(session, words.TABLES, question.get("tables", TABLES), "tables", MOST_TABLES)
+        whole_number(session, words.SEED, question.get("seed", 1), "seed", 1_000_000)
+    line(words.TABLES_WHY, "n-soft n-small")
+
+
+def whole_number(session: Session, label: str, now: int, name: str, most: int) -> None:
+    field = ui.number(label, value=now, min=1, max=most, step=1, format="%d").props("dense outlined")
+    field.props(f'data-field="{name}"')
+
+    def told() -> None:
+        if field.value is not None and 1 <= field.value <= most:
+            value = int(field.value)
+            ask(session, words.chosen(label, value), QUESTION, lambda q: q.update({name: value}), False)
+
+    field.on("blur", told).on("keydown.enter", told)
+
+
+def _margins(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    options = {at: " x ".join(of) for at, of in enumerate(found["margins"])}
+    menu(session, words.MARGIN, options, question.get("margin", 0), "margin")
+
+
+def _number(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    measure = question.get("measure", "mean")
+    with div("n-fields"):
+        menu(session, words.MEASURE, words.MEASURES, measure, "measure", rebuild=True)
+        variable(session, found, question, words.OF, "of", "share", shares=measure in ("mean", *GROUPED))
+        if measure == "correlation":
+            menu(session, words.SECOND, _numeric(found), question.get("second"), "second")
+        if measure == "quantile":
+            _at(session, question)
+        menu(session, words.BY, askable(found), question.get("by", ()), "by", several=True, rebuild=measure in GROUPED,
+             drops=("against",), with_input=True)  # fmt: skip
+        by = question.get("by", ())
+        if measure in GROUPED and len(by) == 1 and (groups := groups_of(found, by[0])):
+            options = {(): words.FIRST_GROUP} | {(one,): one for one in groups}
+            menu(session, words.AGAINST, options, tuple(question.get("against", ())), "against")
+        _interval(session, found, question)
+
+
+def _at(session: Session, question: Mapping[str, Any]) -> None:
+    at = ui.number(words.AT, value=question.get("at", 0.5), min=0.01, max=0.99, step=0.05, format="%g")
+    at.props("dense outlined")
+
+    def told() -> None:
+        if at.value is not None and 0 < float(at.value) < 1:
+            value = round(float(at.value), 6)
+            ask(session, words.chosen(words.AT, value), QUESTION, lambda q: q.update(at=value), False)
+
+    at.on("blur", told).on("keydown.enter", told)
+
+
+def _numeric(found: Found) -> dict[str, str]:
+    return {one["name"]: one["name"] for one in found["columns"] if one["numbers"]}
+
+
+def variable(
+    session: Session, found: Found, question: Mapping[str, Any], label: str, name: str, share: str, shares: bool
+) -> None:
+    """A column of numbers, or one value of a column of names, of which the share is meant."""
+    numeric = _numeric(found)
+    named = {one["name"]: one["name"] for one in found["columns"] if one["countable"] and not one["terms"]}
+    now = question.get(name)
+    menu(session, label, named if shares else numeric, now, name, rebuild=True, drops=(share,))
+    column = next((one for one in found["columns"] if one["name"] == now), None)
+    if shares and column is not None and now not in numeric:
+        labels = [*column["values"], *(text for level in column["levels"] for text in level["labels"])]
+        options = {text: text for text in dict.fromkeys(labels)}
+        menu(session, words.SHARE, options, question.get(share), share, with_input=True)
+
+
+def groups_of(found: Found, asked_for: str) -> list[str]:
+    """The labels of a column, or of one of its levels."""
+    for one in found["columns"]:
+        if one["name"] == asked_for:
+            return list(one["values"])
+        for level in one["levels"]:
+            if f"{one['name']}@{level['level']}" == asked_for:
+                return list(level["labels"])
+    return []
+
+
+def _model(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    with div("n-fields"):
+        variable(session, found, question, words.RESPONSE, "response", "response_share", shares=True)
+        menu(session, words.TERMS, askable(found), question.get("terms", ()), "terms", several=True,
+             with_input=True)  # fmt: skip
+        menu(session, words.FAMILY, words.FAMILIES, question.get("family", "gaussian"), "family")
+        menu(session, words.FIT, words.FITS, question.get("fit", ""), "fit")
+        _written(session, words.FORMULA, words.FORMULA_EXAMPLE, question.get("formula", ""), "formula")
+
+
+def _written(session: Session, label: str, example: str, now: str, name: str) -> None:
+    field = ui.input(label, value=now, placeholder=example).props("dense outlined spellcheck=false autocomplete=off")
+    field.classes("n-mono").props(f'data-field="{name}"')
+    told: Callable[[], None] = lambda: ask(  # noqa: E731
+        session, words.chosen(label, field.value), QUESTION, lambda q: q.update({name: field.value or ""}), False
+    )
+    field.on("blur", told).on("keydown.enter", told)
+
+
+def _test(session: Session, found: Found, question: Mapping[str, Any]) -> None:
+    with div("n-fields"):
+        menu(session, words.ONE, askable(found), question.get("one"), "one")
+        menu(session, words.TWO, askable(found), question.get("two"), "two")

@@ -1,0 +1,232 @@
+"""What pages are put together from. Whatever comes from a table, a file or a library goes through `text`: it is shown
+as text, never as markup, and characters that would turn or hide the line are written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from nicegui import ui
+
+from noren.errors import Problem
+from noren.results import visible
+from noren_studio import texts
+from noren_studio.jobs import Failure, Job
+from noren_studio.session import Session
+from noren_studio.texts import Tone
+from noren_studio.view import refresh
+
+TICK = 0.25
+"""Seconds between two looks at a job that runs."""
+
+
+def text(content: object, classes: str = "", tag: str = "div") -> ui.element:
+    """A text, as text."""
+    element = ui.element(tag).classes(classes)
+    with element:
+        ui.label(visible(content)).style("display: inline")
+    return element
+
+
+def line(content: object, classes: str = "") -> ui.label:
+    """A text of its own line."""
+    return ui.label(visible(content)).classes(classes)
+
+
+def title(content: str, level: int = 2) -> None:
+    text(content, tag=f"h{level}")
+
+
+def div(classes: str) -> ui.element:
+    return ui.element("div").classes(classes)
+
+
+@contextmanager
+def card(heading: str = "", why: str = "", tight: bool = False) -> Iterator[ui.element]:
+    """A piece of a page: what it is, why it matters, then what is in it."""
+    with ui.element("section").classes("n-card tight" if tight else "n-card") as found:
+        if heading:
+            title(heading)
+        if why:
+            line(why, "n-why")
+        yield found
+
+
+def figure(value: object, says: str, tone: Tone = "") -> None:
+    """A number and what it says."""
+    with div("n-figure"):
+        line(value, "n-value").style(f"color: var(--n-{tone})" if tone else "")
+        line(says, "n-says")
+
+
+def tag(content: object, tone: Tone = "") -> ui.label:
+    return line(content, f"n-tag {tone}")
+
+
+Weight = Literal["main", "line", "plain", "bad"]
+
+
+def button(label: str, act: Callable[..., Any], weight: Weight = "line", icon: str | None = None) -> ui.button:
+    """A button: one `main` to a page, `line` for the rest, `plain` where there are many."""
+    found = ui.button(label, on_click=act, icon=icon, color=None).props("no-caps unelevated dense")
+    return found.classes(f"n-button {weight}")
+
+
+def note(message: object, hint: str = "", tone: Tone = "") -> None:
+    """A remark, or an error with its next step."""
+    with ui.element("div").classes(f"n-note {tone}").props("role=alert" if tone == "bad" else "role=note"):
+        line(message, "n-pre")
+        if hint:
+            line(hint, "n-hint n-pre n-small")
+
+
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = (), marked: Sequence[int] = ()
+) -> ui.element:
+    """A small table of texts. Large ones are `ui.table` with virtual scrolling."""
+    with ui.element("table").classes("n-table") as found:
+        with ui.element("thead"), ui.element("tr"):
+            for at, head in enumerate(heads):
+                text(head, "n" if at in numbers else "", tag="th").props("scope=col")
+        with ui.element("tbody"):
+            for number, row in enumerate(rows):
+                with ui.element("tr").classes("on" if number in marked else ""):
+                    for at, cell in enumerate(row):
+                        text(cell, "n" if at in numbers else "", tag="td")
+    return found
+
+
+def problems(found: Sequence[Problem], tone: Tone = "warn") -> None:
+    """What the library finds wrong with a policy, all of it."""
+    for problem in found:
+        note(f"{problem.where}: {problem.message}" if problem.where else problem.message, problem.hint, tone)
+
+
+def failure(found: Failure) -> None:
+    """Why a job found nothing."""
+    listed = [Problem(p["where"], p["message"], p.get("hint", "")) for p in found.problems]
+    if listed:
+        problems(listed, "bad")
+    else:
+        note(found.message, found.hint, "bad")
+
+
+def bars(counts: Sequence[float], classes: str = "", described: str = "") -> None:
+    """A small histogram."""
+    most = max(counts, default=0) or 1
+    with ui.element("div").classes(f"n-bars {classes}").props("role=img") as found:
+        found._props["aria-label"] = visible(described)
+        for count in counts:
+            ui.element("div").style(f"height: {max(0.0, 100 * count / most):.1f}%")
+
+
+def meter(share: float, described: str) -> None:
+    """A bar from nothing to all."""
+    with ui.element("div").classes("n-meter").props("role=img") as found:
+        found._props["aria-label"] = visible(described)
+        ui.element("div").style(f"width: {100 * min(1.0, max(0.0, share)):.1f}%")
+
+
+def watch(session: Session, name: str, again: Callable[[], Any] | None = None) -> Job | None:
+    """The job of a name, while it runs and if it failed: stages, cancel, error. The page is built anew when it ends.
+
+    Returns the job if there is something to see, so that a page can leave out what is not there yet.
+    """
+    job = session.jobs.get(name)
+    if job is None or job.state == "done":
+        return None
+    with ui.element("section").classes("n-card tight").props(f'aria-live=polite data-job="{name}"'):
+        if job.running:
+            _progress(session, job)
+        elif job.state == "cancelled":
+            note(texts.CANCELLED)
+        elif job.failure is not None:
+            failure(job.failure)
+        if not job.running and again is not None:
+            button(texts.TRY_AGAIN, again)
+    return job
+
+
+def _progress(session: Session, job: Job) -> None:
+    with div("n-row"):
+        said = ui.label(texts.STARTING).classes("n-grow")
+        clock = ui.label().classes("n-soft n-small n-num")
+
+        def cancel() -> None:
+            job.cancel()
+            refresh()
+
+        button(texts.CANCEL, cancel)
+    bar = ui.linear_progress(value=0, show_value=False, size="6px").props("instant-feedback")
+
+    def look() -> None:
+        if not job.running:
+            timer.deactivate()
+            refresh()
+            return
+        before = job.before
+        if before is not None:  # nothing moves on a page that waits: ten of them would cost more than the work itself
+            said.set_text(texts.waiting(before))
+            bar.props(remove="indeterminate")
+            return
+        current = job.stages[-1] if job.stages else None
+        if current is None:
+            said.set_text(texts.STARTING)
+            bar.props("indeterminate")
+        clock.set_text(texts.running_for(_now() - job.began))
+        if current is None:
+            return
+        said.set_text(visible(f"{current.name}: {current.note}" if current.note else current.name))
+        if current.share is None:
+            bar.props("indeterminate")
+        else:
+            bar.props(remove="indeterminate")
+            bar.set_value(round(current.share, 3))
+
+    if job.before is None:
+        bar.props("indeterminate")
+    timer = ui.timer(TICK, look)
+
+
+def _now() -> float:
+    import time
+
+    return time.monotonic()
+
+
+def edit(session: Session, words: str, change: Callable[[dict[str, Any]], None], rebuild: bool = True) -> None:
+    """An edit of the policy, and the page after it."""
+    if session.edit(words, change):
+        if rebuild:
+            refresh()
+        else:
+            from noren_studio.view import refresh_frame
+
+            refresh_frame()
+
+
+def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows for `ui.table`, whose cells Vue shows as text."""
+    return [{name: visible(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
+
+
+def verdicts(found: Sequence[Mapping[str, Any]]) -> None:
+    """What holds: asked, found, and how many people break it."""
+    with ui.element("table").classes("n-table").props("data-verdicts"):
+        with ui.element("thead"), ui.element("tr"):
+            for head, classes in texts.VERDICT_HEADS:
+                text(head, classes, tag="th").props("scope=col")
+        with ui.element("tbody"):
+            for one in found:
+                with ui.element("tr"):
+                    with ui.element("td"):
+                        words, tone = texts.HOLDS[one["holds"]]
+                        tag(words, tone)
+                    text(texts.model_title(one["model"]), tag="td")
+                    text(one["column"], tag="td")
+                    text(f"{one['required']:g}", "n", tag="td")
+                    text(f"{one['achieved']:.4g}", "n", tag="td")
+                    text(f"{one['breaches']:,}" if one["breaches"] else "-", "n", tag="td")
+                    text(one["statement"], "n-soft", tag="td")

@@ -1,0 +1,190 @@
+"""A recipient's question: plain values that a page edits, the call of the library that they mean, and its Python text.
+
+The page shows the text and a worker makes the call, both from one `Call`: what is shown is what was computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from noren.errors import QueryError
+from noren_studio.texts import recipient as texts
+
+KINDS = ("count", "number", "model", "test", "tables", "margins")
+MEASURES = ("mean", "variance", "quantile", "correlation", "difference", "ratio")
+GROUPED = ("difference", "ratio")
+FAMILIES = ("gaussian", "binomial", "poisson", "multinomial")
+LEVEL = 0.95
+TABLES, MOST_TABLES = 5, 50
+"""Plausible tables that are drawn at first, and at most."""
+DRAWN = ("estimate", "mean", "variance", "quantile", "correlation", "difference", "ratio", "regress", "impute")
+"""Verbs whose answers draw themselves."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One verb of a release with what it is given; only what differs from the default is there."""
+
+    verb: str
+    args: tuple[Any, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def text(self) -> str:
+        if self.verb == "margins":
+            return f"release.margins[{self.args[0]!r}]"
+        given = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.options.items())]
+        return f"release.{self.verb}({', '.join(given)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"verb": self.verb, "args": list(self.args), "options": dict(self.options)}
+
+
+def call_of(question: Mapping[str, Any]) -> Call:
+    """The call that a question means. Raises where something is not chosen yet."""
+    makers: Mapping[str, Callable[[Mapping[str, Any]], Call]] = {
+        "count": _count, "number": _number, "model": _model, "test": _test, "tables": _tables, "margins": _margins
+    }  # fmt: skip
+    return makers[question.get("kind", "count")](question)
+
+
+def _count(question: Mapping[str, Any]) -> Call:
+    by = [*question.get("rows", ()), *question.get("columns", ())]
+    where = conditions(question.get("filters", ()))
+    options: dict[str, Any] = {"where": where} if where else {}
+    options |= {"estimator": question["estimator"]} if question.get("estimator") else {}
+    if not by:
+        if not where:
+            raise QueryError(texts.CHOOSE_COLUMN, hint=texts.CHOOSE_COLUMN_HINT)
+        return Call("count", (options.pop("where"),), options | _interval(question))
+    return Call("estimate", (by,), options | _interval(question))
+
+
+def _number(question: Mapping[str, Any]) -> Call:
+    measure, of = question.get("measure", "mean"), variable_of(question, "of", "share")
+    if not of or (measure == "correlation" and not question.get("second")):
+        raise QueryError(texts.CHOOSE_NUMBER, hint=texts.CHOOSE_NUMBER_HINT)
+    args: list[Any] = [of]
+    if measure == "correlation":
+        args.append(question["second"])
+    if measure == "quantile" and question.get("at", 0.5) != 0.5:
+        args.append(question["at"])
+    by, where = list(question.get("by", ())), conditions(question.get("filters", ()))
+    if measure in GROUPED and not by:
+        raise QueryError(texts.CHOOSE_GROUPS, hint=texts.CHOOSE_GROUPS_HINT)
+    options: dict[str, Any] = {"by": by} if by else {}
+    if measure in GROUPED and question.get("against"):
+        options["against"] = list(question["against"])
+    options |= {"where": where} if where else {}
+    return Call(measure, tuple(args), options | _interval(question))
+
+
+def _model(question: Mapping[str, Any]) -> Call:
+    formula = formula_of(question)
+    where, family = conditions(question.get("filters", ())), question.get("family", "gaussian")
+    options: dict[str, Any] = {"family": family} if family != "gaussian" else {}
+    options |= {"where": where} if where else {}
+    options |= {"estimator": question["fit"]} if question.get("fit") else {}
+    level = question.get("level", LEVEL)
+    options |= {"level": level} if level != LEVEL else {}
+    return Call("regress", (formula,), options | _weighted(question))
+
+
+def _test(question: Mapping[str, Any]) -> Call:
+    one, two = question.get("one"), question.get("two")
+    if not one or not two:
+        raise QueryError(texts.CHOOSE_TWO, hint=texts.CHOOSE_TWO_HINT)
+    where = conditions(question.get("filters", ()))
+    return Call("test", (one, two), ({"where": where} if where else {}) | _weighted(question))
+
+
+def _tables(question: Mapping[str, Any]) -> Call:
+    """Complete tables that the release leaves plausible. A seed makes the shown Python draw the same ones."""
+    return Call("impute", (int(question.get("tables", TABLES)),), {"seed": int(question.get("seed", 1))})
+
+
+def _margins(question: Mapping[str, Any]) -> Call:
+    """Counts that were published with noise."""
+    return Call("margins", (int(question.get("margin", 0)),))
+
+
+def formula_of(question: Mapping[str, Any]) -> str:
+    """The formula that was written, or the one that the chosen columns make."""
+    written = (question.get("formula") or "").strip()
+    if written:
+        return str(written)
+    response, terms = variable_of(question, "response", "response_share"), list(question.get("terms", ()))
+    if not response or not terms:
+        raise QueryError(texts.CHOOSE_MODEL, hint=texts.CHOOSE_MODEL_HINT)
+    return f"{quoted(response)} ~ {' + '.join(map(quoted, terms))}"
+
+
+def variable_of(question: Mapping[str, Any], name: str, share: str) -> str:
+    """A column, or one value of it, of which the share is asked; empty if none is chosen."""
+    column, value = question.get(name) or "", question.get(share)
+    return f"{column}={value}" if column and value else column
+
+
+def quoted(name: str) -> str:
+    """A column as a formula names it."""
+    return name if name.isidentifier() else f"`{name}`"
+
+
+def _interval(question: Mapping[str, Any]) -> dict[str, Any]:
+    level = question.get("level", LEVEL)
+    out: dict[str, Any] = {"level": level} if level != LEVEL else {}
+    return out | ({"population": True} if question.get("population") else {}) | _weighted(question)
+
+
+def _weighted(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Survey weights are used where there are some, unless records are to be counted as they are."""
+    return {"weighted": False} if question.get("unweighted") else {}
+
+
+def conditions(filters: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Filters as `where` takes them; one that is not filled in yet asks nothing."""
+    out: dict[str, Any] = {}
+    for one in filters:
+        column, how = one.get("column"), one.get("how", "in")
+        if not column:
+            continue
+        if how == "range":
+            ends = {sign: _end(one[sign]) for sign in (">=", "<=", ">", "<") if str(one.get(sign, "")).strip()}
+            if ends:
+                out[column] = ends
+        elif values := list(one.get("values", ())):
+            out[column] = {"all": values} if how == "all" else values
+    return out
+
+
+def _end(given: Any) -> Any:
+    """The end of a range: a number where it is one, else the text, such as a date."""
+    text = str(given).strip()
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() and "." not in text else number
+
+
+def script(call: Call, place: str) -> str:
+    """Python that gives the same answer, and needs nothing of the studio."""
+    lines = ["import noren as nr", "", f"release = nr.open_release({place!r})", f"answer = {call.text()}"]
+    lines += ["print(answer)" if call.verb == "margins" else "print(answer.frame)"]
+    if call.verb in DRAWN:
+        lines.append('answer.save_plot("answer.png")')
+    return "\n".join(lines) + "\n"
+
+
+def public_place(place: str) -> str:
+    """A place without the password that an address may hold; libpq finds it elsewhere."""
+    if "://" not in place:
+        return place
+    from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+    parts = urlsplit(place)
+    user, _, host = parts.netloc.rpartition("@")
+    named = f"{user.partition(':')[0]}@{host}" if user else host
+    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name != "password"]
+    return urlunsplit((parts.scheme, named, parts.path, urlencode(kept, quote_via=quote), ""))

@@ -1,0 +1,261 @@
+"""The frame around every page: who is in, what is open, undo and redo, the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from fastapi import Request, Response
+from nicegui import app, events, ui
+
+from noren.results import visible
+from noren_studio import texts
+from noren_studio.gate import FRAMED
+from noren_studio.pages import PAGES, Page
+from noren_studio.parts import button, div, line, note, text, title
+from noren_studio.rebuild import Part, hear_in_order, keyed
+from noren_studio.session import Session, Sessions
+from noren_studio.theme import style
+from noren_studio.view import View, keep
+from noren_studio.view import refresh as refresh_page
+
+NOT_TYPING = """(e) => {
+  const at = document.activeElement, kinds = ["checkbox", "radio", "button", "range", "file"];
+  const field = at && at.tagName === "INPUT" && !at.readOnly && !kinds.includes(at.type);
+  if (!field && !(at && (at.tagName === "TEXTAREA" || at.isContentEditable))) emit(e);
+}"""
+"""Where a word is being typed, Ctrl-Z is the field's own; a menu that has the focus is no such field."""
+
+SHOWN_LOOK = "() => emit(document.body.classList.contains('body--dark'))"
+"""A click tells the look that is seen, so that nothing has to be asked back."""
+
+
+def register(sessions: Sessions) -> None:
+    """Give every page its address. The gate has put the session of a request beside it."""
+
+    def of(request: Request) -> Session:
+        found = sessions.get(request.state.noren_session)
+        assert found is not None  # the gate let nobody in without one
+        return found
+
+    def start(request: Request) -> None:
+        _framed(sessions, of(request), None)
+
+    ui.page("/")(start)
+    for page in PAGES:
+
+        def show(request: Request, page: Page = page) -> None:
+            _framed(sessions, of(request), page)
+
+        ui.page(page.path)(show)
+
+    async def framed(request: Request, name: str) -> Response:
+        page = of(request).kept.get("framed", {}).get(name)
+        if page is None:
+            return Response(status_code=404)
+        return Response(page.read_bytes(), media_type="text/html")
+
+    app.add_api_route(FRAMED + "{name}", framed, methods=["GET"], include_in_schema=False)
+
+
+def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
+    """One page with everything around it."""
+    client = ui.context.client
+    session.clients.add(client.id)
+    client.on_delete(lambda: session.clients.discard(client.id))
+    hear_in_order(client)
+    ui.on_exception(_fault)
+    ui.add_css(style())
+    heading = texts.TITLE if page is None else f"{texts.PAGES[page.name][0]} - {texts.TITLE}"
+    ui.page_title(heading)
+    dark = ui.dark_mode(session.dark)
+    client.on_connect(partial(_system_look, session))
+    skip = ui.link(texts.SKIP, "#content").classes("n-skip")
+    skip.props("tabindex=0")
+
+    parts: dict[str, Part] = {}
+
+    def frame() -> None:
+        for name in ("head", "rail"):
+            parts[name].refresh()
+
+    def refresh(afresh: bool = False) -> None:
+        frame()
+        parts["content"].refresh(afresh=afresh)
+
+    keep(View(refresh, frame))
+    again = partial(refresh, afresh=True)
+    with ui.element("header").classes("n-head"):
+        parts["head"] = Part(_head, sessions, session, dark, again)
+    with div("n-body"):
+        with ui.element("nav").classes("n-rail").props(f'aria-label="{texts.TITLE}"'):
+            parts["rail"] = Part(_rail, session, page)
+        with ui.element("main").classes("n-main").props("id=content tabindex=-1"):
+            parts["content"] = Part(_content, session, page)
+    keys = ui.keyboard(partial(_keys, session, again), ignore=[])
+    for listener in keys._event_listeners.values():
+        listener.js_handler = NOT_TYPING
+
+
+def _fault(error: Exception) -> None:
+    """A fault of a page is said on it, by its kind and place alone; edits are kept."""
+    import traceback
+
+    found = traceback.extract_tb(error.__traceback__)
+    place = f"{found[-1].filename}:{found[-1].lineno}" if found else "?"
+    ui.notify(texts.fault(type(error).__name__, place), type="negative", timeout=0, close_button=True)
+
+
+def _content(session: Session, page: Page | None) -> None:
+    if page is None:
+        _start()
+        return
+    name, says = texts.PAGES[page.name]
+    with div("n-col tight"):
+        title(name, 1)
+        line(says, "n-why")
+    if page.of_table and not session.draft.opened:
+        note(texts.FIRST_OPEN)
+        ui.link(texts.OPEN_TABLE, "/table")
+        return
+    page.build(session)
+
+
+def _start() -> None:
+    with div("n-col tight"):
+        title(texts.START_TITLE, 1)
+        line(texts.START_LEAD, "n-why")
+    with div("n-row alike even"):
+        for side, (heading, says, action) in texts.START.items():
+            path = next(page.path for page in PAGES if page.side == side)
+            with ui.element("section").classes("n-card"):
+                title(heading)
+                line(says, "n-soft")
+                button(action, partial(ui.navigate.to, path), "main")
+
+
+def _head(sessions: Sessions, session: Session, dark: ui.dark_mode, refresh: Callable[[], None]) -> None:
+    ui.element("div").classes("n-mark").props("aria-hidden=true")
+    ui.link(texts.TITLE, "/").classes("n-brand")
+    line(session.draft.name, "n-of n-grow n-wrap")
+    undoes, redoes = session.history.undoes, session.history.redoes
+    _icon("undo", texts.UNDO, undoes, partial(_undo, session, refresh))
+    _icon("redo", texts.REDO, redoes, partial(_redo, session, refresh))
+    look = _icon("contrast", texts.LIGHT_OR_DARK, "", None)
+    look.on("click", partial(_look, session, dark), js_handler=SHOWN_LOOK)
+    with _icon("more_vert", texts.MENU, "", lambda: None), ui.menu():
+        ui.menu_item(texts.SAVE_SESSION, partial(_save, session)).props("" if session.draft.opened else "disable")
+        ui.menu_item(texts.END_SESSION, partial(_end, sessions, session))
+
+
+def _icon(icon: str, label: str, what: str | None, act: Callable[[], Any] | None) -> ui.button:
+    """A button of the head; `what` is None where there is nothing to do."""
+    found = ui.button(icon=icon, on_click=act, color=None).props("flat round dense")
+    keyed(found, icon)._props["aria-label"] = visible(f"{label}: {what}" if what else label)
+    found.set_enabled(what is not None)
+    with found:
+        ui.tooltip(visible(f"{label}: {what}" if what else label))
+    return found
+
+
+def _undo(session: Session, refresh: Callable[[], None]) -> None:
+    words = session.history.undoes
+    if session.history.undo():
+        ui.notify(visible(texts.undid(words or "")))
+        refresh()
+
+
+def _redo(session: Session, refresh: Callable[[], None]) -> None:
+    words = session.history.redoes
+    if session.history.redo():
+        ui.notify(visible(texts.redid(words or "")))
+        refresh()
+
+
+def _keys(session: Session, refresh: Callable[[], None], event: Any) -> None:
+    """Ctrl-Z and Ctrl-Y, or with the shift key."""
+    if not event.action.keydown or not (event.modifiers.ctrl or event.modifiers.meta):
+        return
+    key = str(event.key.name).lower()
+    if key == "z" and not event.modifiers.shift:
+        _undo(session, refresh)
+    elif key in ("y", "z"):
+        _redo(session, refresh)
+
+
+async def _system_look(session: Session) -> None:
+    """Charts are drawn here and must know which look the system asks for; the rest of a page follows it by itself."""
+    if session.dark is None:
+        with suppress(TimeoutError):  # a page that was left before it answered
+            if await ui.run_javascript("matchMedia('(prefers-color-scheme: dark)').matches", timeout=30):
+                session.dark = True
+                refresh_page()
+
+
+def _look(session: Session, dark: ui.dark_mode, event: events.GenericEventArguments) -> None:
+    """The other look. The first time, what the system shows is turned round."""
+    session.dark = not (event.args if session.dark is None else session.dark)
+    dark.set_value(session.dark)
+    refresh_page()
+
+
+def _save(session: Session) -> None:
+    from noren_studio.saving import save_dialog
+
+    save_dialog(session)
+
+
+def _end(sessions: Sessions, session: Session) -> None:
+    with ui.dialog() as dialog, ui.card():
+        line(texts.END_CONFIRM)
+        with div("n-row"):
+            button(texts.KEEP, dialog.close)
+
+            def end() -> None:
+                sessions.end(session)
+                dialog.close()
+                ui.notify(texts.ENDED, timeout=0)
+
+            button(texts.END_SESSION, end, "bad")
+    dialog.open()
+
+
+def _rail(session: Session, here: Page | None) -> None:
+    """The steps of the holder, any of which can be gone to again, and the other two people."""
+    names = {"holder": texts.HOLDER, "recipient": texts.RECIPIENT, "auditor": texts.AUDITOR}
+    number = 0
+    for side, group in names.items():
+        line(group, "n-group")
+        for page in (one for one in PAGES if one.side == side):
+            number += 1
+            closed = page.of_table and not session.draft.opened
+            done = is_done(session, page.name)
+            classes = ["n-step", "on" if page == here else "", "done" if done else "", "off" if closed else ""]
+            link = ui.link(target=page.path).classes(" ".join(filter(None, classes)))
+            if page == here:
+                link.props("aria-current=page")
+            if closed:
+                link.props("aria-disabled=true tabindex=-1")
+            with link:
+                if side == "holder":
+                    text("✓" if done else number, "n-dot")
+                else:
+                    ui.icon("visibility" if side == "auditor" else "table_chart", size="22px")
+                line(texts.PAGES[page.name][0])
+
+
+def is_done(session: Session, name: str) -> bool:
+    """Whether a step needs nothing more for now."""
+    if not session.draft.opened:
+        return False
+    if name == "table":
+        return True
+    if name == "columns":
+        return not session.rules.about("attributes", "people", "together")
+    if name == "requirements":
+        return session.rules.policy is not None and bool(session.rules.policy.require)
+    if name == "choose":
+        return session.kept.get("chosen") is not None and session.kept["chosen"] == session.draft.policy.get("method")
+    return name == "release" and session.is_fresh("release")

@@ -1,0 +1,231 @@
+"""English texts of the recipient's page; `texts` has those of the frame and of the holder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from noren_studio.texts import Tone
+
+# ---------------------------------------------------------------------- opening
+
+OPEN_TITLE = "Open a release"
+OPEN_WHY = (
+    "What somebody published: a folder with a datapackage.json, the same as a ZIP file, or a schema of PostgreSQL."
+)
+PLACE = "Folder of a release, ZIP file, or postgresql://host/base?schema=..."
+PLACE_EXAMPLE = "/data/patients-release"
+DEMO = "Open the demo's release"
+OF_SESSION = "Open the release made here"
+OTHER = "Open another release"
+NOT_TRUSTED = "Forged or damaged: do not use it"
+NOT_OPENED = "It cannot be opened"
+
+
+def opened(name: str) -> str:
+    return f"open release {name}"
+
+
+# ---------------------------------------------------------------------- what it is
+
+VERIFYING = "Verifying in the background"
+VERIFY_STOPPED = "Not verified: it was cancelled"
+VERIFY_AGAIN = "Verify"
+STATUS: Mapping[bool | None, tuple[str, Tone]] = {
+    True: ("✓ Verified", "good"),
+    False: ("✗ Does not keep what it claims", "bad"),
+    None: ("? Not everything can be decided", "warn"),
+}
+STATUS_SAYS: Mapping[bool | None, str] = {
+    True: "Every requirement it claims was computed again from its cells, by code that made none of them.",
+    False: "A requirement that it claims was computed again from its cells and does not hold: it is forged or faulty.",
+    None: 'Nothing fails, and something cannot be settled from the release alone. Undecided is not "holds".',
+}
+NOT_SIGNED = "Not signed"
+SIGNER = "Compare these digits with what the holder says through another channel: anybody can sign."
+UNSIGNED = "Whoever can rewrite a release can rewrite its checksums: ask the holder for a signed one."
+COLUMNS = "Columns and how they are published"
+COLUMN_HEADS = (("Column", ""), ("Published", ""), ("Values", "n"), ("Hierarchy levels", ""))
+
+
+def signed(fingerprint: str) -> str:
+    return f"Signed by {fingerprint}"
+
+
+def facts(found: Mapping[str, Any], place: str) -> list[tuple[str, str]]:
+    """What a release is, in ten lines."""
+    methods = ", ".join(one["name"] for one in found["methods"]) or "none"
+    required = ", ".join(dict.fromkeys(found["requirements"])) or "nothing"
+    hidden, columns = found["hidden"], found["columns"]
+    several = f"up to {found['most_rows']}" if found["most_rows"] else "several"
+    rows = "a person" if found["people"] else f"not a person: people may have {several}"
+    if found["rows"] != found["records"]:
+        rows = f"one possible value: {found['rows']:,} rows tell of {found['records']:,} people"
+    randomness = "drawn anew for this release" if found["randomness"] == "fresh" else "the same in every release"
+    return [
+        ("Title", found["title"] or place),
+        ("Records", f"{found['records']:,}"),
+        ("Left out", f"{found['suppressed']:,} people, to protect the others" if found["suppressed"] else "nobody"),
+        ("A row is", rows),
+        ("Columns", f"{columns}: {columns - hidden} as they are, {hidden} hidden"),
+        ("Sample", f"every record with probability {found['sample']:g}" if found["sample"] else "no, the whole table"),
+        ("Made by", methods),
+        ("Chance", randomness if hidden else "none"),
+        ("It claims", required),
+        ("Software", f"Noren {found['noren']}, format {found['format']}"),
+    ]
+
+
+# ---------------------------------------------------------------------- asking
+
+ASK = "Ask"
+KINDS = {
+    "count": "Count", "number": "Number", "model": "Model", "test": "Test", "tables": "Tables", "margins": "Margins"
+}  # fmt: skip
+KIND_WHY = {
+    "count": "How many records, by any columns. Rows and columns together make a heat map.",
+    "number": "A mean, quantile or correlation for every group, with its interval.",
+    "model": "How one column depends on others, corrected for what was hidden.",
+    "test": "Whether two columns are related at all, by a test that is exact for hidden cells too.",
+    "tables": "Complete tables that the release leaves plausible, for tools that need one value in each cell.",
+    "margins": "Counts that the holder published with noise. Estimates use them by themselves.",
+}
+ROWS = "Rows"
+COLUMNS_OF = "Columns"
+FILTERS = "Only records where"
+ADD_FILTER = "Add a filter"
+REMOVE = "Remove this filter"
+FILTER_COLUMN = "Column"
+FILTER_HOW = "is"
+HOWS = {"in": "is one of", "range": "lies between", "all": "has all of"}
+VALUES = "Values"
+AT_LEAST = "At least"
+BELOW = "Below"
+ESTIMATOR = "Estimator"
+ESTIMATOR_AUTO = "automatic"
+LEVEL = "Intervals"
+LEVELS = {0.9: "90%", 0.95: "95%", 0.99: "99%"}
+CHART = "Chart"
+CHARTS = {"auto": "automatic", "bar": "bars", "grouped": "grouped bars", "heatmap": "heat map"}
+POPULATION = "for the population"
+POPULATION_WHY = "Intervals then also allow for the chance of being in this table at all."
+MEASURE = "Number"
+MEASURES = {"mean": "mean", "variance": "variance", "quantile": "quantile", "correlation": "correlation",
+            "difference": "difference of means", "ratio": "ratio of means"}  # fmt: skip
+OF = "Of column"
+SECOND = "And column"
+SHARE = "Share of the value"
+AT = "At (0.5 is the median)"
+BY = "For every group of"
+AGAINST = "Against the group"
+FIRST_GROUP = "the first"
+RESPONSE = "Explain"
+TERMS = "By"
+FAMILY = "Family"
+FAMILIES = {"gaussian": "a number (gaussian)", "binomial": "yes or no (binomial)", "poisson": "a count (poisson)",
+            "multinomial": "one of several (multinomial)"}  # fmt: skip
+FIT = "Fit"
+FITS = {"": "automatic", "scores": "scores", "likelihood": "likelihood"}
+FORMULA = "Or a formula"
+FORMULA_EXAMPLE = "age ~ C(job) + admission_year"
+ONE = "Column"
+TWO = "And column"
+TABLES = "Plausible tables"
+TABLES_WHY = "Good for machine learning. Intervals pooled from them are too narrow: ask above for those."
+SEED = "Seed"
+MARGIN = "Counts by"
+UNWEIGHTED = "count records, not the people they stand for"
+UNWEIGHTED_WHY = "The release has survey weights; answers use them unless this is on."
+NO_MARGINS = "this release has no such noised counts."
+NO_MARGINS_HINT = "Choose another one."
+ESTIMATE = "Estimate"
+ALL_RECORDS = "all records"
+
+CHOOSE_COLUMN = "no column is chosen."
+CHOOSE_COLUMN_HINT = "Put one into rows, or add a filter to count the records that meet it."
+CHOOSE_NUMBER = "no column of numbers is chosen."
+CHOOSE_NUMBER_HINT = "Choose one; of a column of names, choose the value whose share is asked."
+CHOOSE_GROUPS = "a difference or ratio is between groups, and none are chosen."
+CHOOSE_GROUPS_HINT = 'Choose a column under "For every group of".'
+CHOOSE_MODEL = "the model is not complete."
+CHOOSE_MODEL_HINT = "Choose what is explained and by what, or write a formula."
+CHOOSE_TWO = "two columns are needed."
+CHOOSE_TWO_HINT = "Choose both."
+
+
+def at_level(name: str, level: int, count: int, few: Sequence[str]) -> str:
+    return f"{name}@{level}: {count} groups ({', '.join(few)}{', ...' if count > len(few) else ''})"
+
+
+def in_widths(name: str, width: str) -> str:
+    return f"{name}/{width}: intervals of {width}"
+
+
+def chosen(what: str, values: object) -> str:
+    shown = ", ".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
+    return f"{what}: {shown}" if shown else f"{what}: none"
+
+
+# ---------------------------------------------------------------------- the answer
+
+CSV, PNG, SVG = "CSV", "PNG", "SVG"
+PYTHON = "The same in Python"
+PYTHON_WHY = "It needs the release and Noren, and nothing of the studio."
+COPY = "Copy"
+COPIED = "Copied"
+PASSWORD = "The address stands without its password: libpq finds one in the environment or the pass file."
+PRIVATE_PLACE = "This release lives in the studio's private folder and goes with the session."
+NO_PICTURE = "No chart:"
+MEASURED = {"count": "estimate", "std_error": "std. error", "low": "low", "high": "high"}
+
+
+def summary(answer: Mapping[str, Any]) -> str:
+    parts = [answer["how"], answer["bars"], f"{answer['records']:,} records"]
+    return ", ".join(part for part in parts if part)
+
+
+def chart_of(call: str) -> str:
+    return f"Chart of {call}; its numbers are in the table below"
+
+
+def between(low: str, high: str) -> str:
+    return f"interval: {low} to {high}"
+
+
+def margin_said(epsilon: float) -> str:
+    return f"Every count carries noise of its own (epsilon {epsilon:g}): it may be negative."
+
+
+def design_effect(effect: float) -> str:
+    return f"Survey weights are used: unequal weights cost as much as {effect:.2f} times fewer records."
+
+
+def not_a_zip(name: str) -> str:
+    return f"{name} cannot be read as a ZIP file."
+
+
+def releases_in_zip(count: int) -> str:
+    return f"the ZIP file holds {count or 'no'} releases (directories with a datapackage.json)."
+
+
+ZIP_ODD = "the ZIP file holds links, names that lead elsewhere, or two files of one name."
+ZIP_LARGE = "the ZIP file would unpack to more than any release."
+NOT_A_ZIP_HINT = "Ask for the file again, or unpack it yourself and open the directory."
+DROP_ZIP = "Or drop a release as one ZIP file here"
+
+
+def first_rows(shown: int, total: int) -> str:
+    return f"The first {shown:,} of {total:,} rows; the CSV file has all."
+
+
+def download_of(kind: str) -> str:
+    return f"Download as {kind}"
+
+
+def cell(count: float | None, low: float | None, high: float | None) -> str:
+    """A count and its interval, as a cell of a cross table."""
+    if count is None:
+        return "-"
+    if low is None or high is None or low == high == count:
+        return f"{count:,.0f}"
+    return f"{count:,.0f}  ({max(0.0, low):,.0f} to {high:,.0f})"

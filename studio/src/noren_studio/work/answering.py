@@ -1,0 +1,95 @@
+"""An answer to a recipient's question: one verb of a release, as figures, a chart and a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noren.errors import NorenError, QueryError
+from noren.progress import Stage
+from noren.results import plain
+from noren_studio.texts import recipient as texts
+
+if TYPE_CHECKING:
+    from noren.release.release import Release
+
+SHOWN = 5_000
+"""Rows of an answer that a page shows; the file has all."""
+DRAWN = 4_000
+"""Cells of a chart that is still drawn as a picture."""
+
+
+def answer(stage: Stage, place: str, call: Mapping[str, Any], chart: str, folder: str, mark: str) -> dict[str, Any]:
+    """Ask, and keep the table as CSV and the chart as its specification in the folder of the session."""
+    from noren.cli.render import guarded_frame
+    from noren.release.release import open_release
+
+    with stage("Opening the release", None):
+        release = open_release(place)
+    with stage("Estimating", None):
+        found = _asked(release, call)
+    base = Path(folder) / "answers"
+    base.mkdir(mode=0o700, exist_ok=True)
+    with stage("Drawing", None):
+        csv = base / f"{mark}.csv"
+        csv.write_bytes(guarded_frame(found.frame).write_csv().encode())
+        drawn = _drawn(found, chart, base / f"{mark}.json")
+    return {"mark": mark, "verb": call["verb"], "csv": str(csv), **_told(found, call["verb"]), **drawn}
+
+
+def _asked(release: Release, call: Mapping[str, Any]) -> Any:
+    """What the verb answers; a noised margin, which is a plain frame, with what is said of every answer."""
+    if call["verb"] != "margins":
+        return getattr(release, call["verb"])(*call["args"], **call["options"])
+    from types import SimpleNamespace
+
+    at = call["args"][0]
+    if at >= len(release.margins):
+        raise QueryError(texts.NO_MARGINS, hint=texts.NO_MARGINS_HINT)
+    said = texts.margin_said(release.manifest.margins[at].epsilon)
+    return SimpleNamespace(frame=release.margins[at], records=release.records, notes=[said])
+
+
+def _drawn(found: Any, kind: str, spec: Path) -> dict[str, Any]:
+    """The picture of an answer, or why there is none."""
+    from noren_studio.work.pictures import picture
+
+    if not hasattr(found, "plot"):
+        return {"picture": None, "no_picture": ""}
+    try:
+        if len(found.frame) > DRAWN:
+            raise QueryError(f"{len(found.frame):,} cells are too many for a picture.")
+        made = picture(found.plot(kind) if hasattr(found, "estimator") and hasattr(found, "order") else found.plot())
+    except NorenError as error:
+        return {"picture": None, "no_picture": error.message}
+    spec.write_text(json.dumps(made.pop("spec")), encoding="utf-8")
+    return {"picture": {**made, "spec": str(spec)}, "no_picture": ""}
+
+
+def _told(found: Any, verb: str) -> dict[str, Any]:
+    """The table of an answer, and what it rests on."""
+    frame = found.frame
+    by = list(getattr(found, "by", ()))
+    told: dict[str, Any] = {
+        "by": by,
+        "heads": list(frame.columns),
+        "rows": [plain(list(row)) for row in frame.head(SHOWN).iter_rows()],
+        "total": frame.height,
+        "numbers": [at for at, kind in enumerate(frame.dtypes) if kind.is_numeric()],
+        "records": getattr(found, "records", frame.height),
+        "notes": [*([f"Assumes {found.assumes}."] if hasattr(found, "assumes") else []), *_remarks(found)],
+        "bars": getattr(found, "error_bars", ""),
+        "how": str(getattr(found, "estimator", "") or ""),
+        "words": str(found) if verb in ("count", "test", "impute") else "",
+    }
+    if verb == "estimate":
+        told["order"] = {name: list(labels) for name, labels in found.order.items()}
+    return told
+
+
+def _remarks(found: Any) -> Sequence[str]:
+    effect = getattr(found, "design_effect", None) or (getattr(found, "diagnostics", None) or {}).get("design_effect")
+    weighed = [texts.design_effect(effect)] if effect is not None else []
+    return [*getattr(found, "shrunk", ()), *getattr(found, "notes", ()), *weighed]

@@ -1,0 +1,199 @@
+"""Opening a release as its recipient: what it is, what can be asked of it, and whether it is what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from noren.progress import Stage
+from noren_studio.places import shown
+
+if TYPE_CHECKING:
+    from noren.cells import Statement
+    from noren.models.verdict import Verdict
+    from noren.release.release import Release
+    from noren.schema.column import Column
+
+LISTED = 2_000
+"""Values of a column, and of a level of its hierarchy, that a page offers to choose from."""
+FEW = 3
+"""Values that stand for the others where a level is described."""
+WIDE = 8
+"""Numbers from which on intervals are offered as well."""
+
+
+def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[str, str]:
+    """The demo's hospital, published: the release, and beside it what its holder keeps."""
+    import pyarrow.csv as pv
+
+    from noren.demo.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
+    from noren.pipeline.anonymize import run
+    from noren.policy.policy import Policy
+
+    base = Path(folder) / "demo-release"
+    target, table, policy = base / "release", base / "patients.csv", base / "policy.toml"
+    if not target.exists():
+        base.mkdir(mode=0o700, exist_ok=True)
+        with stage("Making the demo", None):
+            pv.write_csv(hospital_table(records), table)
+            (base / "disease.csv").write_text(disease_hierarchy_csv(), encoding="utf-8")
+            policy.write_text(POLICY_TOML, encoding="utf-8")
+        run(table, Policy.load(policy), to=target, stage=stage)
+    return {"release": str(target), "original": str(table), "policy": str(policy)}
+
+
+def read_release(stage: Stage, place: str) -> dict[str, Any]:
+    """A release as a recipient first sees it: its manifest in words, and what each column can be asked for."""
+    from noren.analysis.members import Members
+    from noren.release.release import open_release
+
+    with stage("Comparing checksums", None):
+        release = open_release(place)
+        signer = release.signer
+    known = Members.of({one.name: one.column for one in release.statements})
+    columns = [_column(one, one.column, one.name) for one in release.statements]
+    columns += [_column(release.column(owner), known.columns[name], name) for name, owner in known.owner.items()]
+    return {
+        "place": place,
+        "name": shown(place),
+        "signer": None if signer is None else signer.fingerprint,
+        "facts": _facts(release),
+        "columns": columns,
+        "claims": [one.to_dict() for one in release.verdicts],
+        "estimators": list(_estimators(release)),
+        "weight": release.manifest.weight,
+        "margins": [list(one.of) for one in release.manifest.margins],
+        "hard": any(one.hides for one in release.statements) and not release.designs,
+    }
+
+
+def _facts(release: Release) -> dict[str, Any]:
+    manifest = release.manifest
+    return {
+        "title": manifest.title,
+        "records": release.records,
+        "rows": release.rows,
+        "suppressed": release.suppressed,
+        "people": manifest.rows_are_people,
+        "most_rows": manifest.most_rows,
+        "sample": manifest.sample,
+        "columns": len(release.columns),
+        "hidden": sum(not one.is_exact for one in release.statements),
+        "methods": [{"name": one.name, "on": list(one.on)} for one in manifest.methods],
+        "randomness": manifest.randomness,
+        "requirements": [str(one.get("model")) for one in manifest.requirements],
+        "noren": manifest.noren,
+        "format": manifest.format,
+    }
+
+
+def _estimators(release: Release) -> tuple[str, ...]:
+    """The estimators that may fit what is published; the library says which do, question by question."""
+    from noren.analysis.tabulate import BOUNDED_ESTIMATORS, ESTIMATORS, SEMANTIC_ESTIMATORS
+
+    if release.rows_per_record > 1:
+        return tuple(SEMANTIC_ESTIMATORS)
+    if not release.designs and any(one.hides for one in release.statements):
+        return tuple(BOUNDED_ESTIMATORS)
+    return tuple(ESTIMATORS)
+
+
+def _column(statement: Statement, column: Column, name: str) -> dict[str, Any]:
+    """What a page needs to know of a column that can be asked for."""
+    values = () if column.is_open else column.domain.values
+    levels = [] if column.tree is None else [_level(column.tree.levels[at], at) for at in range(1, column.tree.height)]
+    return {
+        "name": name,
+        "role": str(column.role),
+        "published": statement.description,
+        "together": statement.name if statement.name != name else "",
+        "exact": statement.is_exact,
+        "open": column.is_open,
+        "countable": statement.is_exact or not column.is_open,
+        "distinct": None if column.is_open else len(values),
+        "values": list(values[:LISTED]),
+        "levels": levels,
+        "widths": _widths(statement, column),
+        "numbers": _has_numbers(column, name),
+        "ranged": _is_ranged(column),
+        "terms": statement.terms is not None,
+    }
+
+
+def _level(labels: tuple[str, ...], at: int) -> dict[str, Any]:
+    found = list(dict.fromkeys(labels))
+    return {"level": at, "count": len(found), "labels": found[:LISTED], "some": found[:FEW]}
+
+
+def _widths(statement: Statement, column: Column) -> list[str]:
+    """Intervals that are worth asking for where numbers stand as they are."""
+    from noren.schema.kinds import NUMERIC
+
+    if column.is_open or not statement.is_exact or column.domain.kind not in NUMERIC or len(column.domain) <= WIDE:
+        return []
+    numbers = [float(one) for one in column.domain.plain if _is_number(one)]
+    if len(numbers) <= WIDE:
+        return []
+    wanted = (max(numbers) - min(numbers)) / 8
+    steps = [base * 10**power for power in range(-3, 9) for base in (1, 2, 5)]
+    return [f"{next(step for step in steps if step >= wanted):g}"] if 0 < wanted <= steps[-1] else []
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_numbers(column: Column, name: str) -> bool:
+    from noren.errors import QueryError
+    from noren.inference.variables import numbers_of
+
+    if column.is_open:
+        return False
+    try:
+        return numbers_of(name, column.domain)[0] is not None
+    except QueryError:
+        return False
+
+
+def _is_ranged(column: Column) -> bool:
+    from noren.schema.kinds import CALENDAR, NUMERIC
+
+    return not column.is_open and (column.domain.edges is not None or column.domain.kind in (*NUMERIC, *CALENDAR))
+
+
+def check_release(
+    stage: Stage,
+    place: str,
+    policy: str | None = None,
+    original: str | None = None,
+    signer: str | None = None,
+    show: int = 0,
+) -> dict[str, Any]:
+    """Every requirement computed again from the cells, by the verb `verify`."""
+    from noren.pipeline.verify import verify
+    from noren.release.release import open_release
+
+    with stage("Opening", None):
+        release = open_release(place)
+    with stage("Verifying", release.rows) as meter:
+        found = verify(release, policy, original=original, signer=signer, show=show, meter=meter)
+    key = release.signer
+    return {
+        "place": place,
+        "holds": False if found.failed else None if found.undecided else True,
+        "records": release.records,
+        "signer": None if key is None else key.fingerprint,
+        "asked_signer": signer is not None,
+        "own_policy": policy is not None,
+        "with_original": original is not None,
+        "verdicts": [verdict_line(one) for one in found],
+    }
+
+
+def verdict_line(verdict: Verdict) -> dict[str, Any]:
+    """A verdict as plain data, in which an infinite figure stays one."""
+    return verdict.to_dict() | {"achieved": float(verdict.achieved), "required": float(verdict.required)}

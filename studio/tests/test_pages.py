@@ -1,0 +1,262 @@
+"""What may go wrong and must not: hostile labels, cancel, crash, reload, two sessions, dark, uploads."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.browser import Browser
+
+from house import LONG, House, Visit, visiting
+from looks import pale_texts
+from noren_studio.line import PLACES
+
+MARKUP = (
+    "<img src=x onerror=window.acted=1>",
+    "<script>window.acted=1</script>",
+    "{{constructor.constructor('window.acted=1')()}}",
+    "[a](javascript:window.acted=1)",
+    "\u202eevil",
+)
+
+
+@pytest.fixture
+def visit(browser: Browser, house: House) -> Iterator[Visit]:
+    with visiting(browser, house) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Columns, values and the file itself are named by somebody who means harm."""
+    folder = tmp_path_factory.mktemp("hostile")
+    target = folder / "<img src=x onerror=window.acted=1>.csv"
+    rows = [f"{MARKUP[i % 5]},{MARKUP[(i // 5) % 5]},{20 + i % 40}" for i in range(300)]
+    target.write_text(f"{MARKUP[0]},job {MARKUP[1]},age\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    return target
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, house: House, hospital: Path) -> Iterator[Visit]:
+    """A browser with a table, for several tests one after another."""
+    with visiting(browser, house) as found:
+        found.open_table(hospital)
+        found.sees("How many people look alike")
+        yield found
+
+
+def workers(house: House) -> set[int]:
+    """Processes that the server started to work, as the kernel lists them."""
+
+    def said(path: Path) -> bytes:
+        """Nothing, if its thread or process ended meanwhile."""
+        try:
+            return path.read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            return b""
+
+    tasks = Path(f"/proc/{house.process.pid}/task").glob("*/children")
+    pids = {int(pid) for one in tasks for pid in said(one).split()}
+    return {pid for pid in pids if b"spawn_main" in said(Path(f"/proc/{pid}/cmdline"))}
+
+
+def stop(found: set[int]) -> None:
+    """Have the kernel stop processes; some may have ended by now."""
+    for worker in found:
+        with suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGSTOP)
+
+
+def kill(found: set[int]) -> None:
+    """Kill processes, and wait until none of them is alive: the one that is kept ready must not be taken for it."""
+    for worker in found:
+        with suppress(ProcessLookupError):
+            seen = os.pidfd_open(worker)
+            try:
+                os.kill(worker, signal.SIGKILL)
+                ends = select.poll()  # select() knows the first 1,024 files of a process only
+                ends.register(seen, select.POLLIN)
+                ends.poll()
+            finally:
+                os.close(seen)
+
+
+def test_labels_and_file_names_never_become_markup(visit: Visit, hostile: Path) -> None:
+    visit.open_table(hostile)
+    visit.sees("How many people look alike")
+    visit.page.locator("[data-preview] .q-virtual-scroll__content tr").first.wait_for()
+    for path in ("/columns", "/requirements", "/release", "/choose", "/table"):
+        visit.go(path)
+    visit.go("/columns")
+    visit.pick_column("job")
+    visit.sees("General values")
+    visit.page.get_by_label("Made by").click()
+    visit.page.get_by_role("option", name="a tree, edited by hand").click()
+    visit.page.locator(".q-tree__node-header").first.wait_for()
+    assert visit.page.evaluate("window.acted") is None
+    assert visit.page.locator("main img, header img").count() == 0
+    assert "onerror=window.acted" in visit.page.inner_text("body")
+    for path in ("/columns", "/table", "/requirements"):
+        assert "\u202e" not in visit.page.inner_text("body")
+        visit.go(path)
+    assert visit.abroad == []
+
+
+def test_columns_that_tell_each_other_are_parted_by_a_click(visit: Visit, tmp_path: Path) -> None:
+    ills = (("Flu", "J10"), ("Cold", "J00"), ("Cancer", "C50"), ("HIV", "B20"))
+    rows = "".join(f"{20 + i % 37},{ill},{code}\n" for i in range(400) for ill, code in [ills[i * i % 13 % 4]])
+    (tmp_path / "ills.csv").write_text(f"age,disease,icd_code\n{rows}", encoding="utf-8")
+    visit.open_table(tmp_path / "ills.csv")
+    visit.sees("How many people look alike")  # no job of this session is left for tests that count on a free place
+    visit.click("Hide them apart")
+    visit.page.get_by_label("Undo: Hidden apart: disease, icd_code").wait_for()
+    visit.sees("where their sets meet")
+    visit.click("Hide them together")
+    visit.page.get_by_label("Undo: Hidden together: disease, icd_code").wait_for()
+    visit.page.get_by_role("button", name="Hide them apart").wait_for()
+    assert visit.page.locator(".n-note.bad").count() == 0
+
+
+def test_two_sessions_do_not_see_each_other(opened: Visit, visit: Visit, house: House) -> None:
+    visit.go("/table")
+    visit.page.get_by_label("Path of a file").wait_for()
+    assert "hospital" not in visit.page.inner_text("body")
+    visit.go("/columns")
+    visit.sees("Open a table first")
+    assert visit.page.request.get(f"{house.base}/framed/report-1.html").status == 404
+    opened.reload()
+    opened.sees("hospital.csv")
+
+
+def test_cancel_stops_the_work_and_keeps_the_edits(opened: Visit, house: House) -> None:
+    opened.go("/columns")
+    opened.sees("General values")
+    opened.go("/choose")
+    opened.click("Compare")
+    opened.page.locator('[data-job="compare"]').get_by_role("button", name="Cancel").click()
+    opened.sees("Cancelled. Nothing was written.")
+    assert opened.page.get_by_label("Undo: open hospital.csv").is_enabled()
+
+
+def test_a_crash_is_shown_and_loses_nothing(opened: Visit, house: House) -> None:
+    opened.go("/choose")
+    opened.click("Compare")
+    opened.works("compare")
+    found = workers(house)
+    assert found
+    kill(found)
+    opened.sees("the computation ended by itself (SIGKILL)")
+    assert opened.page.get_by_label("Undo: open hospital.csv").is_enabled()
+    opened.click("Try again")
+    opened.page.locator('[data-job="compare"]').get_by_role("button", name="Cancel").click()
+    opened.sees("Cancelled. Nothing was written.")
+
+
+def test_a_job_waits_for_its_turn_and_is_cancelled_before_it_begins(opened: Visit, house: House) -> None:
+    """Workers are stopped by the kernel, so that every place is taken for as long as the test wants."""
+    taken = (
+        ("/choose", "Compare", "compare"),
+        ("/requirements", "Try it", "reach"),
+        ("/release", "Make the release", "release"),
+    )
+    for path, name, job in taken[:PLACES]:
+        opened.go(path)
+        opened.click(name)
+        opened.works(job)
+        stop(workers(house))
+    opened.go("/recipient")
+    opened.click("Open the demo's release")
+    card = opened.page.locator('[data-job="release demo"]')
+    card.get_by_text("Waiting for its turn: you are next").wait_for()
+    card.get_by_role("button", name="Cancel").click()
+    opened.sees("Cancelled. Nothing was written.")
+    for path, _, job in taken[:PLACES]:
+        opened.go(path)
+        opened.page.locator(f'[data-job="{job}"]').get_by_role("button", name="Cancel").click()
+        opened.sees("Cancelled. Nothing was written.")
+    kill(workers(house))
+
+
+def test_a_reload_resumes(opened: Visit) -> None:
+    opened.go("/requirements")
+    opened.click("Try it")
+    running = opened.page.locator('[data-job="reach"]').get_by_role("button", name="Cancel")
+    running.or_(opened.page.locator("[data-verdicts]")).first.wait_for()
+    opened.reload()
+    opened.page.locator("[data-verdicts]").wait_for(timeout=LONG)
+    opened.reload()
+    opened.page.locator("[data-verdicts]").wait_for()
+
+
+def test_nothing_stands_out_to_the_right(opened: Visit) -> None:
+    """Readable at 1280 x 800."""
+    for path in ("/table", "/columns", "/requirements", "/choose", "/release"):
+        opened.go(path)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 1280, path
+
+
+def test_dark_is_readable_and_stays(opened: Visit) -> None:
+    opened.go("/table")
+    opened.page.get_by_label("Light or dark").click()
+    opened.page.locator("body.body--dark").wait_for()
+    opened.page.mouse.move(640, 780)
+    for path in ("/table", "/columns", "/requirements", "/release", "/"):
+        opened.go(path)
+        opened.page.locator("body.body--dark").wait_for()
+        assert pale_texts(opened.page) == [], path
+    for name in ("columns", "table"):
+        opened.go(f"/{name}")
+        opened.page.locator("main section").nth(1).wait_for()
+        opened.shot(f"{name}-dark")
+
+
+def test_a_file_is_uploaded_into_a_private_folder(visit: Visit, hospital: Path) -> None:
+    visit.go("/table")
+    visit.page.locator(".q-uploader input[type=file]").set_input_files(hospital)
+    visit.sees("What Noren understood")
+    visit.sees("hospital.csv")
+
+
+def test_a_file_that_is_none_is_an_error_with_a_next_step(visit: Visit, tmp_path: Path) -> None:
+    visit.go("/table")
+    visit.page.get_by_label("Path of a file").fill(str(tmp_path / "missing.csv"))
+    visit.page.get_by_label("Path of a file").press("Enter")
+    visit.sees("no such file")
+    visit.page.get_by_label("Path of a file").wait_for()
+
+
+def test_the_keyboard_reaches_the_content_first_of_all(visit: Visit) -> None:
+    visit.go("/")
+    visit.page.keyboard.press("Tab")
+    assert visit.page.evaluate("document.activeElement.textContent").strip() == "To the content"
+
+
+def test_a_file_is_picked_in_a_dialog(visit: Visit) -> None:
+    visit.go("/table")
+    visit.click("Browse")
+    visit.page.locator(".q-dialog").get_by_text("hospital.csv").click()
+    visit.sees("What Noren understood")
+    visit.sees("hospital.csv")
+
+
+@pytest.mark.slow
+def test_the_demo_is_one_click_away(visit: Visit) -> None:
+    visit.go("/table")
+    visit.click("Try the demo")
+    visit.sees("What Noren understood")
+    visit.sees("5,000")
+
+
+@pytest.mark.slow
+def test_a_table_on_the_command_line_is_open_when_the_browser_comes(browser: Browser, hospital: Path) -> None:
+    house = House(str(hospital))
+    try:
+        with visiting(browser, house, house.first) as found:
+            found.sees("What Noren understood")
+    finally:
+        house.end()
