@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import hashlib
 import json
 import sys
 import types
-from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -16,7 +14,6 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-import noren_papers
 from noren.cli.main import ELSEWHERE, GROUP, main
 from noren.errors import DataError, NorenError, QueryError
 from noren_papers import draw, registry
@@ -327,43 +324,6 @@ def test_both_commands_have_help_with_an_example_and_json(name: str) -> None:
 def test_a_missing_folder_is_not_taken_for_an_empty_one(paper: Paper, tmp_path: Path) -> None:
     with pytest.raises(DataError):
         reproduce("invented", out=tmp_path, data=tmp_path / "nowhere", quick=True)
-
-
-def test_papers_use_only_what_anyone_may_use() -> None:
-    """No kernel and no private name: what a figure shows, a reader can recompute with the library."""
-    wrong = []
-    modules = sorted(Path(noren_papers.__file__).parent.rglob("*.py"))
-    assert len(modules) > len(registry.HOMES)
-    for path in modules:
-        for line, name in imported(ast.parse(path.read_text(encoding="utf-8"))):
-            if not public(name):
-                wrong.append(f"{path.name}:{line} {name}")
-    assert wrong == []
-
-
-@pytest.mark.parametrize(
-    "code",
-    ["import noren.kernels.sets", "from noren.kernels import sets", "def f():\n    from noren import kernels",
-     "from noren import _HOMES", "from noren.secret._words import words"],
-)  # fmt: skip
-def test_the_walk_sees_a_private_import(code: str) -> None:
-    assert not all(public(name) for _, name in imported(ast.parse(code)))
-
-
-def imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every name of the library that a module imports, in full, with its line."""
-    for node in ast.walk(tree):
-        names: list[str] = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from ((node.lineno, name) for name in names if name.split(".")[0] == "noren")
-
-
-def public(name: str) -> bool:
-    parts = name.split(".")[1:]
-    return "kernels" not in parts[:1] and not any(part.startswith("_") and part != "__version__" for part in parts)
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars", "tiles"])

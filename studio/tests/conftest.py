@@ -24,7 +24,7 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of a hospital that does not exist."""
     import pyarrow.csv as pv
 
-    from noren.demo.hospital import hospital_table
+    from noren.demo import hospital_table
 
     target = tmp_path_factory.mktemp("tables") / "hospital.csv"
     pv.write_csv(hospital_table(800), target)

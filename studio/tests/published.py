@@ -13,7 +13,7 @@ import pyarrow.csv as pv
 from tests.leaks.test_closed_world import mended
 
 import noren as nr
-from noren.demo.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
+from noren.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
 
 ROWS = 800
 MARKUP = (

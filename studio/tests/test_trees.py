@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noren.schema.hierarchy import Hierarchy, HierarchyError
+from noren.schema import Hierarchy, HierarchyError
 from noren_studio import trees
 
 TREE: trees.Tree = {"North": {"A": ["1", "2"], "B": ["3"]}, "South": {"C": ["4", "5"]}}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import noren as nr
-from noren.demo.hospital import hospital_table
+from noren.demo import hospital_table
 from noren.progress import quiet
 from noren_studio.work.opening import open_table
 from noren_studio.work.releasing import make_release, save_release

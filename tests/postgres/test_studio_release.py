@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import noren as nr
-from noren.demo.hospital import hospital_table
+from noren.demo import hospital_table
 from noren.progress import quiet
 from noren_studio.places import is_release
 from noren_studio.questions import call_of, public_place

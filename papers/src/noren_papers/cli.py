@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from noren.cli.render import echo_json, say, stages, table
+from noren.cli import echo_json, say, stages, table
 
 DATA = click.option(
     "--data", type=click.Path(path_type=Path), help="Folder with the papers' data sets; noren datasets tells which."

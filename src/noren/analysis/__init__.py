@@ -9,3 +9,20 @@ members a frame of their own (`shuffled`). As soon as a coarse column takes part
 EM is one (`fit`, with the long steps of `ascent`): it starts from independence and stops by held-out records, whether a
 frame or a grid takes its steps. Results are an `Estimate` or a `Count`, which draw themselves (`plots`).
 """
+
+from noren.lazy import lazy
+
+_HOMES = {
+    "BLUES": "noren.analysis.plots",
+    "BOUNDED_ESTIMATORS": "noren.analysis.tabulate",
+    "ESTIMATORS": "noren.analysis.tabulate",
+    "INK": "noren.analysis.plots",
+    "Members": "noren.analysis.members",
+    "PALETTE": "noren.analysis.plots",
+    "RULE": "noren.analysis.plots",
+    "SEMANTIC_ESTIMATORS": "noren.analysis.tabulate",
+    "SOFT": "noren.analysis.plots",
+    "rendered": "noren.analysis.plots",
+}
+
+__getattr__, __dir__, __all__ = lazy(__name__, _HOMES)

@@ -171,7 +171,7 @@ def read_grid(grid: Sequence[str]) -> dict[str, list[float]]:
 
 def _show_levels(data: str, policy: Path, suppression: float | None, as_json: bool) -> None:
     """What incognito could publish, the best first."""
-    from noren.pipeline.levels import levels as run
+    from noren.pipeline.levels import find_levels as run
     from noren.pipeline.levels import line
 
     found = run(data, policy, suppression=suppression, stage=stages(as_json))

@@ -10,5 +10,6 @@ from __future__ import annotations
 
 from noren.inference.regression import Regression
 from noren.inference.results import Statistic, TestResult
+from noren.inference.variables import numbers_of
 
-__all__ = ["Regression", "Statistic", "TestResult"]
+__all__ = ["Regression", "Statistic", "TestResult", "numbers_of"]

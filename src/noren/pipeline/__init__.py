@@ -11,7 +11,11 @@ _HOMES = {
     "Measures": "noren.pipeline.measure",
     "Outcome": "noren.pipeline.anonymize",
     "Risk": "noren.pipeline.risk.result",
+    "advise": "noren.pipeline.advice",
+    "find_levels": "noren.pipeline.levels",
+    "read_policy": "noren.pipeline.prepare",
     "run": "noren.pipeline.anonymize",
+    "verify_table": "noren.pipeline.foreign",
 }
 
 __getattr__, __dir__, __all__ = lazy(__name__, _HOMES)

@@ -41,7 +41,7 @@ class LevelVectors(Results[LevelVector]):
         return f"{len(self)} level vectors that hold, by {self.loss} loss" + (f"; best {self[0]}" if self else "")
 
 
-def levels(
+def find_levels(
     data: Any,
     policy: Policy | str | Path,
     *,

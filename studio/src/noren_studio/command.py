@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from noren.cli.options import PLACE
-from noren.cli.render import echo_json, say
+from noren.cli import echo_json, say
 
 
 @click.command(epilog="Example: noren studio patients.csv")
-@click.argument("place", type=PLACE, required=False, metavar="[FILE|RELEASE|URI]")
+@click.argument("place", type=click.Path(), required=False, metavar="[FILE|RELEASE|URI]")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen on; default: one that is free.")
 @click.option("--no-browser", is_flag=True, help="Only print the address; each is good for one browser, once.")
 @click.option("--json", "as_json", is_flag=True, help="Print every address as JSON.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from noren.errors import NorenError, PolicyError, Problem
 
 if TYPE_CHECKING:
-    from noren.policy.policy import Policy
+    from noren import Policy
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Rules:
 
 def read_rules(sections: Mapping[str, Any], base: Path) -> Rules:
     """The sections as a policy; paths in it are relative to `base`."""
-    from noren.policy.policy import Policy
+    from noren import Policy
 
     if not sections:
         return Rules(None)
@@ -43,6 +43,6 @@ def read_rules(sections: Mapping[str, Any], base: Path) -> Rules:
 
 def text_of(policy: Policy, folder: Path) -> str:
     """The policy as the text of a file in `folder`."""
-    from noren.policy.moving import text_for
+    from noren.policy import text_for
 
     return text_for(policy, folder)

@@ -10,9 +10,9 @@ import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from noren.policy.toml import tree_of
+from noren.policy import tree_of
 from noren.results import visible
-from noren.schema.hierarchy import Hierarchy, HierarchyError
+from noren.schema import Hierarchy, HierarchyError
 from noren_studio import texts
 
 Path = tuple[str, ...]

@@ -8,7 +8,7 @@ import polars as pl
 
 import noren as nr
 from noren.methods.incognito.search import LevelVector
-from noren.pipeline.levels import LevelVectors, levels, line
+from noren.pipeline.levels import LevelVectors, find_levels, line
 
 PEOPLE = pl.DataFrame({"age": [*range(20, 59), 90], "size": [i % 20 for i in range(40)], "ill": ["flu", "cold"] * 20})
 """Nobody is near the one who is 90."""
@@ -25,15 +25,15 @@ def rules(**method: Any) -> nr.Policy:
 
 def test_ten_are_listed_unless_others_are_asked_for() -> None:
     """Age at its root, or with the one left out; six levels of size each."""
-    assert len(levels(PEOPLE, rules(), suppression=0.5)) == 10
-    assert len(levels(PEOPLE, rules(), count=3, suppression=0.5)) == 3
+    assert len(find_levels(PEOPLE, rules(), suppression=0.5)) == 10
+    assert len(find_levels(PEOPLE, rules(), count=3, suppression=0.5)) == 3
 
 
 def test_who_may_be_left_out_follows_the_method_or_what_is_asked() -> None:
-    assert {one.dropped for one in levels(PEOPLE, rules(), count=40)} == {0}
-    assert 1 in {one.dropped for one in levels(PEOPLE, rules(suppression=0.1), count=40)}
-    assert 1 in {one.dropped for one in levels(PEOPLE, rules(), count=40, suppression=0.1)}
-    assert {one.dropped for one in levels(PEOPLE, rules(suppression=0.1), count=40, suppression=0.0)} == {0}
+    assert {one.dropped for one in find_levels(PEOPLE, rules(), count=40)} == {0}
+    assert 1 in {one.dropped for one in find_levels(PEOPLE, rules(suppression=0.1), count=40)}
+    assert 1 in {one.dropped for one in find_levels(PEOPLE, rules(), count=40, suppression=0.1)}
+    assert {one.dropped for one in find_levels(PEOPLE, rules(suppression=0.1), count=40, suppression=0.0)} == {0}
 
 
 def test_one_vector_and_none_make_a_table_too() -> None:

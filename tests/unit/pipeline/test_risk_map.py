@@ -13,7 +13,7 @@ from noren.errors import QueryError
 from noren.pipeline import risk_map
 from noren.pipeline.compare import Candidate, compare
 from noren.pipeline.grid import settings
-from noren.pipeline.levels import levels
+from noren.pipeline.levels import find_levels
 from noren.pipeline.risk_map import HEIGHT, LETTER, LINE, WIDTH, bend, frontier, map_chart
 
 METHODS = (nr.methods.Mondrian(),)
@@ -193,7 +193,9 @@ class TestPeople:
 
 
 def test_levels_are_listed_with_what_they_cost() -> None:
-    found = levels(table(), policy(require=[nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=2)]))
+    found = find_levels(
+        table(), policy(require=[nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=2)])
+    )
     assert found.frame.columns == ["age", "job", "loss", "classes", "dropped"]
     assert found.frame["loss"].is_sorted()
     assert found.to_dict()["levels"][0]["levels"] == found[0].levels
@@ -203,7 +205,9 @@ def test_levels_are_listed_with_what_they_cost() -> None:
     most = nr.Policy(attributes=policy().attributes, require=rules, method=fixed, dependence={"most": 1.0})
     assert nr.anonymize(table(), most).records == 400
     mechanism = nr.models.Mechanism(on="ill", most=0.5)
-    assert levels(table(), policy(require=[*rules, mechanism])).frame.equals(found.frame), "that is judged, not sought"
+    assert find_levels(table(), policy(require=[*rules, mechanism])).frame.equals(found.frame), (
+        "that is judged, not sought"
+    )
 
 
 @pytest.mark.parametrize(

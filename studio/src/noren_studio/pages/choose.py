@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import events, ui
 
-from noren.cli.compare import read_grid
+from noren.cli import read_grid
 from noren.errors import NorenError
 from noren.results import visible
 from noren_studio import texts

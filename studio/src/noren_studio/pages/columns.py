@@ -7,7 +7,7 @@ from typing import Any
 
 from nicegui import events, ui
 
-from noren.schema.kinds import CALENDAR, NUMERIC
+from noren.schema import CALENDAR, NUMERIC
 from noren_studio import texts
 from noren_studio.edits import QUASI, set_option, set_role
 from noren_studio.pages.hierarchy import hierarchy_card

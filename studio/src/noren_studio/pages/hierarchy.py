@@ -14,8 +14,7 @@ from pydantic import ValidationError
 
 from noren.errors import NorenError
 from noren.results import visible
-from noren.schema.column import HierarchySpec
-from noren.schema.hierarchy import SPANS, Hierarchy
+from noren.schema import SPANS, Hierarchy, HierarchySpec
 from noren_studio import texts, trees
 from noren_studio.edits import set_option
 from noren_studio.pages.tree_editor import tree_editor

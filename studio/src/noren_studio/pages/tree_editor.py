@@ -8,7 +8,7 @@ from nicegui import events, ui
 
 from noren.errors import NorenError
 from noren.results import visible
-from noren.schema.hierarchy import Hierarchy
+from noren.schema import Hierarchy
 from noren_studio import texts, trees
 from noren_studio.parts import button, div, line
 from noren_studio.rebuild import keyed

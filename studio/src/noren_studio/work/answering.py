@@ -13,7 +13,7 @@ from noren.results import plain
 from noren_studio.texts import recipient as texts
 
 if TYPE_CHECKING:
-    from noren.release.release import Release
+    from noren import Release
 
 SHOWN = 5_000
 """Rows of an answer that a page shows; the file has all."""
@@ -23,8 +23,8 @@ DRAWN = 4_000
 
 def answer(stage: Stage, place: str, call: Mapping[str, Any], chart: str, folder: str, mark: str) -> dict[str, Any]:
     """Ask, and keep the table as CSV and the chart as its specification in the folder of the session."""
-    from noren.cli.render import guarded_frame
-    from noren.release.release import open_release
+    from noren import open_release
+    from noren.cli import guarded_frame
 
     with stage("Opening the release", None):
         release = open_release(place)

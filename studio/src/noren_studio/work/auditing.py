@@ -24,8 +24,8 @@ FIRST = 6
 
 def read_attacks(stage: Stage, place: str) -> dict[str, Any]:
     """For every attack why it does not apply to a release, or None."""
+    from noren import open_release
     from noren.audit import reasons
-    from noren.release.release import open_release
 
     with stage("Looking at what can be attacked", None):
         return {"place": place, "reasons": reasons(open_release(place))}
@@ -41,9 +41,9 @@ def attack_release(
     original: str | None = None,
 ) -> dict[str, Any]:
     """Several attacks with their options. One that does not apply says why, and the others go on."""
+    from noren import open_release
     from noren.audit import Case, made
-    from noren.pipeline.prepare import read_policy
-    from noren.release.release import open_release
+    from noren.pipeline import read_policy
 
     with stage("Opening", None):
         rules = None if policy is None else read_policy(policy)
@@ -73,7 +73,7 @@ def attack_release(
 
 def _told(result: AttackResult) -> dict[str, Any]:
     """One result in figures: what stands for it, before and after, and every figure of every table compared."""
-    from noren.report.gains import attack_content, final, headline
+    from noren.report import attack_content, final, headline
 
     told = plain(attack_content(result))
     name, last = headline(told), final(told)
@@ -121,8 +121,8 @@ def _picture(result: AttackResult) -> dict[str, Any] | None:
 
 
 def _frame(found: Sequence[AttackResult]) -> bytes:
-    from noren.audit.attacks import Attacks
-    from noren.cli.render import guarded_frame
+    from noren.audit import Attacks
+    from noren.cli import guarded_frame
 
     return guarded_frame(Attacks(found).frame).write_csv().encode()
 
@@ -132,7 +132,7 @@ def _frame(found: Sequence[AttackResult]) -> bytes:
 
 def read_foreign_table(stage: Stage, place: str) -> dict[str, Any]:
     """The columns of a table that another tool made, and its first rows."""
-    from noren.io.source import open_source
+    from noren.io import open_source
     from noren_studio.places import shown
 
     with stage("Reading", None):
@@ -156,8 +156,8 @@ def measure_table(
     verify: bool,
 ) -> dict[str, Any]:
     """What a table made elsewhere achieves in every model, and with a policy whether that is enough."""
-    from noren.pipeline.foreign import verify_table
-    from noren.pipeline.measure import measure
+    from noren import measure
+    from noren.pipeline import verify_table
 
     verdicts: list[dict[str, Any]] = []
     with stage("Measuring", None):

@@ -22,7 +22,7 @@ def compare_candidates(
     stage: Stage, place: str, policy: dict[str, Any], base: str, grid: dict[str, list[float]], suppression: float | None
 ) -> dict[str, Any]:
     """Every candidate with its figures, and the methods that adopting it writes into the policy."""
-    from noren.pipeline.compare import compare
+    from noren import compare
 
     rules = rules_of(policy, base)
     with stage("Reading", None):
@@ -87,7 +87,7 @@ def _without(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _looked(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
-    from noren.pipeline.anonymize import run
+    from noren.pipeline import run
 
     rules = rules_of(policy, base)
     source, _ = some_of(place, rules)
@@ -167,12 +167,12 @@ def _cell(cell: Any) -> str:
 
 def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, count: int = 40) -> dict[str, Any]:
     """The best level vectors that Incognito could publish."""
-    from noren.pipeline.levels import levels
+    from noren.pipeline import find_levels
 
     rules = rules_of(policy, base)
     with stage("Reading", None):
         source, _ = some_of(place, rules)
-    found = levels(source, rules, count=count, stage=stage)
+    found = find_levels(source, rules, count=count, stage=stage)
     return {
         "loss": found.loss,
         "vectors": [

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from noren.io.source import Source, open_source
-from noren.policy.guessing import Seen, describe
-from noren.policy.proposal import Proposal, study, written
+from noren.io import Source, open_source
+from noren.policy import Proposal, Seen, describe, study, written
 from noren.progress import Stage
-from noren.schema.kinds import CALENDAR, NUMERIC
+from noren.schema import CALENDAR, NUMERIC
 from noren_studio.places import shown
 
 CELLS = 2_000_000
@@ -32,7 +31,7 @@ def open_table(stage: Stage, place: str, folder: str, whole: bool = False) -> di
 
     `folder` is where every column's values are kept with how often they occur, for the editor of hierarchies.
     """
-    from noren.pipeline.advice import advise
+    from noren.pipeline import advise
 
     with stage("Reading", None):
         source = open_source(place)
@@ -80,7 +79,7 @@ def _first_rows(source: Source) -> tuple[Source, int | None]:
     """The table in memory and its rows if it is small enough, else its first rows and None."""
     import pyarrow as pa
 
-    from noren.io.arrow import FrameSource
+    from noren.io import FrameSource
 
     most = max(1, CELLS // max(1, len(source.columns)))
     parts, rows = [], 0

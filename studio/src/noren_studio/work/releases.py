@@ -9,10 +9,10 @@ from noren.progress import Stage
 from noren_studio.places import shown
 
 if TYPE_CHECKING:
+    from noren import Release
     from noren.cells import Statement
-    from noren.models.verdict import Verdict
-    from noren.release.release import Release
-    from noren.schema.column import Column
+    from noren.models import Verdict
+    from noren.schema import Column
 
 LISTED = 2_000
 """Values of a column, and of a level of its hierarchy, that a page offers to choose from."""
@@ -26,9 +26,9 @@ def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[s
     """The demo's hospital, published: the release, and beside it what its holder keeps."""
     import pyarrow.csv as pv
 
-    from noren.demo.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
-    from noren.pipeline.anonymize import run
-    from noren.policy.policy import Policy
+    from noren import Policy
+    from noren.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
+    from noren.pipeline import run
 
     base = Path(folder) / "demo-release"
     target, table, policy = base / "release", base / "patients.csv", base / "policy.toml"
@@ -44,8 +44,8 @@ def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[s
 
 def read_release(stage: Stage, place: str) -> dict[str, Any]:
     """A release as a recipient first sees it: its manifest in words, and what each column can be asked for."""
-    from noren.analysis.members import Members
-    from noren.release.release import open_release
+    from noren import open_release
+    from noren.analysis import Members
 
     with stage("Comparing checksums", None):
         release = open_release(place)
@@ -89,7 +89,7 @@ def _facts(release: Release) -> dict[str, Any]:
 
 def _estimators(release: Release) -> tuple[str, ...]:
     """The estimators that may fit what is published; the library says which do, question by question."""
-    from noren.analysis.tabulate import BOUNDED_ESTIMATORS, ESTIMATORS, SEMANTIC_ESTIMATORS
+    from noren.analysis import BOUNDED_ESTIMATORS, ESTIMATORS, SEMANTIC_ESTIMATORS
 
     if release.rows_per_record > 1:
         return tuple(SEMANTIC_ESTIMATORS)
@@ -127,7 +127,7 @@ def _level(labels: tuple[str, ...], at: int) -> dict[str, Any]:
 
 def _widths(statement: Statement, column: Column) -> list[str]:
     """Intervals that are worth asking for where numbers stand as they are."""
-    from noren.schema.kinds import NUMERIC
+    from noren.schema import NUMERIC
 
     if column.is_open or not statement.is_exact or column.domain.kind not in NUMERIC or len(column.domain) <= WIDE:
         return []
@@ -149,7 +149,7 @@ def _is_number(text: str) -> bool:
 
 def _has_numbers(column: Column, name: str) -> bool:
     from noren.errors import QueryError
-    from noren.inference.variables import numbers_of
+    from noren.inference import numbers_of
 
     if column.is_open:
         return False
@@ -160,7 +160,7 @@ def _has_numbers(column: Column, name: str) -> bool:
 
 
 def _is_ranged(column: Column) -> bool:
-    from noren.schema.kinds import CALENDAR, NUMERIC
+    from noren.schema import CALENDAR, NUMERIC
 
     return not column.is_open and (column.domain.edges is not None or column.domain.kind in (*NUMERIC, *CALENDAR))
 
@@ -174,8 +174,7 @@ def check_release(
     show: int = 0,
 ) -> dict[str, Any]:
     """Every requirement computed again from the cells, by the verb `verify`."""
-    from noren.pipeline.verify import verify
-    from noren.release.release import open_release
+    from noren import open_release, verify
 
     with stage("Opening", None):
         release = open_release(place)

@@ -20,7 +20,7 @@ EXAMPLE = 3
 
 def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:
     """A verified release in the private folder of the session; published is only what is saved from there."""
-    from noren.pipeline.anonymize import run
+    from noren.pipeline import run
 
     outcome = run(place, rules_of(policy, base), to=to, stage=stage)
     facts, release = outcome.facts, outcome.release
@@ -49,7 +49,7 @@ def _cell(cell: Any) -> str:
 
 def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:
     """The officer's page as a file of the session, and what every attack came to."""
-    from noren.report.page import make_report as run
+    from noren.report import make_report as run
 
     page = run(release, rules_of(policy, base), original=place, stage=stage)
     page.save(to)
@@ -58,7 +58,7 @@ def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], 
 
 def _attack(found: Mapping[str, Any]) -> dict[str, Any]:
     """The figure that stands for an attack in the report: before, in the raw table, in what the release ends with."""
-    from noren.report.gains import final, headline, shown_scenarios
+    from noren.report import final, headline, shown_scenarios
 
     name = headline(found)
     last = final(found)
@@ -79,15 +79,14 @@ def save_release(
     stage: Stage, release: str, to: str, file_format: str, key: str, passphrase: str | None, new_key: bool
 ) -> dict[str, Any]:
     """The release where it is to be published: a folder, a ZIP, or a schema of PostgreSQL; signed if there is a key."""
-    from noren.release.release import open_release
-    from noren.secret.signing import SigningKey
+    from noren import SigningKey, open_release
 
     signer = None
     if key:
         signer = SigningKey.create(key, passphrase) if new_key else SigningKey.load(key, passphrase)
     opened = open_release(release)
     if "://" in to:
-        from noren.release.database.publish import publish
+        from noren.release import publish
 
         with stage("Publishing", opened.rows) as meter:
             where = publish(opened, to, meter=meter)
@@ -100,7 +99,7 @@ def save_release(
             opened.save(target, file_format, sign=signer)  # type: ignore[arg-type]
     checked: list[dict[str, Any]] = []
     if target.is_dir():
-        from noren.pipeline.verify import verify
+        from noren import verify
 
         with stage("Verifying what was written", None):
             checked = verdict_rows(verify(target))

@@ -12,8 +12,7 @@ TOP = 8
 
 def raw_risk(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
     """What the table gives away as it is, in figures for a page."""
-    from noren.pipeline.risk import risk
-    from noren.policy.policy import Policy
+    from noren import Policy, risk
 
     found = risk(place, Policy(**policy, base=Path(base)), stage=stage)
     return {

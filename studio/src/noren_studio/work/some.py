@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from noren.io.source import Source
-from noren.policy.policy import Policy
+from noren import Policy
+from noren.io import Source
 
 RECORDS = 20_000
 
@@ -20,9 +20,8 @@ def some_of(place: str, rules: Policy, most: int = RECORDS) -> tuple[Source, boo
     """The table, or about `most` of its records in memory; and whether it is all of them."""
     import pyarrow as pa
 
-    from noren.io.arrow import FrameSource
-    from noren.io.sample import sampled
-    from noren.policy.reading import open_table
+    from noren.io import FrameSource, sampled
+    from noren.policy import open_table
 
     source = open_table(place, rules)
     rows = source.rows if source.rows is not None else sum(b.num_rows for b in source.batches(source.columns[:1]))
