@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis import INK, PALETTE, chart
+from noren.analysis.plots import INK, PALETTE, chart
 from noren.errors import QueryError
 from noren_studio.questions import call_of, conditions, public_place, script
 from noren_studio.theme import DARK
