@@ -1,9 +1,15 @@
-"""Writing a file for a person: whole or not at all, never into a release, never over something by accident."""
+"""Writing what lasts: whole or not at all, on the disk before it has its name, never over something by accident.
+
+Whatever Noren keeps is written here at last: a file or a directory is made aside, its content is synced, it is renamed,
+and the directory that holds the name is synced. So a power cut leaves what was there before, or all of what is new.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from noren.errors import DataError
@@ -37,10 +43,72 @@ def write_whole(target: Path, content: bytes, *, private: bool = False) -> Path:
             file.write(content)
         if not private:
             os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, target)
+        publish_file(Path(aside), target)
     finally:
         Path(aside).unlink(missing_ok=True)
     return target
+
+
+def write_new(path: Path, content: bytes, mode: int) -> None:
+    """Write a file that must not exist, with these permissions: half of a key would stand in the way of the next."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        sync(path.parent)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
+# ---------------------------------------------------------------------- what lasts
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the names in a directory, are on the disk."""
+    if os.name == "nt" and path.is_dir():
+        return  # where directories cannot be opened, the system keeps their names by itself
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_directory(work: Path) -> None:
+    """Wait until all files of a directory, and their names, are on the disk."""
+    for path in sorted(work.iterdir()):
+        sync(path)
+    sync(work)
+
+
+def publish_file(aside: Path, target: Path) -> None:
+    """Give a file that was written beside its target its name; what was there is replaced."""
+    sync(aside)
+    os.replace(aside, target)
+    sync(target.parent)
+
+
+def publish_directory(work: Path, target: Path, published: Callable[[], bool]) -> None:
+    """Give a directory that was synced its name, or take it back where that does not last."""
+    try:
+        os.rename(work, target)
+        sync(target.parent)
+    except BaseException:
+        with suppress(OSError):
+            if published():
+                os.rename(target, work)
+        raise
+
+
+def same_as(known: os.stat_result, path: Path) -> bool:
+    """Whether a file or directory is the one that was seen before, perhaps under another name."""
+    try:
+        return os.path.samestat(known, path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _umask() -> int:

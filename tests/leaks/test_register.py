@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +17,12 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren import files
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
+from noren.pipeline.anonymize import _Run
+from noren.release import package
+from noren.secret import Register
 
 N, D = 400, 9
 ILLS = [f"ill {code}" for code in range(D)]
@@ -213,3 +222,130 @@ def test_a_register_that_was_changed_is_refused(key, tmp_path):
     path.write_bytes(content)
     with pytest.raises(nr.errors.SecretError, match="cannot be read"):
         nr.anonymize(people(), policy(), secret=key)
+
+
+# ---------------------------------------------------------------- runs that fail
+
+
+def fail_now(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+def fail_after(parent: Path, target: Path, real: Callable, path: Path) -> None:
+    """The release has its name, but not for certain after a power cut."""
+    fail_now() if path == parent and target.exists() else real(path)
+
+
+def take_first(run: _Run, target: Path, real: Callable, *given: Any) -> Any:
+    """Another program is faster."""
+    target.mkdir()
+    (target / "theirs").write_text("first")
+    return real(run, *given)
+
+
+@pytest.mark.parametrize(
+    "where", ["before the name", "at the name", "after the name", "target is taken", "verification"]
+)
+def test_only_runs_that_publish_enter_the_register(where, tmp_path, monkeypatch):
+    """10 runs of which 6 publish leave 6 entries, and margins are charged for those only."""
+    secret = nr.Secret.create(tmp_path / "s.key") and tmp_path / "s.key"
+    policy = nr.Policy.parse(f"""
+[attributes]
+id = "identifier"
+town = "plain"
+ill = "sensitive"
+[[require]]
+model = "frequency-l-diversity"
+on = "ill"
+l = 2
+[dependence]
+most = 1.0
+[randomness]
+record_key = "id"
+secret = "{secret}"
+budget = 0.75
+[[margins]]
+of = ["ill"]
+epsilon = 0.125
+""")
+    table = pl.DataFrame({"id": range(40), "town": ["Ulm", "Bonn"] * 20, "ill": ["flu", "cold", "gout", "burn"] * 10})
+    published = 0
+    for number in range(10):
+        target, good = tmp_path / f"release-{number}", number in (0, 2, 3, 5, 8, 9)
+        with monkeypatch.context() as broken:
+            if good:
+                pass
+            elif where == "before the name":
+                broken.setattr(package, "sync_directory", fail_now)
+            elif where == "at the name":
+                broken.setattr(package, "publish_directory", fail_now)
+            elif where == "after the name":
+                broken.setattr(files, "sync", partial(fail_after, tmp_path, target, files.sync))
+            elif where == "target is taken":
+                broken.setattr(_Run, "_manifest", partialmethod(take_first, target, _Run._manifest))
+            else:
+                broken.setattr(_Run, "_verified", fail_now)
+            try:
+                nr.anonymize(table, policy, to=target)
+                published += 1
+            except (OSError, nr.NorenError):
+                assert not good
+        assert (target / "datapackage.json").exists() == good
+        contents = Register.open(secret).contents
+        assert contents.releases == published
+        assert contents.spent == pytest.approx(0.125 * published)
+    assert published == 6
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_killed_run_is_recorded_where_it_may_have_published(tmp_path):
+    """Killed with the register written, before or after the release has its name: it is recorded in both."""
+    code = """
+import os, signal, sys
+import noren as nr
+from noren.release import package
+when, real = sys.argv[1], package.publish_directory
+def publish(*given):
+    if when == "after":
+        real(*given)
+    os.kill(os.getpid(), signal.SIGKILL)
+package.publish_directory = publish
+policy = nr.Policy(
+    attributes={"id": "identifier", "ill": "sensitive"},
+    require=[nr.models.FrequencyLDiversity(on="ill", l=2)],
+    randomness={"record_key": "id", "secret": "s.key"},
+)
+import polars as pl
+nr.anonymize(pl.DataFrame({"id": range(20), "ill": ["a", "b", "c", "d"] * 5}), policy, to="release", secret="s.key")
+"""
+    for when in ("before", "after"):
+        folder = tmp_path / when
+        folder.mkdir()
+        nr.Secret.create(folder / "s.key")
+        ended = subprocess.run([sys.executable, "-c", code, when], cwd=folder, capture_output=True, check=False)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+        assert (folder / "release").exists() == (when == "after")
+        assert Register.open(folder / "s.key").contents.releases == 1
+
+
+def test_runs_at_once_leave_an_entry_for_each_release(tmp_path):
+    """Ten runs to five places: whoever comes second to a place is not in the register."""
+    nr.Secret.create(tmp_path / "s.key")
+    policy = nr.Policy(
+        attributes={"id": "identifier", "ill": "sensitive"},
+        require=[nr.models.FrequencyLDiversity(on="ill", l=2)],
+        randomness={"record_key": "id", "secret": str(tmp_path / "s.key")},
+    )
+    table = pl.DataFrame({"id": range(20), "ill": ["a", "b", "c", "d"] * 5})
+
+    def run(number: int) -> bool:
+        try:
+            nr.anonymize(table, policy, to=tmp_path / f"release-{number % 5}")
+        except nr.NorenError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(run, range(10)))
+    assert sum(done) == len(list(tmp_path.glob("release-*"))) == 5
+    assert Register.open(tmp_path / "s.key").contents.releases == 5

@@ -19,6 +19,7 @@ from noren.cli.main import main
 from noren.pipeline.measure import measure
 from noren.release.package import demand_closed
 from tests.contracts.test_engines import CASES, table
+from tests.unit.test_files import calls, demand_lasting_directory  # noqa: F401
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
 
@@ -52,6 +53,12 @@ def release(session: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copied(release: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(release, tmp_path / "copy"))
+
+
+def test_a_release_in_several_files_lasts(session: Any, tmp_path: Path, calls: list) -> None:  # noqa: F811
+    """Each task syncs what it wrote, and this process all that is renamed."""
+    nr.anonymize(session.createDataFrame(people(2_000)), RULES, to=tmp_path / "release")
+    demand_lasting_directory(calls, tmp_path / "release")
 
 
 def test_all_files_are_listed_and_read_in_their_order(release: Path) -> None:

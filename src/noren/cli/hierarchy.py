@@ -35,7 +35,7 @@ def hierarchy(
     Edges are round numbers with open ends and no record's own values. Edit the file, then name it in the policy:
     hierarchy = "zip.csv". It lists values of your table: it is a holder's file.
     """
-    from noren.files import refuse_target
+    from noren.files import refuse_target, write_whole
     from noren.io.source import open_source
     from noren.policy.hierarchies import make_hierarchy
 
@@ -43,7 +43,7 @@ def hierarchy(
     made, why = make_hierarchy(source, column, by)
     if to is not None:
         refuse_target(to)
-        to.write_text(made.csv_text(), encoding="utf-8")
+        write_whole(to, made.csv_text().encode())
     if as_json:
         echo_json({"made": why, "levels": [list(level) for level in made.levels], "to": to and str(to)})
         return

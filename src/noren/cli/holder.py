@@ -28,7 +28,7 @@ def init(
     data: str, separator: str | None, encoding: str | None, missing: tuple[str, ...], to: Path | None, as_json: bool
 ) -> None:
     """Draft a commented policy for DATA: kinds, distinct values, roles with reasons, what stays unprotected."""
-    from noren.files import refuse_target
+    from noren.files import refuse_target, write_whole
     from noren.io.source import open_source
     from noren.pipeline.advice import draft
 
@@ -37,7 +37,7 @@ def init(
     text = draft(source, options)
     if to is not None:
         refuse_target(to)
-        to.write_text(text, encoding="utf-8")
+        write_whole(to, text.encode())
     if as_json:
         echo_json({"policy": text, "notes": list(source.notes)})
         return

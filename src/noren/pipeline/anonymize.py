@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -209,12 +209,11 @@ class _Run:
             registered.append(UNCOUNTED.format(self.policy.spent))
         self.seconds["decide"] = perf_counter() - started
         notes = (*table.source.notes, *remarks(table, self.policy), *draft.notes, *registered)
+        lost = losses(draft, self.policy)
         if target is None:
             release, verdicts = self._in_memory(draft)
         else:
             release, verdicts = self._written(draft, target, file_format)
-        if target is None:
-            self._record()
         facts = HolderFacts(
             table=table,
             plan=draft.plan,
@@ -224,7 +223,7 @@ class _Run:
             memoised=self._memoised(draft),
             notes=notes,
             seconds=self.seconds,
-            losses=losses(draft, self.policy),
+            losses=lost,
         )
         return Outcome(release, facts)
 
@@ -235,9 +234,13 @@ class _Run:
         """Whether something is drawn, and by the secret."""
         return self.stream is not None and bool(draft.designs)
 
-    def _record(self) -> None:
-        for one in self.registers:
-            one.record()
+    @contextmanager
+    def _recording(self, published: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """All registers hold the release while it is published."""
+        with ExitStack() as stack:
+            for one in self.registers:
+                stack.enter_context(one.recording(published))
+            yield
 
     def _prepared(self, data: Any, engine: str | Engine | None) -> Table:
         started = perf_counter()
@@ -259,10 +262,11 @@ class _Run:
         verdicts = self._verified(draft, store, draft.statements)
         published = draft.published(store)
         manifest = self._manifest(draft, published, verdicts)
-        return Release(manifest, store), verdicts
+        with self._recording():
+            return Release(manifest, store), verdicts
 
     def _written(self, draft: Draft, target: Spot, file_format: FileFormat) -> tuple[Release, list[Verdict]]:
-        with staged(target) as there:
+        with staged(target, self._recording) as there:
             work = there.work
             buckets = Path(tempfile.mkdtemp(prefix="buckets-", dir=work))
             made = self._written_there(draft, there.cells) if file_format == "parquet" else None
@@ -278,7 +282,6 @@ class _Run:
             published = draft.published(store, made.columns)
             manifest = self._manifest(draft, published, verdicts)
             write_descriptor(work, there.holds(made.files, made.parts), manifest, self.sign, made.parts)
-            self._record()
         data, *more = (target / name for name in there.data)
         store = store_for(data, True, *more)
         return Release(manifest, store, target), verdicts

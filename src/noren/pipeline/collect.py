@@ -178,16 +178,14 @@ class Collector:
             )
         record = {**record, **self._tuples(record)}
         codes = {name: self._code(column, record[name]) for name, column in self.columns.items()}
-        digests, randomness = None, Keystream() if self._stream is None else self._stream
+        digests, person = None, None
+        randomness = Keystream() if self._stream is None else self._stream
         if self._stream is not None:
             key = self._text(record[str(self._key)])
             if key is None:
                 raise DataError(f"the record key {self._key!r} is missing.", hint="Every person needs one.")
             keys = pa.array([key], pa.string())
             digests, person = self._stream.digests(keys), self._stream.people(keys)
-            assert self._register is not None, "opened with the stream"
-            if (self._register.contents.places(person) < 0).any():  # a report drawn otherwise could be intersected
-                self._register.record(self._publication(person))
         sets = draw_columns(self.designs, codes, randomness, digests=digests)
         out: dict[str, Any] = {}
         for name in self.policy.published:
@@ -204,6 +202,10 @@ class Collector:
                 out[name] = column.domain.typed()[int(self._code(column, record[name])[0])]
             else:
                 out[name] = record[name]
+        if person is not None:
+            assert self._register is not None, "opened with the stream"
+            if (self._register.contents.places(person) < 0).any():  # a report drawn otherwise could be intersected
+                self._register.record(self._publication(person))
         return out
 
     def _tuples(self, record: Mapping[str, Any]) -> dict[str, str | None]:

@@ -5,7 +5,8 @@ The values are read from the published cells, as a reader reads them, and from n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,9 +62,10 @@ class Registration:
         self.new = publication(draft, policy, self.digests, self.rule, self.memoised)
         return self.register.check(self.new)
 
-    def record(self) -> None:
+    def recording(self, published: Callable[[], bool]) -> AbstractContextManager[None]:
+        """The register holds the release while it is published, and afterwards if it was."""
         assert self.new is not None, "checked first"
-        self.register.record(self.new)
+        return self.register.recording(self.new, published)
 
 
 def registrations(policy: Policy, secret: Path | None, stream: RecordStream | None) -> list[Registration]:

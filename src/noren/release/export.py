@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from noren.cells import Statement
 from noren.errors import DataError, QueryError
-from noren.files import refuse_target, write_whole
+from noren.files import publish_file, refuse_target, write_whole
 from noren.release.release import Release
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _statistical(target: Path, form: str, tables: Any) -> None:
     aside = target.with_name(f".{target.stem}-part{target.suffix}")
     try:
         write(whole.to_pandas(), str(aside), column_labels=list(labels.values()))
-        aside.replace(target)
+        publish_file(aside, target)
     except ModuleNotFoundError:
         raise DataError(f"{form} needs pandas.", hint=f"{INSTALL}, or export imputed-csv.") from None
     finally:

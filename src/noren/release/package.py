@@ -12,8 +12,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
@@ -24,7 +25,7 @@ from pydantic import ValidationError
 from noren.cells import CellBatch, Statement
 from noren.cells.texts import ESCAPE, FORMULA
 from noren.errors import ReleaseError
-from noren.files import DESCRIPTOR, keep_out
+from noren.files import DESCRIPTOR, keep_out, publish_directory, same_as, sync, sync_directory
 from noren.io.csv import contains_byte
 from noren.io.place import Spot
 from noren.release.bounds import check_size
@@ -56,11 +57,21 @@ def refuse_existing(target: Path) -> None:
         )
 
 
+Recording = Callable[[Callable[[], bool]], AbstractContextManager[None]]
+"""What surrounds the moment in which a release appears. It is told how to see whether the release is there."""
+
+
+def unrecorded(_: Callable[[], bool]) -> AbstractContextManager[None]:
+    """Nothing is kept of a release."""
+    return nullcontext()
+
+
 @contextmanager
-def aside(target: Path) -> Iterator[Path]:
+def aside(target: Path, recording: Recording = unrecorded) -> Iterator[Path]:
     """A private directory beside the target that becomes it at the end, or vanishes with the parents made for it.
 
-    The renaming is the last thing that touches a file: whatever interrupts it, there is a whole release or none.
+    The renaming is the last thing that touches a file, and what it names is on the disk before: whatever interrupts
+    it, there is a whole release or none.
     """
     refuse_existing(target)
     new_parents = [parent for parent in target.parents if not parent.exists()]
@@ -74,9 +85,14 @@ def aside(target: Path) -> Iterator[Path]:
                 f"{target} cannot be made: {error.strerror}.", hint="Name a place where you may make a directory."
             ) from None
         yield work
-        refuse_existing(target)
-        os.chmod(work, 0o755)
-        os.rename(work, target)
+        sync_directory(work)
+        for parent in new_parents:
+            sync(parent.parent)
+        published = partial(same_as, work.stat(), target)
+        with recording(published):
+            refuse_existing(target)
+            os.chmod(work, 0o755)
+            publish_directory(work, target, published)
     except BaseException:
         if work is not None:
             shutil.rmtree(work, ignore_errors=True)

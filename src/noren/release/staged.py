@@ -17,7 +17,7 @@ from pathlib import Path
 from noren.errors import DataError, ReleaseError
 from noren.files import DESCRIPTOR
 from noren.io.place import Place, Spot
-from noren.release.package import aside
+from noren.release.package import Recording, aside, unrecorded
 from noren.release.package import refuse_existing as refuse_directory
 from noren.release.parts import Part
 
@@ -39,10 +39,10 @@ class Staged:
 
 
 @contextmanager
-def staged(target: Spot) -> Iterator[Staged]:
-    """A place to work, which becomes the target at the end or vanishes."""
+def staged(target: Spot, recording: Recording = unrecorded) -> Iterator[Staged]:
+    """A place to work, which becomes the target at the end, while `recording` surrounds it, or vanishes."""
     if isinstance(target, Path):
-        with aside(target) as work:
+        with aside(target, recording) as work:
             yield Staged(work, work)
         return
     refuse_existing(target)
@@ -57,10 +57,12 @@ def staged(target: Spot) -> Iterator[Staged]:
             _refuse_taken(target)
             begun = True
             target.mkdir()
-            _publish(made, target, placed)
+            _place(made, target, placed)
+            with recording((target / DESCRIPTOR).is_file):
+                _publish(made, target)
     except BaseException:
         with suppress(ReleaseError):
-            for file in reversed(placed):  # what makes it a release first
+            for file in reversed(placed):
                 file.unlink()
             there.remove()
             if begun and not any(target.iterdir()):
@@ -87,9 +89,8 @@ def _refuse_taken(target: Place) -> None:
         )
 
 
-def _publish(made: Staged, target: Place, placed: list[Place]) -> None:
-    """Everything in its place, the descriptor last; what was placed is noted, so that it can be taken back."""
-    small = [path for path in made.work.iterdir() if path.is_file() and path.name not in made.data]
+def _place(made: Staged, target: Place, placed: list[Place]) -> None:
+    """Everything but the descriptor in its place; what was placed is noted, so that it can be taken back."""
     for name, file in made.data.items():
         size = file.stat().st_size
         placed.append(target / name)
@@ -101,6 +102,16 @@ def _publish(made: Staged, target: Place, placed: list[Place]) -> None:
             raise ReleaseError(f"{placed[-1]}: not all of it arrived; nothing is published.")
     assert isinstance(made.cells, Place)
     made.cells.remove()
-    for path in sorted(small, key=lambda one: one.name == DESCRIPTOR):
-        placed.append(target / path.name)
-        placed[-1].put(path)
+    for path in sorted(made.work.iterdir()):
+        if path.is_file() and path.name not in (*made.data, DESCRIPTOR):
+            placed.append(target / path.name)
+            placed[-1].put(path)
+
+
+def _publish(made: Staged, target: Place) -> None:
+    """The descriptor, which makes it a release."""
+    try:
+        (target / DESCRIPTOR).put(made.work / DESCRIPTOR)
+    except BaseException:
+        (target / DESCRIPTOR).unlink()
+        raise

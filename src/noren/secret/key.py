@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from noren.errors import SecretError
-from noren.files import keep_out
+from noren.files import keep_out, write_new
 
 KEY_BYTES = 32
 _HEADER = "noren-secret-1"
@@ -66,8 +66,9 @@ class Secret(Sealed):
         path = Path(path)
         keep_out(path)
         key = os.urandom(KEY_BYTES)
+        made = cls(key)
         try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            write_new(path, f"{_HEADER} {key.hex()}\n".encode("ascii"), 0o600)
         except FileExistsError:
             raise SecretError(
                 f"{path} exists already; a secret file is never overwritten.",
@@ -79,18 +80,11 @@ class Secret(Sealed):
                 f"Cannot create the secret file {path}: {error.strerror}.",
                 hint="Name a file in an existing directory that you may write to.",
             ) from None
-        made = cls(key)
         try:
-            with os.fdopen(handle, "w", encoding="ascii") as file:
-                file.write(f"{_HEADER} {key.hex()}\n")
-                file.flush()
-                os.fsync(file.fileno())
             Register.create(path, made)
-        except BaseException as error:
+        except BaseException:
             path.unlink(missing_ok=True)
-            if not isinstance(error, OSError):
-                raise
-            raise SecretError(f"Cannot write the secret file {path}: {error.strerror}.") from None
+            raise
         return made
 
     @classmethod

@@ -13,8 +13,7 @@ import contextlib
 import io
 import json
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.errors import SecretError
+from noren.errors import NorenError, SecretError
+from noren.files import write_whole
 from noren.secret.checks import MEMOISED, NEW, demand, notes
 from noren.secret.key import Secret
 from noren.secret.people import KeyRule
@@ -136,7 +136,11 @@ class Register:
                 f"{path} exists already and belongs to another secret.",
                 hint="Restore that secret, or choose another name for the new one.",
             )
-        _write(path, _sealed(secret, Contents()))
+        try:
+            _write(path, _sealed(secret, Contents()))
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def beside(cls, folder: Path) -> list[Register]:
@@ -163,12 +167,29 @@ class Register:
         return notes(self.contents, new)
 
     def record(self, new: Publication) -> None:
-        """Add what is released. The file is complete at every moment: written aside, then renamed."""
+        """Add what is released."""
+        with self.recording(new):
+            pass
+
+    @contextlib.contextmanager
+    def recording(self, new: Publication, published: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Add what is released, then let the block publish it; take it back where the block fails and `published` says
+        that nothing is there. Nobody else writes meanwhile, and a crash leaves a release that is recorded or none.
+        """
         with self._locked():
             self.contents = self._read()  # another run may have released something meanwhile
             self.check(new)
-            self.contents = self.contents.with_release(new)
-            _write(self.path, _sealed(self._secret, self.contents))
+            before, known = self.path.read_bytes(), self.contents
+            try:
+                self.contents = known.with_release(new)
+                _write(self.path, _sealed(self._secret, self.contents))
+                yield
+            except BaseException:
+                with contextlib.suppress(NorenError):  # what cannot be taken back stays recorded
+                    if not published():
+                        _write(self.path, before)
+                        self.contents = known
+                raise
 
     def _read(self) -> Contents:
         try:
@@ -224,21 +245,9 @@ def register_path(secret_path: Path) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    aside = None
     try:
-        # mkstemp creates the file with mode 0600.
-        handle, aside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(aside).replace(path)
-    except BaseException as error:
-        if aside is not None:
-            with contextlib.suppress(OSError):
-                Path(aside).unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+        write_whole(path, content, private=True)
+    except OSError as error:
         raise SecretError(
             f"Cannot write the register {path}: {error.strerror}.",
             hint="Make the secret file's directory writable: a release that is not recorded is not made.",

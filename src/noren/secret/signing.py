@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import SecretError
-from noren.files import keep_out
+from noren.files import keep_out, write_new
 from noren.secret.key import Sealed
 
 if TYPE_CHECKING:
@@ -196,20 +196,9 @@ def _content(path: Path, what: str, private: bool = False) -> bytes:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    """A new file, whole or not at all: half of a key would stand in the way of the next one."""
-    begun = False
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        begun = True
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException as error:
-        if begun:
-            path.unlink(missing_ok=True)
-        if not isinstance(error, OSError):
-            raise
+        write_new(path, content, mode)
+    except OSError as error:
         raise SecretError(
             f"Cannot write {path}: {error.strerror}.", hint="Name a file in an existing directory you may write to."
         ) from None

@@ -10,7 +10,7 @@ import pytest
 
 from noren.errors import ReleaseError
 from noren.release import staged as room
-from noren.release.staged import Staged, _publish, _refuse_taken
+from noren.release.staged import Staged, _place, _publish, _refuse_taken
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,8 @@ def placed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrives: int) -> tup
     target: Any = There(log, "target", arrives)
     noted: list[Any] = []
     try:
-        _publish(made, target, noted)
+        _place(made, target, noted)
+        _publish(made, target)
     except ReleaseError:
         log.append("refused")
     return log, [one.name for one in noted]
@@ -81,7 +82,7 @@ def test_the_descriptor_comes_last(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     log, noted = placed(tmp_path, monkeypatch, 5)
     assert log[:3] == ["put data.csv from data.csv", "move part-1 to part-1", "remove cells"]
     assert log[3:] == ["put README.md from README.md", "put datapackage.json from datapackage.json"]
-    assert noted == ["data.csv", "part-1", "README.md", "datapackage.json"]
+    assert noted == ["data.csv", "part-1", "README.md"]
 
 
 def test_what_did_not_arrive_whole_is_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

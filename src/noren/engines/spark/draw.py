@@ -7,7 +7,6 @@ whichever attempt is counted the release is one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from noren.engines.spark.courier import sent
 from noren.engines.spark.source import payload
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
+from noren.files import publish_file
 from noren.io.place import Place, Spot, Upload
 from noren.release.parts import NAME, Part
 from noren.release.set_tally import SetTally
@@ -195,7 +195,7 @@ def written_part(
     if not rows:
         return None
     part = Part.of(made)
-    os.replace(made, folder / name)
+    publish_file(made, folder / name)  # by the machine that wrote it
     return Done(number, rows, Part(name, part.bytes, part.sha256), name, seen)
 
 

@@ -83,12 +83,13 @@ def _shortcuts(session: Session, found: Found) -> None:
 
 def _take_open(session: Session) -> None:
     """The policy of the session, as a file beside its table."""
+    from noren.files import write_whole
     from noren_studio.policy import text_of
 
     policy = session.rules.policy
     assert policy is not None
     target = session.folder / "audited-policy.toml"
-    target.write_text(text_of(policy, session.folder), encoding="utf-8")
+    write_whole(target, text_of(policy, session.folder).encode())
     given = {"original": session.draft.place, "policy": str(target)}
     ask(session, words.TAKE_OPEN, AUDIT, lambda a: a.update(given))
 

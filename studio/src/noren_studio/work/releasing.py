@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import zipfile
@@ -108,7 +107,7 @@ def save_release(
 
 def _zipped(release: Any, target: Path, file_format: str, signer: Any) -> None:
     """The directory in one file, whole or not at all."""
-    from noren.files import refuse_target
+    from noren.files import publish_file, refuse_target
 
     refuse_target(target)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".noren-zip-") as aside:
@@ -117,5 +116,5 @@ def _zipped(release: Any, target: Path, file_format: str, signer: Any) -> None:
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
             for path in sorted(folder.iterdir()):
                 file.write(path, f"{target.stem}/{path.name}")
-        os.replace(packed, target)
+        publish_file(packed, target)
         shutil.rmtree(folder)
