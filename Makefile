@@ -3,30 +3,40 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PACKAGE := $(VENV)/.package
 STAMP  := $(VENV)/.installed
 DATA   ?= ../shared/data
 PEERS_VENV ?= .peers
 
-# HASHED=1 installs nothing whose SHA-256 does not stand in hashes.txt, which `make hashes` writes anew.
+# HASHED=1 installs nothing whose SHA-256 does not stand in .ci/hashes.txt, which `make hashes` writes anew.
 PIP     = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 HASHED ?=
 
-.PHONY: mutants hashes advisories demo test coverage lint types check docs dist peers benchmarks papers fuzz reference clean
+.PHONY: mutants hashes advisories demo test coverage lint types check docs dist versions peers benchmarks papers fuzz reference clean
 
-$(STAMP): pyproject.toml papers/pyproject.toml studio/pyproject.toml constraints.txt
+# Two steps in one environment: the package alone, and what tests, pages and papers need (five times as large).
+$(PACKAGE): pyproject.toml .ci/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Noren needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
 ifeq ($(HASHED),)
-	$(PIP) --constraint constraints.txt --editable '.[dev]' --editable papers --editable studio
+	$(PIP) --no-compile --constraint .ci/constraints.txt --editable .
 else
-	$(PIP) --require-hashes --requirement hashes.txt
-	$(PIP) --no-deps --no-build-isolation --editable . --editable papers --editable studio
+	$(PIP) --require-hashes --requirement .ci/hashes.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 endif
 	@touch $@
 
-demo: $(STAMP)  ## make a hospital table, release it, analyse it; results in noren-demo/
+$(STAMP): $(PACKAGE) papers/pyproject.toml studio/pyproject.toml
+ifeq ($(HASHED),)
+	$(PIP) --constraint .ci/constraints.txt --editable '.[dev]' --editable papers --editable studio
+else
+	$(PIP) --no-deps --no-build-isolation --editable papers --editable studio
+endif
+	@touch $@
+
+demo: $(PACKAGE)  ## make a hospital table, release it, analyse it; results in noren-demo/
 	@rm -rf noren-demo
-	$(BIN)/noren demo --to noren-demo
+	$(KEPT) $(BIN)/noren demo --to noren-demo
 
 # One worker per core. A file stays with one worker, and so do its costly fixtures and compiled kernels. TESTS=tests/unit runs a part, WORKERS=0 everything in one process (for a debugger).
 # EVERYTHING=1 also runs what is marked slow, and three times the examples: .ci/run does.
@@ -63,6 +73,9 @@ docs: $(STAMP)  ## the site, into site/: every link checked, nothing loaded from
 dist: $(STAMP)  ## wheels and sdists of Noren and its studio into dist/, and the demo from the wheel in a clean environment
 	PYTHON=$(PYTHON) BUILDER=$(abspath $(BIN))/python .ci/dist
 
+versions:  ## every command once with the lowest and the newest dependencies, and with every Python found
+	PYTHON=$(PYTHON) .ci/versions
+
 $(PEERS_VENV)/.pycanon:
 	$(PYTHON) -m venv $(PEERS_VENV)
 	$(PEERS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check pycanon==1.3.6
@@ -90,13 +103,13 @@ SEED    ?= 0
 mutants: $(STAMP)  ## does a test notice a single change of the code? MUTANTS=200 SEED=0, results in mutants.json
 	NOREN_EVERYTHING=1 $(BIN)/python -m tests.mutants.run --count $(MUTANTS) --seed $(SEED)
 
-hashes: $(STAMP)  ## hashes.txt anew, after a change of constraints.txt
+hashes: $(STAMP)  ## .ci/hashes.txt anew, after a change of .ci/constraints.txt
 	$(BIN)/python .ci/hashes.py
 
 advisories:  ## known weaknesses of the pinned packages, where a database of them can be reached
 	$(PYTHON) -m venv .advisories
 	.advisories/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
-	.advisories/bin/pip-audit --disable-pip --requirement hashes.txt || echo 'pip-audit found something, or reached no database; see above.'
+	.advisories/bin/pip-audit --disable-pip --requirement .ci/hashes.txt || echo 'pip-audit found something, or reached no database; see above.'
 
 clean:
 	rm -rf $(VENV) .advisories .peers .coverage noren-demo site dist build

@@ -1,4 +1,4 @@
-"""Writes hashes.txt: the pinned packages with the SHA-256 of every file that may be installed for them.
+"""Writes .ci/hashes.txt: the pinned packages with the SHA-256 of every file that may be installed for them.
 
 `make HASHED=1 ...` installs from it and from nothing else. Names and sums come from the index that pip uses;
 its address is not recorded.
@@ -34,14 +34,14 @@ def fits(file: str, version: str) -> bool:
 
 def main() -> int:
     lines = []
-    for pin in (ROOT / "constraints.txt").read_text().split():
+    for pin in (ROOT / ".ci/constraints.txt").read_text().split():
         name, _, version = pin.partition("==")
         found = sums(re.sub(r"[-_.]+", "-", name).lower(), version)
         if not found:
             print(f"no file of {pin} is listed.", file=sys.stderr)
             return 1
         lines += [f"{pin} \\", *(f"    --hash=sha256:{one} \\" for one in found[:-1]), f"    --hash=sha256:{found[-1]}"]
-    (ROOT / "hashes.txt").write_text("\n".join(lines) + "\n")
+    (ROOT / ".ci/hashes.txt").write_text("\n".join(lines) + "\n")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import runpy
 import subprocess
 import sys
 from importlib import metadata
@@ -52,6 +53,14 @@ def test_from_a_table_to_an_answer(hospital, tmp_path):
     assert "Every requirement holds." in shell("verify", "release", folder=tmp_path).stdout
     answer = strict(shell("count", "release", "--where", "job=Nurse", "--json", folder=tmp_path).stdout)
     assert 0 <= answer["low"] <= answer["high"] <= 800
+
+
+def test_the_smoke_run_of_other_versions_forgets_no_command(run):
+    """`.ci/versions` calls every command with old and new dependencies: a new command needs a line there."""
+    smoke = runpy.run_path(str(Path(__file__).parents[2] / ".ci" / "smoke.py"))
+    listing = run("--help").output
+    assert smoke["untried"](listing) == set()
+    assert smoke["untried"](f"{listing}  invented  Does nothing.\n") == {"invented"}
 
 
 def test_errors_go_to_the_error_stream_and_json_to_the_output(tmp_path):

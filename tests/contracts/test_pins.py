@@ -22,15 +22,15 @@ def pins(text: str) -> list[str]:
 
 
 def test_hashes_are_of_the_pinned_versions() -> None:
-    """`make hashes` after every change of constraints.txt."""
-    hashed = (ROOT / "hashes.txt").read_text()
-    assert pins(hashed) == pins((ROOT / "constraints.txt").read_text())
+    """`make hashes` after every change of .ci/constraints.txt."""
+    hashed = (ROOT / ".ci/hashes.txt").read_text()
+    assert pins(hashed) == pins((ROOT / ".ci/constraints.txt").read_text())
     assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", hashed)) >= len(pins(hashed))
 
 
 def test_neither_file_says_where_packages_come_from() -> None:
-    assert not re.search(r"https?:|file:|--index|--find", (ROOT / "hashes.txt").read_text())
-    assert not re.search(r"https?:|file:|--index|--find", (ROOT / "constraints.txt").read_text())
+    assert not re.search(r"https?:|file:|--index|--find", (ROOT / ".ci/hashes.txt").read_text())
+    assert not re.search(r"https?:|file:|--index|--find", (ROOT / ".ci/constraints.txt").read_text())
 
 
 def test_nothing_is_unpickled() -> None:
