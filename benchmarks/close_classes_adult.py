@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from mondrian_adult import TREES, coded, load, timed
+from noren.engines import Plan, Records
 from noren.methods import Mondrian
 from noren.methods.mechanism.judge import Replay, published_of
 from noren.methods.mechanism.sight import placed
@@ -29,7 +30,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Plan, Records
 
 SECRET = "occupation"
 ON = (SECRET,)

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import ESTIMATORS
-from noren.analysis.frame import prepare
-from noren.cells import SetCells
 from noren.designs import DecoyDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import ESTIMATORS
+from noren.estimates.counts.frame import prepare
+from noren.statements import SetCells
 
 ROWS = 30_162
 ATTRIBUTES = (

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.engines import Plan, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods import Anatomy, Hilbert, Rating, ThreePhase
 from noren.methods.base import ClassMethod
@@ -30,7 +31,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Plan, Recode, Records
 
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
 SECRET = "occupation"

@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.errors import RequirementNotMet
 from noren.methods import Incognito
 from noren.methods.incognito.search import FullDomain, best_full_domain
@@ -32,7 +33,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Records
 
 ROWS = 30_162
 ARX = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "salary-class")

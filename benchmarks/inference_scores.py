@@ -19,14 +19,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inference_generated import BINS, WORLDS, middle
-from noren.analysis.axes import Axis
-from noren.cells import SetCells
 from noren.designs import DecoyDesign
-from noren.inference import moments
-from noren.inference.association import related
-from noren.inference.moments import Sample
-from noren.inference.records import Records
-from noren.inference.variables import Variable
+from noren.estimates.counts.axes import Axis
+from noren.estimates.statistics import moments
+from noren.estimates.statistics.association import related
+from noren.estimates.statistics.moments import Sample
+from noren.estimates.statistics.records import Records
+from noren.estimates.statistics.variables import Variable
+from noren.statements import SetCells
 
 SELDOM = 5
 """Quantiles, which take most of the time, are asked of every fifth table."""

@@ -15,15 +15,15 @@ import numpy as np
 import polars as pl
 
 import noren as nr
+from noren.engines import Plan
+from noren.engines.left_out import Members
 from noren.errors import RequirementNotMet
 from noren.methods import Anatomy, Hilbert, Incognito, Mondrian, Sweep, ThreePhase
 from noren.methods.base import ClassMethod, secret_order
 from noren.methods.scoring import count_query_loss
 from noren.metrics.general import view_of
 from noren.metrics.losses import ncp_loss
-from noren.pipeline.prepare import prepare
-from noren.table import Plan
-from noren.table.left_out import Members
+from noren.workflow.prepare import prepare
 
 ROWS = 30_162
 QUASI = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")

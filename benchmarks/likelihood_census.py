@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators_adult import draw, load
-from noren.analysis import sampled
-from noren.analysis import tabulate as room
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import bayes
-from noren.analysis.fit import Fit, fit, stop_by_held_out
-from noren.analysis.frame import Frame, prepare
 from noren.designs import DecoyDesign
 from noren.designs.draw import draw_sets
+from noren.estimates.counts import sampled
+from noren.estimates.counts import tabulate as room
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import bayes
+from noren.estimates.counts.fit import Fit, fit, stop_by_held_out
+from noren.estimates.counts.frame import Frame, prepare
 from noren.secret import Keystream
 from reconstruction_census import SIZES, attributes
 

@@ -13,12 +13,12 @@ import argparse
 
 import numpy as np
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import bayes
-from noren.analysis.fit import fit
-from noren.analysis.frame import prepare
-from noren.cells import SetCells
 from noren.designs import DecoyDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import bayes
+from noren.estimates.counts.fit import fit
+from noren.estimates.counts.frame import prepare
+from noren.statements import SetCells
 
 
 def draw(rng: np.random.Generator, codes: np.ndarray, design: DecoyDesign) -> Axis:

@@ -34,10 +34,10 @@ sys.path.insert(0, str(ROOT))
 
 from tests.peers.differences import agree, expected  # noqa: E402
 
+from noren.engines import Recode  # noqa: E402
 from noren.methods import Mondrian  # noqa: E402
 from noren.models import KAnonymity  # noqa: E402
-from noren.pipeline.measure import Measures, measure  # noqa: E402
-from noren.table import Recode  # noqa: E402
+from noren.workflow.measure import Measures, measure  # noqa: E402
 
 SECRET = "salary-class"
 K = 9

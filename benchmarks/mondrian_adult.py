@@ -24,6 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.engines import Plan, Records
 from noren.methods import Mondrian
 from noren.metrics.general import view_of
 from noren.metrics.losses import granularity_score, ncp_loss
@@ -32,7 +33,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain, Kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Plan, Records
 
 ROWS = 30_162
 SETS = ("age", "workclass", "education", "marital-status", "occupation", "race", "sex", "native-country")

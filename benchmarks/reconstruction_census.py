@@ -15,10 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import tabulate
 from noren.designs import DecoyDesign
 from noren.designs.draw import draw_sets
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import tabulate
 from noren.metrics.distances import l1_loss, l2_loss
 from noren.secret import Keystream
 

@@ -74,7 +74,7 @@ def policy_text(attributes: int) -> str:
 
 
 def child(data: Path, policy: Path, to: Path) -> None:
-    from noren.pipeline.anonymize import run
+    from noren.workflow.anonymize import run
 
     started = time.perf_counter()
     outcome = run(data, policy, to=to)

@@ -17,8 +17,8 @@ from time import perf_counter
 import polars as pl
 
 import noren as nr
-from noren.pipeline.anonymize import run
 from noren.secret import Register
+from noren.workflow.anonymize import run
 
 QUASI = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
 

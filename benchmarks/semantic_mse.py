@@ -18,11 +18,11 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import ESTIMATORS, SEMANTIC_ESTIMATORS
-from noren.analysis.frame import prepare
 from noren.designs import SemanticDesign
 from noren.errors import NorenError
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import ESTIMATORS, SEMANTIC_ESTIMATORS
+from noren.estimates.counts.frame import prepare
 from noren.secret import Keystream
 
 INCOME = (0.081, 0.137, 0.152, 0.172, 0.149, 0.102, 0.065, 0.044, 0.029, 0.019, 0.036, 0.008, 0.003, 0.003)

@@ -18,14 +18,14 @@ import numpy as np
 import polars as pl
 
 from low_signal import draw
-from noren.analysis.axes import Axis
-from noren.analysis.fit import fit
-from noren.analysis.frame import prepare
-from noren.cells import SetStatement
 from noren.designs import DecoyDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.fit import fit
+from noren.estimates.counts.frame import prepare
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.statements import SetStatement
 
 Codes = np.ndarray
 
@@ -58,7 +58,7 @@ def ratio(rng: np.random.Generator, codes: Codes, column: Column) -> float | Non
     d, n = len(column.domain), len(codes)
     design = DecoyDesign(d=d, eta=int(rng.integers(2, max(3, d // 2 + 1))), p=float(rng.choice([1.0, 0.6, 0.3])))
     axis = Axis("column", SetStatement(column, design), draw(rng, codes, design).cells)
-    with patch("noren.analysis.regularised.kernels", return_value=[]):
+    with patch("noren.estimates.counts.regularised.kernels", return_value=[]):
         before = fit(prepare([axis]))
     if before.maximum is None:
         return None

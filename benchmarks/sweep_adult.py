@@ -20,6 +20,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from noren.engines import Plan, Recode, Records
+from noren.engines.permute import permutation
 from noren.methods import Sweep
 from noren.methods.sweep import Run
 from noren.methods.sweep.bounds import bounds_of
@@ -29,8 +31,6 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.secret import Keystream
-from noren.table import Plan, Recode, Records
-from noren.table.permute import permutation
 
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
 SECRET = "occupation"

@@ -22,9 +22,9 @@ import polars as pl
 import pyarrow as pa
 
 from noren import Policy
-from noren.pipeline.anonymize import Outcome, run
 from noren.schema.column import quasi_identifier, quasi_sensitive
 from noren.schema.knowledge import Knowledge
+from noren.workflow.anonymize import Outcome, run
 from term_search import records, synthetic
 
 QUASI = ("age", "education-num", "workclass", "marital-status", "occupation", "race", "sex", "native-country")

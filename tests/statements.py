@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import (
+from noren.designs.decoys import DecoyDesign
+from noren.schema.column import Column
+from noren.schema.domain import Domain, Kind
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.knowledge import Knowledge
+from noren.schema.nodes import Nodes
+from noren.schema.roles import Role
+from noren.statements import (
     Design,
     ExactStatement,
     GroupStatement,
@@ -17,13 +24,6 @@ from noren.cells import (
     SetStatement,
     TermsStatement,
 )
-from noren.designs.decoys import DecoyDesign
-from noren.schema.column import Column
-from noren.schema.domain import Domain, Kind
-from noren.schema.hierarchy import Hierarchy
-from noren.schema.knowledge import Knowledge
-from noren.schema.nodes import Nodes
-from noren.schema.roles import Role
 
 
 def meaning(

@@ -179,7 +179,7 @@ def test_point_of_the_lab_against_plain_loops(lab: Lab, world: World) -> None:
 
 
 def test_a_broken_requirement_is_seen(lab: Lab) -> None:
-    from noren.table import Plan
+    from noren.engines import Plan
 
     assert not lab.measured(Plan(), diverse(1.0, 30).rule).holds
 

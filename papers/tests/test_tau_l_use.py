@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from noren.engines import Records
 from noren.metrics.general import GeneralTable, general_table
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.table import Records
 from noren_papers.tau_l import counts, rules, trees
 from noren_papers.tau_l.learning import drawn_by
 from noren_papers.tau_l.secrets import by_leaves, generalised

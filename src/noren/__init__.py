@@ -13,28 +13,28 @@ __version__ = "0.2.0"
 _HOMES = {
     # the holder
     "Policy": "noren.policy.policy",
-    "anonymize": "noren.pipeline.anonymize",
-    "compare": "noren.pipeline.compare",
-    "Comparison": "noren.pipeline.comparison",
-    "Collector": "noren.pipeline.collect",
+    "anonymize": "noren.workflow.anonymize",
+    "compare": "noren.workflow.compare",
+    "Comparison": "noren.workflow.comparison",
+    "Collector": "noren.workflow.collect",
     "Secret": "noren.secret",
     "SigningKey": "noren.secret",
-    "risk": "noren.pipeline.risk",
+    "risk": "noren.audit.risk",
     # the auditor
-    "verify": "noren.pipeline.verify",
+    "verify": "noren.workflow.verify",
     "PublicKey": "noren.secret",
     "Verdicts": "noren.models.verdict",
-    "check": "noren.pipeline.foreign",
-    "measure": "noren.pipeline.measure",
-    "Measures": "noren.pipeline.measure",
+    "check": "noren.workflow.foreign",
+    "measure": "noren.workflow.measure",
+    "Measures": "noren.workflow.measure",
     "attack": "noren.audit",
     "Attacks": "noren.audit",
     "make_report": "noren.report.page",
     # the recipient
     "open_release": "noren.release.release",
     "Release": "noren.release.release",
-    "Estimate": "noren.analysis.estimate",
-    "Count": "noren.analysis.estimate",
+    "Estimate": "noren.estimates.counts.estimate",
+    "Count": "noren.estimates.counts.estimate",
     # what columns mean
     "Column": "noren.schema.column",
     "identifier": "noren.schema.column",
@@ -51,8 +51,7 @@ _HOMES = {
 """The public names on top, and where each lives. `__init__.pyi` says the same to type checkers; a test compares."""
 
 _ROOMS = (
-    "audit", "designs", "errors", "imputation", "inference", "learn", "methods", "metrics", "models", "pipeline",
-    "report",
+    "audit", "designs", "errors", "estimates", "methods", "metrics", "models", "report", "workflow",
 )  # fmt: skip
 """Where the other public names are: an attack and its results in `audit`, a model in `models`, and so on."""
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.plots import INK, PALETTE, chart
 from noren.errors import QueryError
+from noren.estimates.counts.plots import INK, PALETTE, chart
 from noren_studio.questions import call_of, conditions, public_place, script
 from noren_studio.theme import DARK
 from noren_studio.work.pictures import in_the_dark

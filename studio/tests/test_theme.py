@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from noren.analysis import BLUES
+from noren.estimates import BLUES
 from noren_studio import theme
 from noren_studio.work.pictures import NIGHT
 

@@ -11,8 +11,8 @@ import pyarrow.csv as pv
 import pytest
 from click.testing import CliRunner, Result
 
+from noren.cli.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
 from noren.cli.main import main
-from noren.demo.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
 
 Run = Callable[..., Result]
 

@@ -58,7 +58,7 @@ def test_verify_does_not_call_held_what_cannot_be_decided(verdicts, told, releas
         nr.models.Verdict("t-closeness", "job", 0.3, 0.301, holds, "an estimate", 800, 1, "unsure")
         for holds in verdicts
     ]
-    monkeypatch.setattr("noren.pipeline.verify.verify", lambda *args, **options: made)
+    monkeypatch.setattr("noren.workflow.verify.verify", lambda *args, **options: made)
     result = run("verify", release, code=3)
     assert told in result.output
     assert "Every requirement holds" not in result.output

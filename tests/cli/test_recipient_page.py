@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import noren
+from noren.cli.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
 from noren.cli.main import main
-from noren.demo.hospital import POLICY_TOML, disease_hierarchy_csv, hospital_table
 
 PAGE = (Path(noren.__file__).parents[2] / "docs" / "recipient.md").read_text(encoding="utf-8")
 SHOWN = re.findall(r"^\$ (noren .*)\n((?:(?!\$ |```).*\n)*)", PAGE, re.MULTILINE)

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, batch_length, concat, take
+from noren.engines.engine import Apply, CodeBatch, Counting, Reading
 from noren.engines.local import LocalEngine, code_batch, kept_batches
-from noren.io.source import Source
+from noren.engines.permute import permutation
+from noren.engines.profile import Profile
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.secret import Keystream
-from noren.table.engine import Apply, CodeBatch, Counting, Reading
-from noren.table.permute import permutation
-from noren.table.profile import Profile
+from noren.sources.source import Source
+from noren.statements import CellBatch, batch_length, concat, take
 
 PARTITIONS = 3
 

@@ -23,9 +23,9 @@ from noren.schema.roles import Role
 
 SOURCE = Path(noren.__file__).parent
 ORDER = (
-    "lazy", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "cells", "io", "kernels",
-    "designs", "belief", "models", "analysis", "inference", "imputation", "release", "learn", "table", "metrics",
-    "methods", "engines", "policy", "pipeline", "audit", "report", "demo", "cli",
+    "lazy", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "statements", "sources",
+    "kernels", "designs", "estimates", "models", "release", "engines", "metrics", "methods", "policy", "workflow",
+    "audit", "report", "cli",
 )  # fmt: skip
 LEAF = "kernels"
 """Arrays in, arrays out: it imports nothing of noren, so every room after `schema` may import it."""
@@ -109,10 +109,10 @@ def test_every_room_has_its_place_in_the_order() -> None:
     [
         ("schema", "from noren.policy.policy import Policy"),
         ("release", "def later():\n    import noren.methods.decoys"),
-        ("cells", "from noren import engines"),
+        ("statements", "from noren import engines"),
         ("kernels", "from noren.errors import NorenError"),
         ("schema", "from noren.kernels import sets"),
-        ("models", "import noren.pipeline"),
+        ("models", "import noren.workflow"),
         ("models", "from noren import anonymize"),
     ],
 )
@@ -123,11 +123,11 @@ def test_the_walk_sees_a_wrong_import(room: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("room", "code"),
     [
-        ("cells", "def later():\n    from noren.kernels import sets"),
+        ("statements", "def later():\n    from noren.kernels import sets"),
         ("policy", "from noren.schema.roles import Role\nimport numpy"),
-        ("pipeline", "from noren import __version__"),
+        ("workflow", "from noren import __version__"),
         ("cli", "from noren.cli.render import table"),
-        ("demo", "from noren import Release"),
+        ("cli", "from noren import Release"),
     ],
 )
 def test_the_walk_lets_a_right_import_pass(room: str, code: str) -> None:
@@ -171,15 +171,15 @@ def test_a_recipient_loads_neither_methods_nor_cryptography_nor_the_chart_maker(
         "assert release.count({'town': 'x'}).count == 20\n"
     )
     loaded = loaded_after(code, str(tmp_path / "release"))
-    assert "noren.analysis.fit" in loaded
+    assert "noren.estimates.counts.fit" in loaded
     unwanted = {"cryptography", "vl_convert", "altair"}
     assert {name for name in loaded if name.split(".")[0] in unwanted} == set()
     rooms = {name.split(".")[1] for name in loaded if name.startswith("noren.")}
-    assert rooms.isdisjoint({"methods", "policy", "pipeline", "cli"})
+    assert rooms.isdisjoint({"methods", "policy", "workflow", "cli"})
 
 
 ROOMS = ("analysis", "cli", "demo", "io", "metrics", "pipeline", "policy", "release", "report", "schema")
-PACKAGES = [noren, *(importlib.import_module(f"noren.{room}") for room in ROOMS)]
+PACKAGES = [noren, *(importlib.import_module(f"noren.{room}") for room in ROOMS), noren.estimates]
 """Packages whose names are loaded when first used."""
 
 

@@ -15,12 +15,11 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.engines import engine_for
+from noren.engines import Average, Group, Omit, Recode, engine_for
 from noren.methods import METHODS
-from noren.pipeline.anonymize import Outcome, run
-from noren.pipeline.measure import measure
 from noren.release.manifest import write_column
-from noren.table import Average, Group, Omit, Recode
+from noren.workflow.anonymize import Outcome, run
+from noren.workflow.measure import measure
 from tests.contracts.paints import PAINTS, PALETTE, SHADES
 from tests.contracts.partitions import PartitionedEngine
 
@@ -223,7 +222,7 @@ def test_methods_are_compared_alike_wherever(fixed: None) -> None:
 
 def test_summaries_merge() -> None:
     """Histograms are ascending and complete, whatever the partitions were."""
-    from noren.pipeline.prepare import prepare
+    from noren.workflow.prepare import prepare
 
     here, there = (prepare(table(), BY_METHOD["mondrian"], engine) for engine in ("local", PartitionedEngine()))
     for names in (["shade"], ["town", "shade"], ["shade", "age", "town"]):

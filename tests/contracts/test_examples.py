@@ -19,10 +19,11 @@ WITH_EXAMPLES = sorted(
     if ">>> " in path.read_text(encoding="utf-8")
 )
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-VERBS = ("anonymize", "verify", "measure", "compare", "collect", "foreign", "risk")
+VERBS = ("anonymize", "verify", "measure", "compare", "collect", "foreign")
 MUST_SHOW = (
-    *(f"noren.pipeline.{verb}" for verb in VERBS),
+    *(f"noren.workflow.{verb}" for verb in VERBS),
     "noren.audit",
+    "noren.audit.risk",
     "noren.policy.policy",
     "noren.release.release",
 )

@@ -21,12 +21,9 @@ from pydantic import Field
 
 import noren as nr
 from noren.audit import reasons
-from noren.cells import FORMS, Cells, CodeCells, ExactStatement, Judge, Likelihood, SetStatement, Statement
-from noren.cells.exact import codes_of
-from noren.cells.statement import ReadDesign
-from noren.cells.texts import labels_in
 from noren.cli.main import main
 from noren.designs.decoys import DecoyDesign
+from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
@@ -35,7 +32,6 @@ from noren.methods.requirements import class_problems
 from noren.models import MODELS, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
-from noren.pipeline.anonymize import run
 from noren.progress import Meter, silent
 from noren.release.manifest import Manifest, UsedMethod, VerdictEntry
 from noren.release.store import MemoryStore
@@ -43,7 +39,11 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
 from noren.secret import Keystream
-from noren.table import Plan, RandomOrder, Records
+from noren.statements import FORMS, Cells, CodeCells, ExactStatement, Judge, Likelihood, SetStatement, Statement
+from noren.statements.exact import codes_of
+from noren.statements.statement import ReadDesign
+from noren.statements.texts import labels_in
+from noren.workflow.anonymize import run
 
 N = 300
 ILLS = ("burn", "cold", "flu", "gout")

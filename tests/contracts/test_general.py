@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
+from noren.engines import Plan, Recode
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
 from noren.models import MODELS, KAnonymity, Model
-from noren.pipeline.anonymize import run
-from noren.table import Plan, Recode
+from noren.workflow.anonymize import run
 from tests.contracts.paints import PAINTS, PALETTE, SHADES
 
 N = 360

@@ -18,8 +18,8 @@ from scipy import stats
 import noren as nr
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
-from noren.pipeline.anonymize import run
 from noren.secret import Register
+from noren.workflow.anonymize import run
 
 N = 700
 DESIGN_METHODS = [name for name, kind in METHODS.items() if issubclass(kind, DrawingMethod)]
@@ -96,7 +96,7 @@ def other_order(monkeypatch, folder):
 
 
 def small_batches(monkeypatch, folder):
-    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", 13)
+    monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", 13)
     return people()
 
 
@@ -110,12 +110,12 @@ def csv_file(monkeypatch, folder):
 
 
 def csv_file_in_small_blocks(monkeypatch, folder):
-    monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 300)
+    monkeypatch.setattr("noren.sources.csv.BLOCK_BYTES", 300)
     return csv_file(monkeypatch, folder)
 
 
 def long_csv_file(monkeypatch, folder):
-    monkeypatch.setattr("noren.io.csv.LONG_BYTES", 0)
+    monkeypatch.setattr("noren.sources.csv.LONG_BYTES", 0)
     return csv_file_in_small_blocks(monkeypatch, folder)
 
 
@@ -302,7 +302,7 @@ def test_a_record_key_that_the_table_does_not_have_is_refused(key):
 
 @pytest.mark.parametrize("batch", [1 << 16, 10])
 def test_a_missing_record_key_is_refused(batch, key, monkeypatch):
-    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
+    monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", batch)
     keys = [*range(N - 1), None]
     with pytest.raises(nr.errors.DataError, match="record key is missing in 1 of"):
         nr.anonymize(people().set_column(0, "id", pa.array(keys, pa.int64())), policy(), secret=key)
@@ -310,8 +310,8 @@ def test_a_missing_record_key_is_refused(batch, key, monkeypatch):
 
 @pytest.mark.parametrize("batch", [1 << 16, 10])
 def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkeypatch):
-    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", batch)
-    monkeypatch.setattr("noren.pipeline.keys.RANGE_RECORDS", 64)
+    monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", batch)
+    monkeypatch.setattr("noren.workflow.keys.RANGE_RECORDS", 64)
     keys = [*range(N - 3), 0, 1, 1]
     data = people().set_column(0, "id", pa.array(keys))
     with pytest.raises(nr.errors.PolicyError, match=f"{N} records have {N - 3} different values"):

@@ -14,11 +14,11 @@ import pyarrow.csv as pv
 import pytest
 
 import noren as nr
+from noren.engines import Draw, Plan
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
 from noren.models import MODELS, Model
-from noren.pipeline.anonymize import run
-from noren.table import Draw, Plan
+from noren.workflow.anonymize import run
 
 N = 400
 SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")

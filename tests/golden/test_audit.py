@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from noren.audit import attack
-from noren.cells import CodeCells
 from noren.release.release import Release
 from noren.schema.roles import Role
+from noren.statements import CodeCells
 from tests.unit.audit.world import assembled, keys, stated
 
 

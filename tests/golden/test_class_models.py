@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.cells import CodeCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     AlphaKAnonymity,
@@ -23,6 +22,7 @@ from noren.models import (
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
+from noren.statements import CodeCells, Statement
 from tests.statements import exact_column, node_column
 
 WHERE = exact_column("where", 4, role=Role.QUASI_IDENTIFIER)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import bayes, bayes_step, linear, value_adding
-from noren.analysis.fit import fit
-from noren.analysis.frame import prepare
-from noren.analysis.intervals import linear_variance
-from noren.analysis.tabulate import tabulate
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import bayes, bayes_step, linear, value_adding
+from noren.estimates.counts.fit import fit
+from noren.estimates.counts.frame import prepare
+from noren.estimates.counts.intervals import linear_variance
+from noren.estimates.counts.tabulate import tabulate
+from noren.statements import SetCells
 
 SETS = np.array([[0, 1], [0, 2], [0, 1], [1, 2]])
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import noren as nr
-from noren.cells import FORMS
 from noren.release.package import manifest_digest
+from noren.statements import FORMS
 
 HOME = Path(__file__).parent / "format_1"
 NAMES = sorted(path.name for path in HOME.iterdir() if (path / "answers.json").exists())
@@ -60,7 +60,7 @@ def test_it_verifies_as_it_did(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_it_answers_as_it_did(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for what is drawn to even at low signal, which version 0.1 did not know: that is put aside here."""
-    monkeypatch.setattr("noren.analysis.regularised.LITTLE", 2.0)
+    monkeypatch.setattr("noren.estimates.counts.regularised.LITTLE", 2.0)
     release = opened(name)
     for then in told(name)["answers"]:
         if "count" in then:

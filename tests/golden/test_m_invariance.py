@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 
 ILLS = ["dyspepsia", "bronchitis", "flu", "gastritis", "pneumonia"]
 FIRST = [

@@ -25,7 +25,7 @@ import noren as nr
 from noren.kernels.beliefs import PEAK, group_beliefs, mean_beliefs
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups
 from noren.methods.suppress.search import search_group
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 from tests.oracles.terms import World
 
 FILE = """label,term,pair_weight

@@ -12,7 +12,7 @@ from math import inf, log
 import polars as pl
 import pytest
 
-from noren.pipeline.measure import Measures, measure
+from noren.workflow.measure import Measures, measure
 from tests.peers.differences import agree, counted, entropy_l, expected, recursive_c
 
 WARD = """

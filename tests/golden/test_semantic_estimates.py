@@ -7,14 +7,14 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pytest
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import equation_2
-from noren.analysis.fit import fit
-from noren.analysis.frame import prepare
-from noren.analysis.tabulate import tabulate
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import equation_2
+from noren.estimates.counts.fit import fit
+from noren.estimates.counts.frame import prepare
+from noren.estimates.counts.tabulate import tabulate
+from noren.statements import SetCells
 
 RANKS = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0)))
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from noren.engines import Plan, Records
 from noren.methods.sweep import Run, Sweep
 from noren.methods.sweep.bounds import bounds_of, ceilings
 from noren.methods.sweep.levels import level_vectors
@@ -17,7 +18,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Plan, Records
 
 PATIENTS = [
     (20, 10001, "hepatitis"), (21, 10002, "hepatitis"), (22, 10003, "hepatitis"), (23, 10004, "hepatitis"),

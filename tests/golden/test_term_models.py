@@ -15,13 +15,13 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.cells import CodeCells, TermCells
 from noren.models import Evidence, Verdict
 from noren.models.base import Overall
 from noren.models.term_check import TermModel
-from noren.pipeline.anonymize import run
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.statements import CodeCells, TermCells
+from noren.workflow.anonymize import run
 from tests.golden.test_term_search import ENGINEERS, GROUPS, PRIOR, STUDENTS, TERM_BITS, TINY, TINY_ALPHA
 from tests.statements import exact_column, term_column
 

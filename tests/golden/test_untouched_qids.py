@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import tabulate
-from noren.cells import CodeCells, GroupTable
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import tabulate
 from noren.models import Evidence, FrequencyLDiversity
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable
 from tests.statements import exact_column, group_column
 
 TABLE_5 = pl.DataFrame(

@@ -85,7 +85,7 @@ def test_a_fault_is_not_a_verdict_and_quotes_no_cell(
     error: BaseException, code: int, as_json: bool, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit code 1 says that a requirement is not met; running out of memory says nothing about the table."""
-    monkeypatch.setattr("noren.pipeline.verify.verify", failing(error))
+    monkeypatch.setattr("noren.workflow.verify.verify", failing(error))
     done = CliRunner().invoke(main, ["verify", str(home / "release"), *(["--json"] if as_json else [])])
     assert done.exit_code == code, done.output
     assert SECRET not in done.output
@@ -95,7 +95,7 @@ def test_a_fault_is_not_a_verdict_and_quotes_no_cell(
 
 def test_a_fault_can_be_looked_at(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NOREN_DEBUG", "1")
-    monkeypatch.setattr("noren.pipeline.verify.verify", failing(TypeError(SECRET)))
+    monkeypatch.setattr("noren.workflow.verify.verify", failing(TypeError(SECRET)))
     done = CliRunner().invoke(main, ["verify", str(home / "release")])
     assert isinstance(done.exception, TypeError)
     assert command.OutOfReach.exit_code == 4

@@ -18,7 +18,7 @@ import pytest
 import noren as nr
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 from tests.contracts.paints import PAINTS
 
 N = 400

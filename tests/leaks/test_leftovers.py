@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 
 import noren as nr
-from noren.cells.numbered_sets import SetOrder
 from noren.cli.main import main
 from noren.engines import shuffle
-from noren.pipeline import keys
 from noren.report.page import write_page
 from noren.secret import Register
+from noren.statements.numbered_sets import SetOrder
+from noren.workflow import keys
 from tests.leaks.world import IDENTIFIERS, ILLS, JOBS, WARDS, holder, people, use_buckets, use_small_batches
 
 
@@ -29,15 +29,15 @@ class Boom(Exception):
 FULL_DISK = OSError(errno.ENOSPC, "No space left on device")
 # where it breaks, and at which call
 POINTS = {
-    "drawing": ("noren.pipeline.making.draw_columns", 2),
-    "the check of the truth": ("noren.cells.set_cells.SetCells.contains", 3),
-    "the check of the design": ("noren.pipeline.draft.Draft.demand_heads", 1),
+    "drawing": ("noren.workflow.making.draw_columns", 2),
+    "the check of the truth": ("noren.statements.set_cells.SetCells.contains", 3),
+    "the check of the design": ("noren.workflow.draft.Draft.demand_heads", 1),
     "opening the buckets": ("pyarrow.ipc.new_stream", 3),
     "scattering": ("noren.engines.shuffle.packed", 4),
     "reading a bucket back": ("noren.engines.shuffle.unpacked", 5),
-    "writing": ("noren.cells.set.SetStatement.to_arrow", 1),
+    "writing": ("noren.statements.set.SetStatement.to_arrow", 1),
     "verifying": ("noren.engines.local.LocalEngine.judge", 1),
-    "describing": ("noren.pipeline.anonymize.write_descriptor", 1),
+    "describing": ("noren.workflow.anonymize.write_descriptor", 1),
     "keeping the register": ("noren.secret.register.Register.record", 1),
     "renaming": ("os.rename", 1),
 }
@@ -113,14 +113,14 @@ def test_what_stood_beside_the_target_is_left_alone(tmp_path, monkeypatch):
 def test_a_target_that_appears_meanwhile_is_not_overwritten(tmp_path, monkeypatch):
     _, policy = holder(tmp_path / "holder")
     target = tmp_path / "release"
-    real = resolve_name("noren.pipeline.anonymize.write_descriptor")
+    real = resolve_name("noren.workflow.anonymize.write_descriptor")
 
     def rival(*args):
         target.mkdir()
         (target / "rival").write_text("first")
         return real(*args)
 
-    monkeypatch.setattr("noren.pipeline.anonymize.write_descriptor", rival)
+    monkeypatch.setattr("noren.workflow.anonymize.write_descriptor", rival)
     with pytest.raises(nr.errors.ReleaseError, match="exists already"):
         nr.anonymize(people(), policy, to=target)
     assert below(tmp_path) == sorted(
@@ -207,7 +207,7 @@ def test_the_file_of_record_keys_holds_keyed_digests_only(tmp_path, monkeypatch)
             super().close()
             assert self._file.closed
 
-    monkeypatch.setattr("noren.pipeline.anonymize.UniqueKeys", Kept)
+    monkeypatch.setattr("noren.workflow.anonymize.UniqueKeys", Kept)
     nr.anonymize(people(), policy)
     (content,) = contents
     assert len(content) == 8 * people().num_rows

@@ -158,7 +158,7 @@ def test_blind_classes_hold_and_leave_nothing_to_conclude(method: str, tmp_path)
 def test_the_secrets_decide_the_size_of_blind_classes_and_nothing_else(method: str) -> None:
     """The same people with other secrets that need the same size are in the same classes."""
     from noren.methods.mechanism.refusals import repeatable
-    from noren.pipeline.prepare import prepare
+    from noren.workflow.prepare import prepare
 
     table = dominated(500)
     other = table.with_columns(pl.col("ill").replace(dict(zip(ILLS, ILLS[::-1], strict=True))))

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats
 
 import noren as nr
-from noren.cells import CodeCells, batch_length
 from noren.engines.shuffle import Shuffler
 from noren.secret import Keystream
+from noren.statements import CodeCells, batch_length
 from tests.leaks.world import ALPHA, use_buckets, use_small_batches
 
 N = 12_000
@@ -38,7 +38,7 @@ def published_rows(way: str, table: pa.Table, policy: nr.Policy, folder, monkeyp
     if way in ("buckets", "open-buckets"):
         use_buckets(monkeypatch, 1_500)
     if way.startswith("open"):
-        monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 100)
+        monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 100)
     if way == "memory":
         release = nr.anonymize(table, policy)
     elif way == "memoised":
@@ -46,7 +46,7 @@ def published_rows(way: str, table: pa.Table, policy: nr.Policy, folder, monkeyp
         keyed = nr.Policy(attributes=policy.attributes, require=policy.require, randomness={"record_key": "row"})
         release = nr.anonymize(table, keyed, secret=folder / "key")
     elif way == "csv":
-        monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 8 * BATCH)
+        monkeypatch.setattr("noren.sources.csv.BLOCK_BYTES", 8 * BATCH)
         pv.write_csv(table, folder / "table.csv")
         release = nr.anonymize(folder / "table.csv", policy, to=folder / "release", file_format="csv")
     else:

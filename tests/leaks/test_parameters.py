@@ -13,7 +13,7 @@ from noren.designs import DESIGNS
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
 from noren.models import MODELS
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 
 N = 1_000
 SHADES = ("amber", "beige", "coral", "denim", "ebony", "fawn")

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.cells import take
 from noren.release.store import MemoryStore
+from noren.statements import take
 from tests.leaks.world import ALPHA, binomial_bounds, everything, use_buckets, use_small_batches
 
 N, SIZE, FAR = 500, 3, 2

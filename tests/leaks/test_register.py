@@ -20,9 +20,9 @@ import noren as nr
 from noren import files
 from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
-from noren.pipeline.anonymize import _Run
 from noren.release import package
 from noren.secret import Register
+from noren.workflow.anonymize import _Run
 
 N, D = 400, 9
 ILLS = [f"ill {code}" for code in range(D)]

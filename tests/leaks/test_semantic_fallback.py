@@ -15,7 +15,7 @@ import noren as nr
 from noren.designs import SemanticDesign, read_design
 from noren.designs.semantic import balanced, law
 from noren.designs.semantic.design import _law
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 
 HIV = [f"HIV{i}" for i in range(1, 10)]
 OTHERS = ["v0", "v1", "w0"]

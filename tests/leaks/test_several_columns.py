@@ -14,7 +14,7 @@ import pytest
 
 import noren as nr
 from noren.methods import METHODS
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 
 N = 1_500
 JOBS = tuple(f"job{i}" for i in range(8))
@@ -78,10 +78,10 @@ def test_a_share_of_the_people_may_be_excepted():
 
 def test_beliefs_prove_as_right_as_they_are_firm():
     """Otherwise the figure would frighten, or soothe, for nothing."""
-    from noren.belief import believed
-    from noren.pipeline.dependence import _sampled
-    from noren.pipeline.prepare import prepare
-    from noren.pipeline.settling import settled
+    from noren.estimates import believed
+    from noren.workflow.dependence import _sampled
+    from noren.workflow.prepare import prepare
+    from noren.workflow.settling import settled
 
     rules = policy()
     draft = settled(prepare(survey(), rules), rules)

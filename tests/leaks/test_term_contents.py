@@ -16,8 +16,8 @@ import pytest
 from scipy import stats
 
 import noren as nr
-from noren.cells import TermCells
-from noren.pipeline.anonymize import Outcome, run
+from noren.statements import TermCells
+from noren.workflow.anonymize import Outcome, run
 from tests.leaks.world import ALPHA, everything, use_buckets
 
 N = 300

@@ -12,9 +12,9 @@ import pytest
 
 import noren as nr
 from noren.errors import PolicyError
-from noren.io.source import open_source
 from noren.policy.proposal import draft
 from noren.schema.tuples import tuple_parts
+from noren.sources.source import open_source
 
 CODINGS = ["OCCP02", "OCCP10", "SOCP10"]
 L = 5

@@ -95,9 +95,9 @@ def use_buckets(monkeypatch, rows_per_bucket: int = 50) -> None:
 
 def use_small_batches(monkeypatch, rows: int) -> None:
     """Read frames and Parquet files in many batches."""
-    import noren.io.arrow
+    import noren.sources.arrow
 
-    monkeypatch.setattr(noren.io.arrow, "BATCH_ROWS", rows)
+    monkeypatch.setattr(noren.sources.arrow, "BATCH_ROWS", rows)
 
 
 def make_release(way: str, folder: Path, monkeypatch) -> Path:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from noren.engines import Records
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Records
 
 
 def table_of(

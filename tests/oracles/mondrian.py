@@ -8,12 +8,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.models.base import Model
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Records
 from tests.oracles.classes import judge
 
 TOWNS = Hierarchy.from_tree(

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from noren.cells import TermCells
+from noren.engines import Records, TermRecords
 from noren.models.base import Model
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
-from noren.table import Records, TermRecords
+from noren.statements import TermCells
 from tests.oracles.mondrian import satisfies, small_table
 
 Terms = Sequence[Sequence[int]]

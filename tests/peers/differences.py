@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import floor, inf, isclose, isnan, log, nan
 from typing import Any
 
-from noren.pipeline.measure import Measures
+from noren.workflow.measure import Measures
 
 Row = Mapping[str, str | None]
 NEAR = 1e-9

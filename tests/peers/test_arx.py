@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.io.source import open_source
 from noren.models.base import Evidence
-from noren.pipeline.foreign import QUASI, read_foreign, verify_table
-from noren.pipeline.measure import measure
 from noren.release.published import Published
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.sources.source import open_source
+from noren.workflow.foreign import QUASI, read_foreign, verify_table
+from noren.workflow.measure import measure
 from tests.peers.peer import data, needs_data
 
 pytestmark = needs_data

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from noren.pipeline.measure import Measures, measure
+from noren.workflow.measure import Measures, measure
 from tests.peers.differences import Row, agree, basic_beta, counted, expected, overall
 from tests.peers.peer import ask, data, needs_data, needs_pycanon
 

@@ -167,7 +167,7 @@ def test_nothing_is_left_where_it_fails(server, schema, sql):
 KILLED = """
 import sys, time
 import noren as nr
-from noren.io import postgres
+from noren.sources import postgres
 from noren.release.database import publish as room
 real = room._close
 def slow(*arguments):

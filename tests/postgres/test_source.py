@@ -15,8 +15,8 @@ import noren as nr
 from noren.cli.main import main
 from noren.engines.local import LocalEngine
 from noren.errors import DataError
-from noren.io.postgres import Address, split_name
-from noren.io.source import open_source
+from noren.sources.postgres import Address, split_name
+from noren.sources.source import open_source
 
 TYPES = '''
 CREATE TABLE kinds (
@@ -75,7 +75,7 @@ def test_a_large_table_comes_in_lots_of_blocks_in_the_same_order(loaded, sql, mo
     whole = people(5_000)
     address = loaded("visits", whole)
     sql("DELETE FROM visits WHERE patient BETWEEN 'P1000' AND 'P1999'")
-    monkeypatch.setattr("noren.io.postgres.AT_ONCE", 3)
+    monkeypatch.setattr("noren.sources.postgres.AT_ONCE", 3)
     source = open_source(address)
     assert source._blocks > 10
     sql("INSERT INTO visits SELECT 'X' || patient, age, town, ill FROM visits")

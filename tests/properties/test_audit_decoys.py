@@ -14,10 +14,10 @@ from noren.audit.bounds import wilson
 from noren.audit.knows import Attacked, knowledge_of
 from noren.audit.sets import Sets, believe, constant
 from noren.audit.weak import truths
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.methods.mechanism.cutting import Cut, learn
 from noren.models import FrequencyLDiversity
+from noren.statements import SetCells
 from tests.unit.audit.world import drawn, secret
 
 

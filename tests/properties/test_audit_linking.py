@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import noren as nr
 from noren.audit import attack
 from noren.audit.inference import Adversary
-from noren.cells import TermCells
+from noren.engines.finding import Finder, sorted_groups
 from noren.kernels.linking_attack import WORDS
 from noren.schema.nodes import Nodes
-from noren.table.finding import Finder, sorted_groups
+from noren.statements import TermCells
 
 TERMS = ("a", "b", "c", "d", "e")
 

@@ -9,13 +9,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.analysis.atoms import Detail
-from noren.analysis.axes import Axis, numbered_column
-from noren.analysis.fit import fit
-from noren.analysis.grid import Grid, prepare_rows
-from noren.analysis.rows import Reading
-from noren.analysis.tabulate import tabulate_bounded
-from noren.cells import (
+from noren.designs.decoys import DecoyDesign
+from noren.designs.semantic.design import SemanticDesign
+from noren.estimates.counts.atoms import Detail
+from noren.estimates.counts.axes import Axis, numbered_column
+from noren.estimates.counts.fit import fit
+from noren.estimates.counts.grid import Grid, prepare_rows
+from noren.estimates.counts.rows import Reading
+from noren.estimates.counts.tabulate import tabulate_bounded
+from noren.schema.nodes import Nodes
+from noren.statements import (
     CodeCells,
     Design,
     ExactStatement,
@@ -25,9 +28,6 @@ from noren.cells import (
     SetCells,
     SetStatement,
 )
-from noren.designs.decoys import DecoyDesign
-from noren.designs.semantic.design import SemanticDesign
-from noren.schema.nodes import Nodes
 from tests.oracles import bounded as oracle
 from tests.oracles.estimators import set_probability
 

@@ -16,7 +16,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from noren.cells import CodeCells, GroupTable, OpenCells, Statement, take
 from noren.models import MODELS, Evidence, KAnonymity, SemanticDiversity, Verdict
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
@@ -25,6 +24,7 @@ from noren.models.judgement import Judgement
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable, OpenCells, Statement, take
 from tests.oracles import classes as oracle
 from tests.statements import exact_column, group_column, member_column, node_column, open_column
 

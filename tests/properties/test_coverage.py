@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import tabulate
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import tabulate
+from noren.statements import SetCells
 
 
 def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

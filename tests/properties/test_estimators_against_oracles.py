@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.analysis import intervals, tuples
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import bayes_step, invert, value_adding
-from noren.analysis.frame import prepare
-from noren.analysis.tabulate import tabulate
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
+from noren.estimates.counts import intervals, tuples
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import bayes_step, invert, value_adding
+from noren.estimates.counts.frame import prepare
+from noren.estimates.counts.tabulate import tabulate
+from noren.statements import SetCells
 from tests.oracles import estimators as oracle
 
 

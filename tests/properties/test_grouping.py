@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
+from noren.engines import Group, Plan, RandomOrder, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.kernels.anatomy import anatomy_groups
 from noren.kernels.bucket_groups import best_cuts
@@ -23,7 +24,6 @@ from noren.models.frequency_l_diversity import FrequencyLDiversity
 from noren.models.k_anonymity import KAnonymity
 from noren.models.tau_l_diversity import TauLDiversity
 from noren.schema.hierarchy import Hierarchy
-from noren.table import Group, Plan, RandomOrder, Recode, Records
 from tests.oracles import grouping as oracle
 
 TREE = Hierarchy.from_tree({"ab": ["a", "b"], "cde": ["c", "d", "e"], "f": ["f"]})

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noren.engines import Records
 from noren.errors import RequirementNotMet
 from noren.methods.incognito import Incognito
 from noren.methods.incognito.losses import LOSSES
@@ -21,7 +22,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Records
 from tests.oracles import incognito as oracle
 
 

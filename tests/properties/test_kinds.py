@@ -12,13 +12,13 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from noren.engines.profile import ValueCounts
 from noren.policy.values import domain_of
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import DATES, Format, as_number, number_text, parse, reader, sniff
 from noren.schema.roles import Role
-from noren.table.profile import ValueCounts
 
 cents = st.lists(st.integers(-(10**11), 10**11), min_size=1, max_size=20)
 WRITTEN = {

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import noren as nr
-from noren.pipeline.anonymize import run
 from noren.secret import Register
+from noren.workflow.anonymize import run
 from tests.oracles.m_invariance import least_counterfeits, signature, wrong_groups
 
 ILLS = tuple("abcdefg")

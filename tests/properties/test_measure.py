@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import noren as nr
 from noren.models.recursive_cl_diversity import MOST_L
-from noren.pipeline.measure import Measures, measure
+from noren.workflow.measure import Measures, measure
 from tests.oracles import measure as oracle
 
 KEYS = ["*", "20-29", "[20, 30[", "漢字", "(missing)", None, " x"]

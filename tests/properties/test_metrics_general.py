@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.cells import GroupTable
+from noren.engines import Group, Recode
 from noren.errors import QueryError, RequirementNotMet
 from noren.metrics.general import GeneralColumn, GeneralTable
 from noren.metrics.information import excess_of_classes, utility_scores
@@ -19,7 +19,7 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
-from noren.table import Group, Recode
+from noren.statements import GroupTable
 from tests.oracles import general_metrics as oracle
 
 LABELS = "abcdefgh"

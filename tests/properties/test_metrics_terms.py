@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.cells import TermCells
+from noren.engines import Recode
 from noren.errors import QueryError
 from noren.metrics.general import GeneralColumn, GeneralTable
 from noren.metrics.term_losses import (
@@ -26,7 +26,7 @@ from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
-from noren.table import Recode
+from noren.statements import TermCells
 
 TERMS = 6
 KNOWN = 4

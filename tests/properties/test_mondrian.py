@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noren.engines import Plan, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import _divided, classes_of
 from noren.methods.mondrian.exchange import Exchange, Reserve
 from noren.models import MODELS
 from noren.models.base import Model
-from noren.table import Plan, Recode, Records
 from tests.oracles.mondrian import cuts, published_loss, satisfies, small_table
 
 CHOICES: tuple[tuple[str, dict[str, float | str]], ...] = (

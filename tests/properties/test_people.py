@@ -13,8 +13,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import noren as nr
-from noren.cells import CodeCells, take
-from noren.cells.batch import PERSON
 from noren.models import MODELS, KAnonymity
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
@@ -22,6 +20,8 @@ from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.statements import CodeCells, take
+from noren.statements.batch import PERSON
 from tests.oracles import people as oracle
 from tests.properties.test_class_models import CLASSWISE, LEVELS, options_of
 from tests.statements import exact_column

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import tabulate
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import tabulate
 from noren.secret import Keystream, Secret
+from noren.statements import SetCells
 
 INCOME = np.array([81, 137, 152, 172, 149, 102, 65, 44, 29, 19, 36, 8, 3, 3])
 

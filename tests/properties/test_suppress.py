@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import noren as nr
-from noren.pipeline.anonymize import run
+from noren.workflow.anonymize import run
 from tests.oracles.term_search import Rule, brute_force
 from tests.oracles.terms import Demand, World, groups
 from tests.unit.term_world import check, known

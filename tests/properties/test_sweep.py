@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noren.engines import Plan, Recode, Records
 from noren.errors import PolicyError, RequirementNotMet
 from noren.kernels.hilbert import hilbert_bits, hilbert_index, stretched
 from noren.kernels.sweep.select import Room, Tally, select_base, select_general
@@ -28,7 +29,6 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.table import Plan, Recode, Records
 from tests.oracles import sweep as oracle
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.cells import TermCells
 from noren.kernels import beliefs
 from noren.methods.suppress.beliefs import estimated_prior, measure_groups
 from noren.models.term_check import Beliefs
 from noren.schema.knowledge import Knowledge
+from noren.statements import TermCells
 from tests.oracles.terms import World, moved, ratio, squared
 
 WIDE = 70

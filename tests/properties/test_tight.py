@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.analysis.axes import Axis, Classes
-from noren.analysis.bounds import ReportedAxis, ReportedRows
-from noren.analysis.rows import Reading
-from noren.analysis.tabulate import tabulate
-from noren.analysis.tight import TightClasses
-from noren.cells import CodeCells, NodeStatement
+from noren.estimates.counts.axes import Axis, Classes
+from noren.estimates.counts.bounds import ReportedAxis, ReportedRows
+from noren.estimates.counts.rows import Reading
+from noren.estimates.counts.tabulate import tabulate
+from noren.estimates.counts.tight import TightClasses
 from noren.methods.cover import cover
 from noren.ragged import row_numbers
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain
 from noren.schema.roles import Role
+from noren.statements import CodeCells, NodeStatement
 
 
 def domain_of(d: int, ordered: bool, gone: bool) -> Domain:

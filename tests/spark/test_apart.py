@@ -13,7 +13,7 @@ import pytest
 import noren as nr
 from noren.engines.spark.apart import ROWS
 from noren.engines.spark.session import DRIVER
-from noren.pipeline.anonymize import Outcome, run
+from noren.workflow.anonymize import Outcome, run
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
 

@@ -14,8 +14,8 @@ import noren as nr
 from noren.engines.spark.courier import sent
 from noren.engines.spark.session import settings
 from noren.engines.spark.source import payload
-from noren.pipeline.anonymize import run
 from noren.release.manifest import write_column
+from noren.workflow.anonymize import run
 from tests.contracts.test_engines import CASES, N, policy, said, table
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
@@ -96,7 +96,7 @@ def test_a_key_that_repeats_is_refused(engine: Any, session: Any, tmp_path: Path
 
 
 def test_histograms_are_the_same_and_ascending(engine: Any, parquet: Path) -> None:
-    from noren.pipeline.prepare import prepare
+    from noren.workflow.prepare import prepare
 
     here, there = prepare(table(), CASES["mondrian"]), prepare(parquet, CASES["mondrian"], engine)
     for names in (["shade"], ["shade", "age", "town"]):
@@ -127,8 +127,8 @@ def test_answers_of_many_tasks_are_put_together_in_their_order(session: Any) -> 
 def test_profiles_are_the_same_wherever_they_are_put_together(
     engine: Any, parquet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from noren.io.source import Writing
-    from noren.table.engine import Counting
+    from noren.engines.engine import Counting
+    from noren.sources.source import Writing
 
     source = engine.opened(parquet, Writing())
     assert source.partitions == 3

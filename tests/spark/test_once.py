@@ -14,10 +14,10 @@ import pytest
 import noren as nr
 from noren.engines.spark.guard import guarded
 from noren.engines.spark.source import is_steady
-from noren.pipeline.anonymize import _Run, run
-from noren.pipeline.prepare import prepare
-from noren.pipeline.settling import drafted
 from noren.release.package import checksum
+from noren.workflow.anonymize import _Run, run
+from noren.workflow.prepare import prepare
+from noren.workflow.settling import drafted
 from tests.contracts.test_engines import CASES, N, table
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
@@ -80,7 +80,7 @@ def test_the_same_keys_make_the_same_bytes_whatever_fails(
     monkeypatch.setattr("noren.engines.spark.engine.ROWS_PER_FILE", 100)
     monkeypatch.setattr("noren.engines.spark.engine.Secret.fresh", lambda: nr.Secret(bytes(32)))
     prepared = prepare(session.createDataFrame(table()), CASES[case], engine)
-    from noren.pipeline.settling import decide
+    from noren.workflow.settling import decide
 
     draft = drafted(prepared, decide(prepared, CASES[case]), CASES[case])
     calm = files(engine, draft, tmp_path / "calm")

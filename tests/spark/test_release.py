@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 import noren as nr
 from noren.cli.main import main
-from noren.pipeline.measure import measure
 from noren.release.package import demand_closed
+from noren.workflow.measure import measure
 from tests.contracts.test_engines import CASES, table
 from tests.unit.test_files import calls, demand_lasting_directory  # noqa: F401
 

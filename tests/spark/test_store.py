@@ -12,8 +12,8 @@ import noren as nr
 from noren.engines.spark import SparkEngine
 from noren.engines.spark.apart import ROWS
 from noren.engines.spark.session import DRIVER
-from noren.io.place import Place
 from noren.release.package import checksum
+from noren.sources.place import Place
 from tests.contracts.test_engines import CASES, table
 from tests.s3 import Store, running
 from tests.spark.test_apart import K, L, people, policy
@@ -66,8 +66,8 @@ def test_a_release_is_written_opened_verified_and_counted_there(
 def test_the_bytes_are_those_of_a_directory(
     several: SparkEngine, session: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from noren.pipeline.prepare import prepare
-    from noren.pipeline.settling import decide, drafted
+    from noren.workflow.prepare import prepare
+    from noren.workflow.settling import decide, drafted
 
     monkeypatch.setattr("noren.engines.spark.engine.Secret.fresh", lambda: nr.Secret(bytes(32)))
     prepared = prepare(session.createDataFrame(table()), CASES["mondrian"], several)
@@ -91,7 +91,7 @@ def test_a_requirement_that_is_not_met_leaves_nothing_in_the_store(
         assert any(".part/" in name for name in store.names()), "the data were written before they were judged"
         raise RequirementNotMet("it falls short")
 
-    monkeypatch.setattr("noren.pipeline.anonymize.demand", fails)
+    monkeypatch.setattr("noren.workflow.anonymize.demand", fails)
     with pytest.raises(RequirementNotMet, match="it falls short"):
         nr.anonymize(session.createDataFrame(table()), CASES["decoys"], to=store.address("made"), engine=several)
     assert store.names("made/") == [], "what a late attempt writes lies beside"

@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noren.cells import CodeCells, OpenCells, TermCells, take
-from noren.cells.numbered_sets import numbered
-from noren.cells.set_cells import SetCells
 from noren.engines.spark.chain import Chain
 from noren.engines.spark.files import files_at
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
-from noren.io.markers import with_markers
-from noren.io.sample import sampled
-from noren.io.source import Place
+from noren.sources.markers import with_markers
+from noren.sources.sample import sampled
+from noren.sources.source import Place
+from noren.statements import CodeCells, OpenCells, TermCells, take
+from noren.statements.numbered_sets import numbered
+from noren.statements.set_cells import SetCells
 
 N = 7
 

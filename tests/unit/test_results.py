@@ -236,7 +236,7 @@ def test_a_count_is_a_number_with_its_interval(made: tuple[nr.Release, pl.DataFr
 
 
 def test_measures_are_a_sequence_with_what_they_rest_on(made: tuple[nr.Release, pl.DataFrame, nr.Policy]) -> None:
-    from noren.pipeline.measure import Measure
+    from noren.workflow.measure import Measure
 
     found = nr.measure(made[1], quasi=["town"], sensitive=["job"])
     shows_itself(found, len(found.found))
@@ -250,7 +250,7 @@ def test_measures_are_a_sequence_with_what_they_rest_on(made: tuple[nr.Release, 
 
 
 def test_a_comparison_has_a_best_and_a_chart(made: tuple[nr.Release, pl.DataFrame, nr.Policy]) -> None:
-    from noren.pipeline.compare import Candidate, chart
+    from noren.workflow.compare import Candidate, chart
 
     found = nr.compare(made[1], made[2], among=["decoys", "mondrian"])
     shows_itself(found, len(found))
@@ -295,5 +295,5 @@ def test_every_returned_type_can_be_imported() -> None:
     for name in ("Attacks", "Comparison", "Count", "Estimate", "Measures", "Release", "Verdicts"):
         assert name in nr.__all__
         assert getattr(nr, name).__name__ == name
-    inside = (nr.models.Verdict, nr.models.Shortfall, nr.pipeline.Candidate, nr.pipeline.Measure, nr.report.Page)
+    inside = (nr.models.Verdict, nr.models.Shortfall, nr.workflow.Candidate, nr.workflow.Measure, nr.report.Page)
     assert all(isinstance(kind, type) for kind in (*inside, nr.audit.AttackResult, nr.audit.Scenario))

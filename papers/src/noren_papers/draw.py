@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from noren.analysis.plots import BLUES, FONT, INK, PALETTE, RULE, SOFT
+from noren.estimates.counts.plots import BLUES, FONT, INK, PALETTE, RULE, SOFT
 
 if TYPE_CHECKING:
     import polars as pl

@@ -23,13 +23,12 @@ from noren.audit.predictable import Predictable
 from noren.audit.reidentification import Reidentification
 from noren.audit.sample import MOST
 from noren.audit.similarity import Similarity
-from noren.engines import engine_for
+from noren.engines import Engine, engine_for
 from noren.errors import QueryError
-from noren.pipeline.prepare import read_policy
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.release import Release, open_release
-from noren.table import Engine
+from noren.workflow.prepare import read_policy
 
 ATTACKS: dict[str, type[Attack]] = {
     "linking": Linking,

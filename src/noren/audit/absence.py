@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.people import People, known_people
-from noren.cells import Statement
+from noren.engines.left_out import LEFT_OUT
 from noren.errors import QueryError
-from noren.pipeline.absence import is_countable, published_counts
 from noren.release.release import Release
-from noren.table.left_out import LEFT_OUT
+from noren.statements import Statement
+from noren.workflow.absence import is_countable, published_counts
 
 TOO_COMMON = ("anatomy", "rating", "hilbert")
 """Methods whose rule leaves out nobody but people of secrets that are too common."""

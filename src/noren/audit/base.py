@@ -25,7 +25,7 @@ from noren.results import one_line
 if TYPE_CHECKING:
     import polars as pl
 
-    from noren.table import Table
+    from noren.engines import Table
 
 T = TypeVar("T")
 

@@ -1,7 +1,7 @@
 """The Bayesian attack on decoy sets: how likely is each value, given a record's set and what is known besides.
 
 First stands the adversary who combines all published columns of the record, exact ones, general ones and sets, with how
-they go together learned from the other people of the release (`noren.belief`, as the requirement `belief` asks). Below,
+they go together learned from the other people of the release (`noren.estimates.belief`, as `belief` asks). Below,
 to see where it comes from: how common the values are; how they go together with columns that are published exactly or
 as general values; and the record's other sets. All of it can be estimated from the release by anybody, and that is what
 an outsider's figures rest on. The holder's rest on the exact distributions, which no adversary knows better.
@@ -39,10 +39,10 @@ from noren.audit.sets import (
     tabulated,
 )
 from noren.audit.told import likelihood
-from noren.belief import believed
-from noren.cells import Cells, CodeCells, Design, Statement
 from noren.errors import QueryError
+from noren.estimates import believed
 from noren.release.release import Release
+from noren.statements import Cells, CodeCells, Design, Statement
 
 NEAR = 16
 """Groups of general values that are told apart when columns are chosen."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.told import finder_for
+from noren.engines.finding import Matches
 from noren.errors import QueryError
 from noren.release.published import Published
 from noren.schema.domain import MISSING, OTHER, Domain
-from noren.table.finding import Matches
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Census:
 
 def read_census(table: Any, release: Published, names: list[str], own: Matches) -> Census:
     """Count the population's people who match each class of the release."""
-    from noren.cells.encode import as_dictionary
-    from noren.io.source import open_source
+    from noren.sources.source import open_source
+    from noren.statements.encode import as_dictionary
 
     source = open_source(table)
     absent = [name for name in names if name not in source.columns]

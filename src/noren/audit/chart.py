@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from noren.analysis.plots import FONT, INK, PALETTE, RULE, SOFT
 from noren.audit.base import HOLDER_ONLY, AttackResult, Scenario
 from noren.audit.counts import ROWS
+from noren.estimates.counts.plots import FONT, INK, PALETTE, RULE, SOFT
 
 STEPS = 400
 """Points of a curve, at most."""

@@ -29,11 +29,11 @@ from noren.audit.told import (
     true_target,
     why_no_secret,
 )
-from noren.cells import Statement
+from noren.engines.finding import Matches
 from noren.errors import QueryError
 from noren.models.histograms import Histograms
 from noren.release.release import Release
-from noren.table.finding import Matches
+from noren.statements import Statement
 
 if TYPE_CHECKING:
     import polars as pl

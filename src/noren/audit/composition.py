@@ -18,14 +18,14 @@ from noren.audit.base import AttackResult, Case, Scenario
 from noren.audit.bounds import LEVEL, wilson
 from noren.audit.people import People, known_people, same_rows
 from noren.audit.told import find_people, searchable, secret_statements
-from noren.cells import Statement
+from noren.engines.finding import Finder
 from noren.errors import QueryError
 from noren.policy.policy import Policy
 from noren.policy.reading import open_table
 from noren.ragged import chosen, owners
 from noren.release.release import Release
 from noren.secret import KeyRule
-from noren.table.finding import Finder
+from noren.statements import Statement
 
 if TYPE_CHECKING:
     import polars as pl

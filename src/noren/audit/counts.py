@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Statement
 from noren.errors import ReleaseError
 from noren.release.published import Published
 from noren.release.store import MemoryStore
+from noren.statements import Statement
 
 ROWS = "rows"
 """The column of a frame that says how many published rows a line stands for."""

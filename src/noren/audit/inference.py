@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
+from noren.engines.finding import Matches
 from noren.ragged import in_order, offsets_of, owners
 from noren.schema.knowledge import Knowledge
-from noren.table.finding import Matches
+from noren.statements import TermCells
 
 if TYPE_CHECKING:
     import polars as pl

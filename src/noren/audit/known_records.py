@@ -21,11 +21,11 @@ from pydantic import Field
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, belief_in
 from noren.audit.counts import Times, known_mean, mean
 from noren.audit.told import Target, attackable, counted_keys
-from noren.cells import Statement
+from noren.engines.finding import Matches
 from noren.models.histograms import Histograms, summed
 from noren.ragged import chosen, distinct_of, owners, runs
 from noren.release.release import Release
-from noren.table.finding import Matches
+from noren.statements import Statement
 
 MEMORY = "known-records"
 SETS = "every set speaks of its own record alone, so that knowing other records tells nothing"

@@ -1,7 +1,7 @@
 """What an adversary knows besides the sets of one column: distributions before the sets are seen, and other evidence.
 
 From below: how common the values are; how they go with columns that are published exactly or as general values; what
-the record's other sets say. What all published columns say at once is worked out in `noren.belief`.
+the record's other sets say. What all published columns say at once is worked out in `noren.estimates.belief`.
 """
 
 from __future__ import annotations

@@ -6,12 +6,12 @@ import numpy as np
 
 from noren.audit.base import AttackResult, Scenario
 from noren.audit.told import class_keys, searchable
-from noren.cells import Statement
 from noren.methods.mechanism.omissions import left_out
 from noren.models import MODELS
 from noren.models.term_check import TermModel, linked_terms
 from noren.ragged import rows_in_order
 from noren.release.release import Release
+from noren.statements import Statement
 
 RULE = "the cheapest terms are left out that let a group hold: what could have stayed was never there"
 TITLES = {"mean_belief": "mean belief", "max_belief": "largest belief", "certain": "certain", "gains": "gain"}

@@ -21,13 +21,13 @@ from noren.audit.inference import Adversary, Inferred
 from noren.audit.people import People, known_people
 from noren.audit.rivals import rivals
 from noren.audit.told import class_keys, find_people, searchable
-from noren.cells import Statement, TermCells, TermsStatement
+from noren.engines.priors import priors
 from noren.errors import DataError, QueryError
 from noren.models.term_check import linked_terms
 from noren.ragged import rows_in_order
 from noren.release.release import Release
 from noren.schema.knowledge import Knowledge
-from noren.table.priors import priors
+from noren.statements import Statement, TermCells, TermsStatement
 
 SHARES = ("certain", "above_half", "mean_belief")
 TITLES = {

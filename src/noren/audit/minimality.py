@@ -22,7 +22,6 @@ from noren.audit.left_out import attack_terms, term_requirements
 from noren.audit.people import People, known_people
 from noren.audit.sample import Sample
 from noren.audit.told import class_keys, key_names, searchable
-from noren.cells import Statement
 from noren.errors import QueryError
 from noren.methods.mechanism.cutting import CLEARLY, Cut, learn
 from noren.methods.mechanism.judge import guarding, rule_of
@@ -32,10 +31,11 @@ from noren.models import MODELS
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
 from noren.models.term_check import TermModel
-from noren.pipeline.mechanism import settings_of
 from noren.policy.policy import Policy
 from noren.ragged import owners, rows_in_order
 from noren.release.release import Release
+from noren.statements import Statement
+from noren.workflow.mechanism import settings_of
 
 TITLES = {
     "mean_belief": "mean belief",

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.sets import Sets, drawn_anew
-from noren.cells import Cells, Statement
 from noren.ragged import different
 from noren.release.published import Published
+from noren.statements import Cells, Statement
 
 MOST_VALUES = 128
 LEAST_COUNT = 50

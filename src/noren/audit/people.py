@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Case
-from noren.cells import CodeCells, OpenCells, Statement
-from noren.cells.encode import as_dictionary
-from noren.cells.encode_terms import present
+from noren.engines import Table
+from noren.engines.records import QUASI, Records
 from noren.errors import DataError, QueryError
-from noren.pipeline.prepare import prepare
 from noren.ragged import row_numbers
 from noren.release.published import Published
-from noren.table import Table
-from noren.table.records import QUASI, Records
+from noren.statements import CodeCells, OpenCells, Statement
+from noren.statements.encode import as_dictionary
+from noren.statements.encode_terms import present
+from noren.workflow.prepare import prepare
 
 if TYPE_CHECKING:
     import polars as pl

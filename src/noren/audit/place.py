@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from noren.audit.people import People, exact_codes, exact_statements, unique_pairs
 from noren.audit.sample import Sample, sample_of
 from noren.audit.told import finder_for
-from noren.cells import Statement
 from noren.ragged import owners
 from noren.release.published import Published
+from noren.statements import Statement
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from noren.audit.base import Case
 from noren.audit.people import People
-from noren.cells import TermCells
+from noren.engines import Recode, Records
+from noren.engines.finding import Finder, exact_nodes, numbered_sets
 from noren.errors import NorenError
 from noren.methods.mechanism.refusals import repeatable
 from noren.methods.mondrian import Mondrian
@@ -25,8 +26,7 @@ from noren.policy.policy import Policy
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
-from noren.table import Recode, Records
-from noren.table.finding import Finder, exact_nodes, numbered_sets
+from noren.statements import TermCells
 
 if TYPE_CHECKING:
     from noren.audit.linking import Linking

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.bounds import LEVEL, wilson
+from noren.engines.finding import Matches
 from noren.ragged import chosen, distinct_of
-from noren.table.finding import Matches
 
 MOST = 100_000
 """People, or rows, up to which all are measured."""

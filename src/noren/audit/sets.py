@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Cells, Design, Statement
 from noren.designs import draw_columns
 from noren.release.published import Published
 from noren.secret import Keystream, Secret
+from noren.statements import Cells, Design, Statement
 
 if TYPE_CHECKING:
     import polars as pl
@@ -114,8 +114,8 @@ def drawn_anew(sets: Mapping[str, Sets], truth: Mapping[str, NDArray], salt: str
 
 def estimated(release: Published, names: Sequence[str]) -> NDArray[np.float64]:
     """The distribution over some columns together as any recipient estimates it, one dimension per column."""
-    from noren.analysis.axes import Axis
-    from noren.analysis.tabulate import tabulate
+    from noren.estimates.counts.axes import Axis
+    from noren.estimates.counts.tabulate import tabulate
 
     cells = release.cells(names)
     counts = tabulate([Axis(name, release.column(name), cells[name]) for name in names]).counts

@@ -18,10 +18,10 @@ from pydantic import Field, field_validator
 from noren.audit.class_attack import CERTAIN, TIE, ClassAttack, Columns, belief_in, best_guess
 from noren.audit.counts import Times, mean
 from noren.audit.told import Target, attackable
-from noren.cells import Statement
 from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain
+from noren.statements import Statement
 
 MEMORY = "similarity"
 NO_MEANING = "have neither a hierarchy with inner nodes nor an order"

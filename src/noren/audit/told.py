@@ -21,14 +21,14 @@ from noren.audit.counts import sizes as sizes_of
 from noren.audit.people import People
 from noren.audit.sample import Sample
 from noren.audit.sets import estimated
-from noren.cells import Cells, CodeCells, ExactStatement, Likelihood, Statement
+from noren.engines.finding import Finder, Matches, exact_nodes
+from noren.engines.records import QUASI
 from noren.errors import DataError, QueryError
 from noren.models.histograms import Histograms, summed
 from noren.ragged import chosen, distinct_of, in_order, offsets_of, owners, rows_in_order
 from noren.release.published import Published
 from noren.release.store import MemoryStore
-from noren.table.finding import Finder, Matches, exact_nodes
-from noren.table.records import QUASI
+from noren.statements import Cells, CodeCells, ExactStatement, Likelihood, Statement
 
 ENTRIES_AT_ONCE = 1 << 22
 ENTRIES_KEPT = 1 << 23

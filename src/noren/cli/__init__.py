@@ -1,14 +1,11 @@
-"""The command line: parse, call, render. Public are the helpers with which other distributions render alike."""
+"""The command line: parse, call, render; and the built-in example."""
 
 from noren.lazy import lazy
 
 _HOMES = {
-    "echo_json": "noren.cli.render",
-    "guarded_frame": "noren.cli.render",
-    "read_grid": "noren.cli.compare",
-    "say": "noren.cli.render",
-    "stages": "noren.cli.render",
-    "table": "noren.cli.render",
+    "POLICY_TOML": "noren.cli.hospital",
+    "disease_hierarchy_csv": "noren.cli.hospital",
+    "hospital_table": "noren.cli.hospital",
 }
 
 __getattr__, __dir__, __all__ = lazy(__name__, _HOMES)

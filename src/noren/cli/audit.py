@@ -92,8 +92,8 @@ def audit(
     than counts of different rows, without the original.
     """
     from noren.audit import Case, counting_engine
-    from noren.pipeline.prepare import read_policy
     from noren.release.release import open_release
+    from noren.workflow.prepare import read_policy
 
     if listed:
         _list(as_json)
@@ -235,7 +235,7 @@ def _list(as_json: bool) -> None:
 
 def _check_targets(release: Path | None, plot: Path | None, records: Path | None) -> None:
     """Refuse what cannot be written, before any work; nothing is ever added to a release."""
-    from noren.analysis.plots import chart_suffix
+    from noren.estimates.counts.plots import chart_suffix
     from noren.files import refuse_target
 
     for path in (plot, records):
@@ -251,7 +251,7 @@ def _write(found: Sequence[AttackResult], plot: Path | None, records: Path | Non
     """The chart of every result and the lines of all; the files that were written."""
     out = []
     if plot is not None:
-        from noren.analysis.plots import save_chart
+        from noren.estimates.counts.plots import save_chart
 
         for number, one in enumerate(found, 1):
             path = plot if len(found) == 1 else plot.with_stem(f"{plot.stem}-{number}")

@@ -62,7 +62,7 @@ def verify(
     from noren.release.release import is_address, is_release, open_release
 
     if is_release(release) or not (is_address(release) or Path(release).exists()):
-        from noren.pipeline.verify import verify as check
+        from noren.workflow.verify import verify as check
 
         opened = open_release(release)
         with stages(as_json)("Verifying", opened.rows) as meter:
@@ -70,7 +70,7 @@ def verify(
         signed = opened.signer
         records, words = opened.records, f"{_looked_at(opened)}, {signature_words(signed, signer)}"
     else:
-        from noren.pipeline.foreign import verify_table
+        from noren.workflow.foreign import verify_table
 
         if policy is None:
             raise click.UsageError("A table that is no release is checked against --policy.")
@@ -160,7 +160,7 @@ def measure(
     """
     from noren.cli.render import split_by
     from noren.models.class_check import OF_ROWS
-    from noren.pipeline.measure import measure as run
+    from noren.workflow.measure import measure as run
 
     with stages(as_json)("Measuring", None):
         asked = {"quasi": split_by(quasi), "sensitive": split_by(sensitive)}

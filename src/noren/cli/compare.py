@@ -14,7 +14,7 @@ from noren.cli.render import echo_json, say, stages, table
 from noren.errors import QueryError
 
 if TYPE_CHECKING:
-    from noren.pipeline.compare import Candidate
+    from noren.workflow.compare import Candidate
 
 COLUMNS = (
     "method",
@@ -94,13 +94,13 @@ def compare(
 
     Exit code 1 if no method meets the requirements.
     """
-    from noren.pipeline.compare import compare as run
+    from noren.workflow.compare import compare as run
 
     if levels:
         _show_levels(data, policy, suppression, as_json)
         return
     if plot is not None:
-        from noren.analysis.plots import chart_suffix
+        from noren.estimates.counts.plots import chart_suffix
 
         chart_suffix(plot)
     if top is not None and top.exists():
@@ -119,7 +119,7 @@ def compare(
 
         write_whole(top, text_for(chosen.policy, top.parent).encode())
     if plot is not None and good:
-        from noren.analysis.plots import save_chart
+        from noren.estimates.counts.plots import save_chart
 
         save_chart(found.chart(), plot)
     if as_json:
@@ -171,8 +171,8 @@ def read_grid(grid: Sequence[str]) -> dict[str, list[float]]:
 
 def _show_levels(data: str, policy: Path, suppression: float | None, as_json: bool) -> None:
     """What incognito could publish, the best first."""
-    from noren.pipeline.levels import find_levels as run
-    from noren.pipeline.levels import line
+    from noren.workflow.levels import find_levels as run
+    from noren.workflow.levels import line
 
     found = run(data, policy, suppression=suppression, stage=stages(as_json))
     if as_json:

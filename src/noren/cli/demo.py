@@ -15,7 +15,7 @@ from noren.cli.render import VERDICT_COLUMNS, echo_json, say, stages, table, ver
 @click.option("--json", "as_json", is_flag=True, help="Print paths and figures as JSON.")
 def demo(to: Path, records: int, as_json: bool) -> None:
     """Make a hospital table, release it under a shown policy, verify it, estimate job x disease."""
-    from noren.demo.run import run_demo
+    from noren.cli.demo_run import run_demo
 
     result = run_demo(to, records, say=(lambda text: None) if as_json else say, stage=stages(as_json))
     if as_json:

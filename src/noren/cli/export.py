@@ -24,7 +24,7 @@ def export(release: Path | str, form: str, to: Path, tables: int, seed: int | No
     trying things out; intervals from them are too narrow. wide-csv: what was published, with a 0/1 column for each
     possible value.
     """
-    from noren.imputation.tables import BETWEEN, BURN_IN
+    from noren.estimates.imputation.tables import BETWEEN, BURN_IN
     from noren.release.export import export as run
     from noren.release.release import open_release
 

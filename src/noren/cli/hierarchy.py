@@ -36,8 +36,8 @@ def hierarchy(
     hierarchy = "zip.csv". It lists values of your table: it is a holder's file.
     """
     from noren.files import refuse_target, write_whole
-    from noren.io.source import open_source
     from noren.policy.hierarchies import make_hierarchy
+    from noren.sources.source import open_source
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     made, why = make_hierarchy(source, column, by)

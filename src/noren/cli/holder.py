@@ -13,7 +13,7 @@ from noren.cli.options import PLACE, RELEASE, named, on_disk, reads_queries, run
 from noren.cli.render import VERDICT_COLUMNS, echo_json, say, say_file, seconds_line, stages, table, verdict_rows
 
 if TYPE_CHECKING:
-    from noren.table import TermSearch
+    from noren.engines import TermSearch
 
 
 @click.command(epilog="Example: noren init patients.csv > policy.toml")
@@ -29,8 +29,8 @@ def init(
 ) -> None:
     """Draft a commented policy for DATA: kinds, distinct values, roles with reasons, what stays unprotected."""
     from noren.files import refuse_target, write_whole
-    from noren.io.source import open_source
-    from noren.pipeline.advice import draft
+    from noren.sources.source import open_source
+    from noren.workflow.advice import draft
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     options = {"separator": separator, "encoding": encoding, "missing_values": list(missing) or None}
@@ -77,7 +77,7 @@ def anonymize(
 ) -> None:
     """Make a verified release of DATA under POLICY. If a requirement is not met, nothing is published."""
     from noren.cli.key import load_key
-    from noren.pipeline.anonymize import run
+    from noren.workflow.anonymize import run
 
     key = None if sign is None else load_key(sign, passphrase_file)
     if report is not None and not isinstance(engine, str):

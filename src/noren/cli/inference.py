@@ -13,8 +13,8 @@ from noren.cli.recipient import UNWEIGHTED, WHERE
 from noren.cli.render import echo_json, guarded_frame, parse_where, say, split_by, table
 
 if TYPE_CHECKING:
-    from noren.inference.regression import Regression
-    from noren.inference.results import Statistic
+    from noren.estimates.statistics.regression import Regression
+    from noren.estimates.statistics.results import Statistic
 
 Command = Callable[..., None]
 NumberGiven = tuple[str, str, float]
@@ -125,7 +125,9 @@ def ratio(release: Path, of: str, by: tuple[str, ...], against: str | None, **op
 @click.command(epilog='Example: noren regress release "age ~ C(job) + admission_year" --plot age.png')
 @RELEASE
 @click.argument("formula")
-@click.option("--family", type=OneOf("noren.inference.families:FAMILIES"), default="gaussian", show_default=True)
+@click.option(
+    "--family", type=OneOf("noren.estimates.statistics.families:FAMILIES"), default="gaussian", show_default=True
+)
 @click.option(
     "--estimator",
     type=click.Choice(["scores", "likelihood"]),
@@ -173,7 +175,9 @@ def regress(
 @RELEASE
 @click.argument("one")
 @click.argument("two")
-@click.option("--kind", type=OneOf("noren.inference.association:KINDS"), show_default="by what the columns hold")
+@click.option(
+    "--kind", type=OneOf("noren.estimates.statistics.association:KINDS"), show_default="by what the columns hold"
+)
 @click.option("--permutations", type=int, show_default="up to 1999, or chi-square for very many records")
 @_options(ASKED, VALUE, UNWEIGHTED, JSON)
 def test(
@@ -202,7 +206,7 @@ def test(
 
 def _opened(release: Path, plot: Path | None = None, csv_file: Path | None = None) -> Any:
     """The release, after a look at where files should go."""
-    from noren.analysis.plots import chart_suffix
+    from noren.estimates.counts.plots import chart_suffix
     from noren.files import keep_out
     from noren.release.release import open_release
 

@@ -43,8 +43,8 @@ def on_disk(place: Any) -> Path | None:
 def named(place: Any) -> str:
     """How output calls a place: an address may hold a password, and is shown without it."""
     if isinstance(place, str) and "://" in place:
-        from noren.io.place import STORES, place_of
-        from noren.io.postgres import Address
+        from noren.sources.place import STORES, place_of
+        from noren.sources.postgres import Address
 
         in_store = place.partition("://")[0] in (*STORES, "file")
         return str(place_of(place)) if in_store else Address.parse(place).name

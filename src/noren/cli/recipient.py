@@ -13,7 +13,7 @@ from noren.cli.render import echo_json, guarded_frame, parse_where, say, split_b
 if TYPE_CHECKING:
     from noren.release.release import Release
 
-ESTIMATORS = OneOf("noren.analysis.tabulate:ESTIMATOR_NAMES")
+ESTIMATORS = OneOf("noren.estimates.counts.tabulate:ESTIMATOR_NAMES")
 DEFAULT = "likelihood, or linear for shuffled records"
 UNWEIGHTED = click.option(
     "--unweighted", is_flag=True, help="Count records, also where the release has survey weights."
@@ -72,7 +72,7 @@ def estimate(
     Terms may have been left out of a release: the count is then of records that publish what is asked, and high is
     the number of records that could meet it.
     """
-    from noren.analysis.plots import chart_suffix
+    from noren.estimates.counts.plots import chart_suffix
     from noren.files import keep_out, write_whole
 
     if plot is not None:

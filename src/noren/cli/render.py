@@ -44,7 +44,7 @@ def guarded_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """A table for CSV: texts and titles that a spreadsheet would run as formulas stand behind an apostrophe."""
     import polars as pl
 
-    from noren.cells.texts import guarded, guarded_text
+    from noren.statements.texts import guarded, guarded_text
 
     texts = [
         pl.Series(c.name, guarded(c.to_arrow().cast("large_string")), pl.String) for c in frame if c.dtype == pl.String

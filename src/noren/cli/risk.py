@@ -11,7 +11,7 @@ from noren.cli.options import PLACE, reads_queries
 from noren.cli.render import echo_json, say, split_by, stages, table
 
 if TYPE_CHECKING:
-    from noren.pipeline.risk.result import Risk
+    from noren.audit.risk.result import Risk
 
 SHOWN = 10
 
@@ -56,10 +56,10 @@ def risk(
 
     Columns are those of POLICY, or those named; without both, as `noren init` would draft them. Nothing is published.
     """
-    from noren.pipeline.risk import risk as run
+    from noren.audit.risk import risk as run
 
     if plot is not None:
-        from noren.analysis.plots import chart_suffix
+        from noren.estimates.counts.plots import chart_suffix
 
         chart_suffix(plot)
     found = run(
@@ -74,7 +74,7 @@ def risk(
         stage=stages(as_json),
     )
     if plot is not None:
-        from noren.analysis.plots import save_chart
+        from noren.estimates.counts.plots import save_chart
 
         save_chart(found.chart(), plot)
     if as_json:

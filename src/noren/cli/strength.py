@@ -115,10 +115,10 @@ def _ranges_of(
 ) -> tuple[EligibleRanges, list[str]]:
     """The eligible ranges of a file's column, and what was guessed or decided on the way."""
     from noren.engines import engine_for
-    from noren.io.source import open_source
+    from noren.engines.engine import Counting
+    from noren.engines.profile import OPEN_LIMIT
     from noren.metrics.strength import eligible_ranges
-    from noren.table.engine import Counting
-    from noren.table.profile import OPEN_LIMIT
+    from noren.sources.source import open_source
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     if column not in source.columns:

@@ -16,7 +16,7 @@ from noren.cli.render import echo_json, say, stages
 def warm(methods: tuple[str, ...], workers: int | None, as_json: bool) -> None:
     """Compile the kernels of METHODS, or all, before they are needed: in a container build, or after an update."""
     from noren.kernels.compiled import folder
-    from noren.pipeline.warm import warm as run
+    from noren.workflow.warm import warm as run
 
     begin = time.monotonic()
     count = run(methods, workers=workers, stage=stages(as_json))

@@ -8,14 +8,14 @@ from typing import Any
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from noren.cells.batch import CodeCells
-from noren.cells.design import Design
-from noren.cells.set_cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import draw_table
 from noren.designs.pram import PramDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.secret import Keystream, RecordStream
+from noren.statements.batch import CodeCells
+from noren.statements.design import Design
+from noren.statements.set_cells import SetCells
 
 DESIGNS: dict[str, type[BaseModel]] = {
     "uniform-decoys": DecoyDesign,

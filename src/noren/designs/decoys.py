@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from noren.cells.design import Beliefs
 from noren.designs.inversion import ClosedInversion
+from noren.statements.design import Beliefs
 
 if TYPE_CHECKING:
-    from noren.cells.set_cells import SetCells
     from noren.secret import Keystream, RecordStream
+    from noren.statements.set_cells import SetCells
 
 NO_INFORMATION = 1e-9
 """Pt - Po below this tells nothing."""

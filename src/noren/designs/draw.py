@@ -23,11 +23,11 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells.set_cells import MASK_LIMIT, SetCells, code_dtype, mask_dtype
 from noren.designs.decoys import DecoyDesign
 from noren.errors import DataError, SecretError
 from noren.secret import Keystream, KeystreamLane, RecordLane, RecordStream
 from noren.secret.streams import CODE_LIMIT, Scratch
+from noren.statements.set_cells import MASK_LIMIT, SetCells, code_dtype, mask_dtype
 
 TABLE_LIMIT = 1 << 20  # masks; measured: up to here a table is never slower than Floyd, mostly far faster
 ROWS_AT_ONCE = 1 << 16  # measured: fewer rows lose more to Python between kernels than they win in cache

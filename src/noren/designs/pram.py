@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from noren.cells.design import Beliefs
 from noren.designs.draw import ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _unfair
 from noren.designs.semantic.inversion import MatrixInversion
 from noren.secret import RecordStream
+from noren.statements.design import Beliefs
 
 if TYPE_CHECKING:
-    from noren.cells.batch import CodeCells
     from noren.secret import Keystream, KeystreamLane, RecordLane
+    from noren.statements.batch import CodeCells
 
 MOST_PARTS = 1 << 20
 NO_INFORMATION = 1e-9
@@ -177,7 +177,7 @@ class PramDesign(BaseModel):
 
         Memoised values rest on the order of the words here: [coin, part].
         """
-        from noren.cells.batch import CodeCells
+        from noren.statements.batch import CodeCells
 
         codes = _integers(attribute, codes)
         if isinstance(randomness, RecordStream):

@@ -1,12 +1,19 @@
-"""Where the work runs. The registry is explicit: one line per engine, and nobody else makes one."""
+"""Where the work runs, and what methods and engines share: the original as an engine holds it, and the plan for it.
+
+The registry is explicit: one line per engine, and nobody else makes one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from noren.engines.engine import CodeBatch, Engine, Reading
+from noren.engines.plan import Average, Change, Draw, Drop, Group, Omit, Pass, Plan, Recode, TermSearch, Treatment
+from noren.engines.profile import Profile, ValueCounts
+from noren.engines.records import RandomOrder, Records, TermRecords
+from noren.engines.table import Table
 from noren.errors import QueryError
-from noren.table import Engine
 
 
 def _local() -> Engine:
@@ -32,3 +39,29 @@ def engine_for(data: Any = None, engine: str | Engine | None = None) -> Engine:
     if name not in ENGINES:
         raise QueryError(f"no engine {name!r}.", hint=f"Known: {', '.join(ENGINES)}.")
     return ENGINES[name]()
+
+
+__all__ = [
+    "ENGINES",
+    "Average",
+    "Change",
+    "CodeBatch",
+    "Draw",
+    "Drop",
+    "Engine",
+    "Group",
+    "Omit",
+    "Pass",
+    "Plan",
+    "Profile",
+    "RandomOrder",
+    "Reading",
+    "Recode",
+    "Records",
+    "Table",
+    "TermRecords",
+    "TermSearch",
+    "Treatment",
+    "ValueCounts",
+    "engine_for",
+]

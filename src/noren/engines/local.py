@@ -14,14 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import ahead
-from noren.cells import CellBatch, OpenCells, Statement, batch_length
-from noren.cells.encode import as_dictionary, encode_bins, encode_labels, label_counts
-from noren.cells.encode_terms import encode_terms, present, term_counts
+from noren.engines.apart import Elsewhere
+from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
+from noren.engines.profile import Profile, ValueCounts
 from noren.engines.shuffle import Shuffler
 from noren.errors import DataError
-from noren.io.held import held
-from noren.io.place import Spot
-from noren.io.source import Source, Writing, open_source
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
@@ -29,9 +26,12 @@ from noren.release.published import Published
 from noren.schema.domain import Domain, bin_labels
 from noren.schema.kinds import Format
 from noren.secret import Keystream
-from noren.table.apart import Elsewhere
-from noren.table.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
-from noren.table.profile import Profile, ValueCounts
+from noren.sources.held import held
+from noren.sources.place import Spot
+from noren.sources.source import Source, Writing, open_source
+from noren.statements import CellBatch, OpenCells, Statement, batch_length
+from noren.statements.encode import as_dictionary, encode_bins, encode_labels, label_counts
+from noren.statements.encode_terms import encode_terms, present, term_counts
 
 
 class LocalEngine:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, Cells, batch_length, concat, take
-from noren.cells.batch import packed, record_bytes, unpacked
+from noren.engines.permute import bucket_numbers, permutation
 from noren.secret import Keystream
-from noren.table.permute import bucket_numbers, permutation
+from noren.statements import CellBatch, Cells, batch_length, concat, take
+from noren.statements.batch import packed, record_bytes, unpacked
 
 MEMORY_BYTES = 256 << 20
 BUCKET_BYTES = 48 << 20

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import GroupTable
+from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.requirements import USE_FOR_TERMS
@@ -23,7 +23,7 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.table import Group, Plan, RandomOrder, Records
+from noren.statements import GroupTable
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import RandomOrder, Recode, Records, Table
+from noren.engines.apart import Cuts, PartFound, told_pairs
 from noren.errors import NorenError, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.cover import automatic_hierarchy
@@ -24,8 +26,6 @@ from noren.models.base import Model
 from noren.schema.column import Column
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.table import RandomOrder, Recode, Records, Table
-from noren.table.apart import Cuts, PartFound, told_pairs
 
 SAMPLE = 50_000
 """Records that decide where a table is cut into parts."""

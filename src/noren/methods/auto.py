@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
+from noren.engines import Plan, RandomOrder, Records, Table
+from noren.engines.left_out import Members
 from noren.errors import NorenError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.candidates import all_candidates, serving, with_blind
@@ -17,8 +19,6 @@ from noren.metrics.general import view_of
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Records, Table
-from noren.table.left_out import Members
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -16,6 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from noren.engines import Group, Plan, RandomOrder, Recode, Records, Table
+from noren.engines.left_out import Members
+from noren.engines.permute import permutation
+from noren.engines.priors import pinned
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.cover import automatic_hierarchy, is_automatic
 from noren.methods.left_out import completed, without
@@ -23,10 +27,6 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
 from noren.secret import Keystream
-from noren.table import Group, Plan, RandomOrder, Recode, Records, Table
-from noren.table.left_out import Members
-from noren.table.permute import permutation
-from noren.table.priors import pinned
 
 UNSAFE = "they would not meet every requirement as one class, and absence shows"
 LAST = "it would have taken the last record of a value that stays possible"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import RandomOrder, Records
 from noren.errors import Problem, RequirementNotMet
 from noren.models.base import Model
-from noren.table import RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.requirements import Compiled

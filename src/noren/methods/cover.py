@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Recode
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC
 from noren.schema.nodes import Nodes, Tight, runs_of, tree_of
-from noren.table import Recode
 
 INTERVALS = 3
 """Levels of an automatic interval hierarchy between the values and the root."""

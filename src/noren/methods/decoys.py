@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from noren.cells import Design
 from noren.designs.decoys import DecoyDesign, largest_p
+from noren.engines import Draw, Plan, Table
 from noren.errors import PolicyError, Problem
 from noren.methods.base import DrawingMethod, Method
 from noren.methods.budgets import Drawn, epsilons
@@ -31,7 +31,7 @@ from noren.models.t_closeness import TCloseness
 from noren.progress import Meter, silent
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.table import Draw, Plan, Table
+from noren.statements import Design
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from noren.engines import Plan, RandomOrder, Recode, Records
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.blind import WHY, blind_classes
@@ -28,7 +29,6 @@ from noren.schema.column import Column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

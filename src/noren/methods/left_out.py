@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
+from noren.engines import Plan, RandomOrder, Records
+from noren.engines.left_out import Members
 from noren.metrics.general import GeneralTable, view_of
-from noren.table import Plan, RandomOrder, Records
-from noren.table.left_out import Members
+from noren.statements import TermCells
 
 FINE = 1e-3
 """Differences in what classes add to the balance of secrets that do not count."""

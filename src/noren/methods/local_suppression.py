@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
+from noren.engines import Plan, RandomOrder, Recode, Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.mondrian import unreachable
@@ -25,7 +26,6 @@ from noren.ragged import row_numbers
 from noren.schema.column import Column
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import GroupTable
+from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
@@ -28,7 +28,7 @@ from noren.progress import Meter, silent
 from noren.ragged import offsets_of, owners
 from noren.schema.roles import Role
 from noren.secret import ClassSets
-from noren.table import Group, Plan, RandomOrder, Records
+from noren.statements import GroupTable
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from noren.engines import Average, Plan, RandomOrder, Records, Treatment
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod
 from noren.methods.cover import cover
@@ -23,7 +24,6 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.table import Average, Plan, RandomOrder, Records, Treatment
 
 if TYPE_CHECKING:
     from noren.kernels.microaggregation import Space

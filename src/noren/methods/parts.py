@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from noren.engines import Plan, Table
 from noren.errors import PolicyError, Problem
 from noren.methods.base import Method
 from noren.models.base import Model, searched
 from noren.progress import Stage, quiet
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.table import Plan, Table
 
 
 class Part(NamedTuple):

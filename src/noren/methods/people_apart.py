@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import GroupTable
+from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import RequirementNotMet
 from noren.methods.anatomy import BucketRule
-from noren.table import Group, Plan, RandomOrder, Records
+from noren.statements import GroupTable
 
 
 @dataclass(frozen=True)

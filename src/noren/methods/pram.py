@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from noren.designs.pram import PramDesign, rounded_parts
+from noren.engines import Change, Plan, Table
 from noren.errors import PolicyError, Problem
 from noren.methods.base import DrawingMethod
 from noren.methods.budgets import Drawn, epsilons
 from noren.models.base import Model, columns_of
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
-from noren.table import Change, Plan, Table
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

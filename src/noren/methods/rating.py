@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem
 from noren.methods.anatomy import served, served_problems, taken_apart
 from noren.methods.base import ClassMethod, Method
@@ -12,7 +13,6 @@ from noren.methods.requirements import USE_FOR_TERMS
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

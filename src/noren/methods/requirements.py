@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.errors import PolicyError, Problem
 from noren.models.base import Model
 from noren.schema.roles import Role
-from noren.table import Records
 
 if TYPE_CHECKING:
     from noren.kernels.requirements import Rules

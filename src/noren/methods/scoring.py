@@ -11,15 +11,15 @@ from typing import Literal
 
 import numpy as np
 
-from noren.cells import CodeCells, SetCells
 from noren.designs import draw_columns
+from noren.engines import Plan, Records, Table
 from noren.errors import QueryError
 from noren.metrics.general import GeneralTable
 from noren.metrics.information import utility_scores
 from noren.metrics.losses import ncp_loss
 from noren.metrics.queries import DrawnColumn, query_error
 from noren.secret import Keystream
-from noren.table import Plan, Records, Table
+from noren.statements import CodeCells, SetCells
 
 Objective = Literal["queries", "utility", "ncp"]
 DIMENSIONS = (1, 2, 3)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem
 from noren.methods.along import eligible_caps
 from noren.methods.base import ClassMethod, Method
@@ -20,7 +21,6 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.ragged import offsets_of, owners, ranges, row_numbers
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -14,14 +14,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from noren.cells import GroupTable
+from noren.engines import Group, Plan, Recode, Records
 from noren.errors import QueryError
 from noren.ragged import row_numbers
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
-from noren.table import Group, Plan, Recode, Records
+from noren.statements import GroupTable
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 

@@ -14,12 +14,12 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Design, SetCells
 from noren.errors import QueryError
 from noren.metrics.general import GeneralColumn, GeneralTable
 from noren.ragged import row_numbers
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
+from noren.statements import Design, SetCells
 
 Shares = Callable[[str, slice], NDArray[np.float64]]
 MOST_VALUES = 2000

@@ -67,7 +67,7 @@ def strength_chart(m: int, tau: float, l: int) -> Any:
 
 
 def save_strength_chart(m: int, tau: float, l: int, path: Path) -> None:
-    from noren.analysis.plots import save_chart
+    from noren.estimates.counts.plots import save_chart
 
     save_chart(strength_chart(m, tau, l), path)
 

@@ -16,11 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
 from noren.errors import QueryError
 from noren.metrics.general import GeneralTable
 from noren.metrics.queries import BLOCK, Workload, WorkloadError, _counts, random_workload, workload_error
 from noren.schema.knowledge import Knowledge
+from noren.statements import TermCells
 
 GROUPS_AT_ONCE = 1 << 12
 _Part = Callable[[slice], NDArray[np.float64]]

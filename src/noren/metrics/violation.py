@@ -125,6 +125,6 @@ def violation_chart(rates: Sequence[ViolationRate]) -> Any:
 
 
 def save_violation_chart(rates: Sequence[ViolationRate], path: Path) -> None:
-    from noren.analysis.plots import save_chart
+    from noren.estimates.counts.plots import save_chart
 
     save_chart(violation_chart(rates), path)

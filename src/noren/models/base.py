@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from noren.cells import CellBatch, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.verdict import Basis, Verdict
 from noren.schema.column import Column
 from noren.schema.roles import Role
+from noren.statements import CellBatch, Statement
 
 if TYPE_CHECKING:
     from noren.models.classes import Classes

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.belief import Belief as Found
-from noren.belief import believed
-from noren.cells import CellBatch, Statement, concat
-from noren.cells.batch import PERSON
 from noren.errors import ModelDoesNotApply
+from noren.estimates import Belief as Found
+from noren.estimates import believed
 from noren.models.base import Accumulator, Check, Evidence, Model, Promise
 from noren.models.class_check import OF_ROWS
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement, concat
+from noren.statements.batch import PERSON
 
 
 class Belief(Model):

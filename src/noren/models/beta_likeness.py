@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import Statement
 from noren.models.base import Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
+from noren.statements import Statement
 
 
 class BetaLikeness(ClassModel):

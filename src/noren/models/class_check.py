@@ -14,11 +14,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Statement
 from noren.models.base import Accumulator, Check, Evidence, Model, Overall
 from noren.models.classes import Classes, ClassFindings, worst
 from noren.models.histograms import Histograms
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 TOLERANCE = 1e-9
 OF_ROWS = "rows were counted, people may have several, and the release does not say whose they are"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from noren.cells import CellBatch, Statement
 from noren.models.base import Evidence
+from noren.statements import CellBatch, Statement
 
 
 def class_keys(evidence: Evidence, names: Sequence[str]) -> list[Statement]:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Statement
-from noren.cells.batch import PERSON
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Accumulator, Evidence
 from noren.models.class_keys import class_keys, key_columns, key_layout
 from noren.models.histograms import ClassTable, PeopleTable
 from noren.models.verdict import Basis, Shortfall
+from noren.statements import CellBatch, Statement
+from noren.statements.batch import PERSON
 
 PENDING = 1 << 21
 """Grouped rows that may wait before they are put together."""

@@ -10,10 +10,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.cells import Statement
 from noren.models.base import Check, Evidence, Model, Promise
 from noren.models.set_check import SetSizeCheck
 from noren.models.values_check import ValuesCheck
+from noren.statements import Statement
 
 
 class ExpandedK(Model):

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Statement
 from noren.ragged import in_order
+from noren.statements import Statement
 
 CHUNK = 1 << 20
 """Entries of histograms that are worked on at once."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noren.cells import CellBatch, Statement
 from noren.errors import ReleaseError
 from noren.models.base import Accumulator, Check, Evidence, Model, Overall
 from noren.models.classes import AlikeClasses, ClassFindings
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 NOTHING = ClassFindings(0, 0, 0.0, 0, 0, 0)
 

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.cells import CellBatch, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Accumulator, Check, Evidence, Model, Promise, SearchRule
 from noren.models.class_check import OF_ROWS
 from noren.models.classes import Classes, ClassFindings, worst
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 
 class KAnonymity(Model):

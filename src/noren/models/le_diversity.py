@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import Statement
 from noren.errors import ModelDoesNotApply, NorenError
 from noren.models.base import CLASS, KNOWS_SHARES, Check, Evidence, Model, Need, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
@@ -17,6 +16,7 @@ from noren.models.histograms import Histograms
 from noren.models.separation import Separating, SeparationCheck
 from noren.models.shuffled import MemberCheck
 from noren.schema.column import Column
+from noren.statements import Statement
 
 
 class LEDiversity(Separating, ClassModel):

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from noren.cells import CellBatch, CodeCells, Statement
-from noren.cells.batch import PERSON
 from noren.models.base import Check, Evidence, Model, Promise
 from noren.models.class_check import OF_ROWS
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, CodeCells, Statement
+from noren.statements.batch import PERSON
 
 TOLERANCE = 1e-9
 

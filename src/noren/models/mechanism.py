@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.cells import CellBatch, Statement
 from noren.models.base import Check, Evidence, Model, Promise
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 ASK_THE_HOLDER = "only the holder can replay the method: give the original and its policy"
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Statement
-from noren.cells.batch import PERSON
-from noren.cells.group import GroupTable
 from noren.models.classes import Classes
 from noren.models.histograms import ClassTable, PeopleTable
 from noren.models.verdict import Basis
+from noren.statements import CellBatch, Statement
+from noren.statements.batch import PERSON
+from noren.statements.group import GroupTable
 
 
 @dataclass(frozen=True)

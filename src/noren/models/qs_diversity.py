@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from noren.cells import Statement
 from noren.models.base import Model, Promise
 from noren.models.term_check import Beliefs, Judged, TermModel
+from noren.statements import Statement
 
 
 class QSDiversity(TermModel):

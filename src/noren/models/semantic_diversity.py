@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import CellBatch, SetCells, Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
 from noren.models.separation import Separating, SeparationCheck, largest_separated
@@ -17,6 +16,7 @@ from noren.models.shuffled import MemberCheck, partnered
 from noren.models.values_check import ValuesCheck
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
+from noren.statements import CellBatch, SetCells, Statement
 
 TOLERANCE = 1e-9
 MOST_L = 5

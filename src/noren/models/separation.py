@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import CellBatch, SetCells, Statement
 from noren.models.base import Model
 from noren.models.set_check import SetCheck
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, SetCells, Statement
 
 TOLERANCE = 1e-6
 """To which a design of least belief is found."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from noren.cells import CellBatch, Statement
 from noren.models.base import Check, Model
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 
 class SetCheck(Check):

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Statement
 from noren.models.base import Check, Evidence
 from noren.models.separation import Separating
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 
 class MemberCheck(Check):

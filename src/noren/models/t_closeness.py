@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import CellBatch, CodeCells, SetCells, Statement
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Model, Need, Overall, Promise, SearchRule
@@ -18,6 +17,7 @@ from noren.models.class_check import ClassModel, Judged
 from noren.models.histograms import Histograms
 from noren.models.verdict import Basis, Verdict
 from noren.schema.hierarchy import Hierarchy
+from noren.statements import CellBatch, CodeCells, SetCells, Statement
 
 CHUNK = 1 << 14
 TOLERANCE = 1e-9

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from noren.cells import Statement
 from noren.errors import ModelDoesNotApply
 from noren.models.base import CLASS, KNOWS_SHARES, Model, Promise, SearchRule
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
+from noren.statements import Statement
 
 Weight = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.cells import CellBatch, Cells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Model, Need
 from noren.models.class_keys import class_keys, key_columns
 from noren.models.verdict import Basis, Verdict
 from noren.schema.knowledge import Knowledge
+from noren.statements import CellBatch, Cells, Statement, TermCells
 
 ROUNDING = 1e-9
 

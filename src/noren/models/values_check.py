@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Statement
 from noren.models.base import Check, Model
 from noren.models.verdict import Verdict
+from noren.statements import CellBatch, Statement
 
 
 class ValuesCheck(Check):

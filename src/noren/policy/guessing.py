@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from noren.engines.profile import ValueCounts
 from noren.policy.hierarchies import Counts, drafted_spec, without
 from noren.schema.edges import quantile_cuts
 from noren.schema.kinds import CALENDAR, NUMERIC, sniff
 from noren.schema.roles import Role
-from noren.table.profile import ValueCounts
 
 NAMES = (
     "name$ surname firstname lastname forename ssn email mail phone mobile tel fax iban passport mrn address street "

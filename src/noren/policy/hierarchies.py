@@ -14,15 +14,15 @@ from math import ceil, floor
 import numpy as np
 
 from noren.engines import engine_for
+from noren.engines.engine import Counting
+from noren.engines.profile import ValueCounts
 from noren.errors import DataError, PolicyError, Problem
-from noren.io.source import Source
 from noren.schema.column import HierarchySpec
 from noren.schema.domain import MISSING, sort_labels
 from noren.schema.edges import roundest, width_edges
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC, Sniffed, as_number, is_code, reader, sniff
-from noren.table.engine import Counting
-from noren.table.profile import ValueCounts
+from noren.sources.source import Source
 
 CLOCK = re.compile(r"\d\d:\d\d(:\d\d)?")
 LONGEST_RANGE = 10_000

@@ -13,7 +13,8 @@ from itertools import product
 from typing import Any
 
 from noren.engines import engine_for
-from noren.io.source import Source
+from noren.engines.engine import Counting
+from noren.engines.profile import Profile
 from noren.policy.findings import NOTHING, Findings
 from noren.policy.groups import Group, group_lines, groups, joined
 from noren.policy.guessing import (
@@ -33,8 +34,7 @@ from noren.policy.guessing import (
 from noren.policy.relations import Codes, read_codes, telling
 from noren.policy.toml import key, value
 from noren.schema.roles import Role
-from noren.table.engine import Counting
-from noren.table.profile import Profile
+from noren.sources.source import Source
 
 K = 5
 LS = {5: 10, 3: 4, 2: 3}

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from noren.engines import engine_for
-from noren.io.markers import with_markers
-from noren.io.source import Source, Writing
-from noren.io.term_columns import TermSpec, with_terms
-from noren.io.tuple_columns import with_tuples
+from noren.engines import Engine, engine_for
 from noren.policy.policy import Policy
 from noren.schema.domain import Domain, bin_labels
 from noren.schema.kinds import Format
 from noren.schema.roles import Role
 from noren.schema.tuples import Member
-from noren.table import Engine
+from noren.sources.markers import with_markers
+from noren.sources.source import Source, Writing
+from noren.sources.term_columns import TermSpec, with_terms
+from noren.sources.tuple_columns import with_tuples
 
 
 def open_table(data: Any, policy: Policy, engine: Engine | None = None) -> Source:

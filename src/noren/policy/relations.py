@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.io.source import Source
+from noren.sources.source import Source
 
 READ = 500_000
 """Records that are looked at."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.profile import OPEN_LIMIT, Profile, ValueCounts
 from noren.errors import NAMED_FROM, NorenError, PolicyError, Problem
 from noren.policy.policy import Policy
 from noren.policy.problems import closest
@@ -26,7 +27,6 @@ from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, end_labels, 
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
-from noren.table.profile import OPEN_LIMIT, Profile, ValueCounts
 
 NO_ORDER = (
     "some values are numbers and others are not, so their order is not known.",

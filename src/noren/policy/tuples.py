@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.profile import ValueCounts
 from noren.errors import Problem
 from noren.policy.values import _merged, _only
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain, DomainSource, bin_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.tuples import Member, TupleDomain, canonical_tuples, tuple_parts
-from noren.table.profile import ValueCounts
 
 Resolve = Callable[[str, ValueCounts], tuple[Column, list[Problem]]]
 """What a member becomes, given how often its texts occur."""

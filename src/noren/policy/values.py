@@ -12,6 +12,7 @@ from math import ceil, floor, inf
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.profile import ValueCounts
 from noren.errors import NAMED_FROM, Problem
 from noren.schema.column import Column
 from noren.schema.domain import (
@@ -28,7 +29,6 @@ from noren.schema.domain import (
 from noren.schema.edges import quantile_cuts
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import CALENDAR, NUMERIC, Format, Kind, Sniffed, as_number, reader, sniff
-from noren.table.profile import ValueCounts
 
 MOST_OTHER = 0.1
 """Share of the people that merging of rare values may put into "(other)"."""

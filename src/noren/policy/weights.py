@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.profile import OPEN_LIMIT, ValueCounts
 from noren.errors import NAMED_FROM, Problem
 from noren.schema.domain import Domain
 from noren.schema.kinds import NUMERIC, as_number
-from noren.table.profile import OPEN_LIMIT, ValueCounts
 
 ROUND = "Give every record a number above 0; leave out records that stand for nobody."
 

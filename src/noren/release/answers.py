@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis, Classes
-from noren.analysis.members import Members, Shape
-from noren.analysis.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
-from noren.analysis.weights import Weights
-from noren.cells import Cells, CodeCells, ExactStatement, Statement
 from noren.errors import QueryError
-from noren.inference.variables import numbers_of
+from noren.estimates.counts.axes import Axis, Classes
+from noren.estimates.counts.members import Members, Shape
+from noren.estimates.counts.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
+from noren.estimates.counts.weights import Weights
+from noren.estimates.statistics.variables import numbers_of
 from noren.release.noised import Margins, raked_to_parts
 from noren.release.several import SeveralRows
 from noren.schema.domain import MISSING, Domain, infer_kind, sort_labels
+from noren.statements import Cells, CodeCells, ExactStatement, Statement
 
 if TYPE_CHECKING:
-    from noren.analysis.tabulate import Tabulation
+    from noren.estimates.counts.tabulate import Tabulation
     from noren.release.release import Release
     from noren.release.term_answers import AskedTerms
 
@@ -93,7 +93,7 @@ def answer(
     elif not axes:
         return _counted(release, records, level, question.weights, population)
     else:
-        from noren.analysis.tabulate import tabulate, without_chance
+        from noren.estimates.counts.tabulate import tabulate, without_chance
 
         left = 0 if population else release.suppressed
         options: dict[str, Any] = {"level": level, "population": population, "progress": progress}
@@ -242,7 +242,7 @@ def classes_of(release: Release, columns: Mapping[str, Statement], cells: Mappin
 
 
 def _classes_of(release: Release, cells: Mapping[str, Cells]) -> Classes:
-    from noren.analysis.rows import row_numbers
+    from noren.estimates.counts.rows import row_numbers
 
     tight = [statement for statement in release.statements if statement.tightness is not None]
     others = [one.name for one in tight if one.name not in cells]
@@ -278,7 +278,7 @@ def _closed(statement: Statement, cells: Any) -> tuple[Statement, Cells]:
             f"column {column.name!r} is {statement.words}, from which nobody can count values.",
             hint="Ask for other columns; `release.frame()` gives the means, whose average over records is exact.",
         )
-    from noren.cells.encode import encode_labels, label_counts
+    from noren.statements.encode import encode_labels, label_counts
 
     labels, _, missing = label_counts(cells.data, column.name)
     labels = [*labels, MISSING] if missing else labels

@@ -6,11 +6,11 @@ pages that unpack to gigabytes; neither is a release that this package wrote.
 
 from __future__ import annotations
 
-from noren.cells.numbered_sets import MOST_SETS
-from noren.cells.set import SETS
 from noren.errors import ReleaseError
-from noren.io.place import Spot, readable
 from noren.release.manifest import Manifest
+from noren.sources.place import Spot, readable
+from noren.statements.numbered_sets import MOST_SETS
+from noren.statements.set import SETS
 
 MOST_ROWS_AT_ONCE = 1 << 16
 """Rows of the largest row group that is ever written."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from noren.errors import ReleaseError
-from noren.io.place import Spot, readable
+from noren.sources.place import Spot, readable
 
 LAST_BYTES = 8
 MAGIC = b"PAR1"

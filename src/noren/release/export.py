@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from noren.cells import Statement
 from noren.errors import DataError, QueryError
 from noren.files import publish_file, refuse_target, write_whole
 from noren.release.release import Release
+from noren.statements import Statement
 
 if TYPE_CHECKING:
     import polars as pl
@@ -107,7 +107,7 @@ def _guarded(frame: pl.DataFrame) -> pl.DataFrame:
     """Texts that a spreadsheet would run stand behind an apostrophe; lists are joined."""
     import polars as pl
 
-    from noren.cells.texts import guarded, guarded_text
+    from noren.statements.texts import guarded, guarded_text
 
     parts = []
     for column in frame:

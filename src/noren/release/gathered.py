@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.members import Members
-from noren.analysis.query import Grouping, allowed_values, find, grouping, parse_by
-from noren.analysis.weights import Weights
-from noren.cells import Cells, Statement
 from noren.errors import QueryError
-from noren.inference.noised import PlacedMargin
-from noren.inference.records import Product, Records
-from noren.inference.results import EXACT, SCORES, SPREAD
-from noren.inference.variables import Variable, numbers_of
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.members import Members
+from noren.estimates.counts.query import Grouping, allowed_values, find, grouping, parse_by
+from noren.estimates.counts.weights import Weights
+from noren.estimates.statistics.noised import PlacedMargin
+from noren.estimates.statistics.records import Product, Records
+from noren.estimates.statistics.results import EXACT, SCORES, SPREAD
+from noren.estimates.statistics.variables import Variable, numbers_of
 from noren.release.answers import _closed, weight_numbers, weight_of
 from noren.release.noised import noised_tables
 from noren.release.several import NOTHING, SeveralRows
 from noren.schema.domain import Domain
+from noren.statements import Cells, Statement
 
 if TYPE_CHECKING:
     from noren.release.release import Release

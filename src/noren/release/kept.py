@@ -7,9 +7,9 @@ from copy import copy
 from threading import Lock
 from typing import Any
 
-from noren.cells import CellBatch, Cells, Statement, concat
 from noren.release.release import Release
 from noren.release.store import MemoryStore, Store
+from noren.statements import CellBatch, Cells, Statement, concat
 
 
 class KeptStore:

@@ -22,7 +22,6 @@ from pydantic import (
     model_validator,
 )
 
-from noren.cells import FORMS, Statement
 from noren.designs import read_design
 from noren.errors import NorenError
 from noren.models.verdict import verdict_line
@@ -34,6 +33,7 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.schema.tuples import Member, TupleDomain, tuple_parts
+from noren.statements import FORMS, Statement
 
 FORMAT = 4
 MOST_WHOLE = 100_000

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 from noren.errors import QueryError
 
 if TYPE_CHECKING:
-    from noren.inference.moments import Found, Sample
-    from noren.inference.results import Statistic
-    from noren.inference.variables import Variable
+    from noren.estimates.statistics.moments import Found, Sample
+    from noren.estimates.statistics.results import Statistic
+    from noren.estimates.statistics.variables import Variable
     from noren.release.gathered import Values
     from noren.release.release import Release
 
@@ -32,7 +32,7 @@ def contrast(
     values: Values | None,
     weighted: bool | None,
 ) -> Statistic:
-    from noren.inference.moments import contrasts
+    from noren.estimates.statistics.moments import contrasts
 
     if not by:
         raise QueryError(f"{measure} needs groups.", hint=f'For example {measure}({of!r}, by="sex").')
@@ -64,8 +64,8 @@ def answered(
     weighted: bool | None,
     compute: Compute,
 ) -> Statistic:
-    from noren.inference.moments import Sample
-    from noren.inference.results import Statistic
+    from noren.estimates.statistics.moments import Sample
+    from noren.estimates.statistics.results import Statistic
     from noren.release.gathered import gather
 
     opened, names = cast("Release", release), (by,) if isinstance(by, str) else tuple(by)
@@ -110,7 +110,7 @@ def demand_level(level: float) -> None:
 
 def _explain(release: Release, name: str, variable: Variable) -> None:
     """Why a column has no numbers, in the words of whoever knows it."""
-    from noren.inference.variables import numbers_of
+    from noren.estimates.statistics.variables import numbers_of
 
     column = release.by_name.get(name)
     if column is not None and column.lists_values:
@@ -126,7 +126,7 @@ def _frame(sample: Sample, titles: Sequence[str], measure: str, rows: Sequence[F
     """One row per group: its labels, the number and its errors; what cannot be told is null."""
     import polars as pl
 
-    from noren.inference.moments import labels_of
+    from noren.estimates.statistics.moments import labels_of
 
     labels = list(labels_of(sample))
     columns = {

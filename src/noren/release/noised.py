@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.margins import Fold, Folded, NoisedTable, Weighed, weigh
 from noren.designs.central import noise_variance
+from noren.estimates.counts.margins import Fold, Folded, NoisedTable, Weighed, weigh
 
 if TYPE_CHECKING:
-    from noren.analysis.tabulate import Tabulation
+    from noren.estimates.counts.tabulate import Tabulation
     from noren.release.answers import Question
     from noren.release.release import Release
 
@@ -128,7 +128,7 @@ def raked_to_parts(
     table: Tabulation, names: Sequence[str], parts: Mapping[tuple[str, ...], NDArray[np.float64]]
 ) -> Tabulation:
     """The table with these sums; intervals stay, and are stretched to hold what they are of."""
-    from noren.analysis.raking import rake
+    from noren.estimates.counts.raking import rake
 
     wanted: dict[tuple[int, ...], NDArray[np.float64]] = {}
     total = max(float(table.counts.sum()), 1e-300)

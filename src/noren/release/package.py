@@ -22,12 +22,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from noren.cells import CellBatch, Statement
-from noren.cells.texts import ESCAPE, FORMULA
 from noren.errors import ReleaseError
 from noren.files import DESCRIPTOR, keep_out, publish_directory, same_as, sync, sync_directory
-from noren.io.csv import contains_byte
-from noren.io.place import Spot
 from noren.release.bounds import check_size
 from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_pages
 from noren.release.manifest import FORMAT, Manifest
@@ -41,6 +37,10 @@ from noren.release.upgrades import known_format, upgraded
 from noren.release.used import demand_used
 from noren.release.written import demand_lines, demand_written
 from noren.secret.signing import SigningKey
+from noren.sources.csv import contains_byte
+from noren.sources.place import Spot
+from noren.statements import CellBatch, Statement
+from noren.statements.texts import ESCAPE, FORMULA
 
 MOST_BYTES = 1 << 28
 """Size of the largest descriptor that is read: 256 MB."""

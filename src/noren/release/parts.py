@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from noren.io.place import Spot
+from noren.sources.place import Spot
 
 WHOLE = ("data.parquet", "data.csv")
 """How the one file of the data is called."""

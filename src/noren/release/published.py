@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
-from noren.cells import CellBatch, Cells, Design, Statement, batch_length, concat
 from noren.errors import QueryError, ReleaseError
 from noren.release.store import Store
+from noren.statements import CellBatch, Cells, Design, Statement, batch_length, concat
 
 
 class Published:

@@ -10,9 +10,9 @@ import json
 import re
 from collections.abc import Sequence
 
-from noren.cells import Statement
-from noren.cells.set import SET_KEY, SETS
 from noren.release.manifest import Manifest
+from noren.statements import Statement
+from noren.statements.set import SET_KEY, SETS
 
 README = "README.md"
 PAGE = """\

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noren.analysis.estimate import Count, Estimate
 from noren.errors import QueryError, ReleaseError
-from noren.io.place import STORES, Place, Spot, place_of
+from noren.estimates.counts.estimate import Count, Estimate
 from noren.models.verdict import Verdicts
 from noren.release.answers import answer
 from noren.release.manifest import Manifest, VerdictEntry
@@ -32,11 +31,12 @@ from noren.release.signature import read_signature
 from noren.release.statistics import Statistics
 from noren.release.store import Store
 from noren.secret.signing import PublicKey, SigningKey, signing_key
+from noren.sources.place import STORES, Place, Spot, place_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from noren.imputation.tables import Imputations
+    from noren.estimates.imputation.tables import Imputations
 
 SCHEMES = ("postgresql://", "postgres://")
 EXPAND_LIMIT = 1_000_000
@@ -212,7 +212,7 @@ class Release(Statistics, Published):
         >>> len(tables), tables[0].columns, tables[0].height
         (2, ['town', 'job'], 40)
         """
-        from noren.imputation.tables import impute
+        from noren.estimates.imputation.tables import impute
 
         made = impute(self, m, seed=seed, classes=classes, impossible=impossible, model=model, progress=progress)
         return replace(made, rows_are_people=not SeveralRows.of(self.manifest).told)
@@ -341,7 +341,7 @@ def is_address(place: Any) -> bool:
 def is_release(place: Any) -> bool:
     """Whether a table is a release, by what it is called: an open one, a directory, a schema of a base."""
     if is_address(place):
-        from noren.io.postgres import Address
+        from noren.sources.postgres import Address
 
         address = Address.parse(place)
         return address.table is None and address.query is None

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, SetStatement, Statement, batch_length
-from noren.cells.numbered_sets import SetOrder, numberable, numbered
-from noren.cells.set import SET_KEY
-from noren.cells.set_cells import code_dtype
 from noren.errors import NorenError
+from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
+from noren.statements.numbered_sets import SetOrder, numberable, numbered
+from noren.statements.set import SET_KEY
+from noren.statements.set_cells import code_dtype
 
 LEAST_ROWS = 10_000
 """Rows from which a second file is worth its trouble to a reader."""

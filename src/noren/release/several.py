@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from noren.analysis.estimate import SEVERAL_ROWS, UP_TO_ROWS
+from noren.estimates.counts.estimate import SEVERAL_ROWS, UP_TO_ROWS
 from noren.release.manifest import Manifest
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from noren.cells import Statement
 from noren.errors import DataError, ReleaseError
-from noren.io.place import Spot
 from noren.release.store import read_side, write_side
+from noren.sources.place import Spot
+from noren.statements import Statement
 
 
 def sides(columns: Iterable[Statement]) -> dict[str, list[Statement]]:

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 
 from noren.errors import ReleaseError
-from noren.io.place import Spot
 from noren.secret.signing import PublicKey, Signature, SigningKey
+from noren.sources.place import Spot
 
 SIGNATURE = "datapackage.sig"
 MOST_BYTES = 1024

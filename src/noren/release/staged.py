@@ -16,10 +16,10 @@ from pathlib import Path
 
 from noren.errors import DataError, ReleaseError
 from noren.files import DESCRIPTOR
-from noren.io.place import Place, Spot
 from noren.release.package import Recording, aside, unrecorded
 from noren.release.package import refuse_existing as refuse_directory
 from noren.release.parts import Part
+from noren.sources.place import Place, Spot
 
 
 @dataclass

@@ -9,10 +9,10 @@ from noren.errors import QueryError
 from noren.release.measured import Names, answered, contrast, demand_level
 
 if TYPE_CHECKING:
-    from noren.inference.association import TestKind
-    from noren.inference.regression import Regression
-    from noren.inference.results import Statistic, TestResult
-    from noren.inference.variables import Variable
+    from noren.estimates.statistics.association import TestKind
+    from noren.estimates.statistics.regression import Regression
+    from noren.estimates.statistics.results import Statistic, TestResult
+    from noren.estimates.statistics.variables import Variable
     from noren.release.gathered import Gathered, Values
     from noren.release.release import Release
 
@@ -53,7 +53,7 @@ class Statistics:
         >>> release.mean("visits", by="town").frame.columns
         ['town', 'mean', 'std_error', 'low', 'high', 'records']
         """
-        from noren.inference.moments import means
+        from noren.estimates.statistics.moments import means
 
         return answered(
             self, "mean", (of,), by, where, level, population, values, weighted, lambda s, v: means(s, v[0])
@@ -71,7 +71,7 @@ class Statistics:
         weighted: bool | None = None,
     ) -> Statistic:
         """The variance (over n - 1) of a column of numbers, for every group of other columns. As `mean` otherwise."""
-        from noren.inference.moments import variances
+        from noren.estimates.statistics.moments import variances
 
         return answered(
             self, "variance", (of,), by, where, level, population, values, weighted, lambda s, v: variances(s, v[0])
@@ -93,7 +93,7 @@ class Statistics:
 
         Of single values it is one of them; inside a bin records are taken as spread evenly.
         """
-        from noren.inference.moments import quantiles
+        from noren.estimates.statistics.moments import quantiles
 
         found = answered(
             self, "quantile", (of,), by, where, level, population, values, weighted, lambda s, v: quantiles(s, v[0], q)
@@ -113,7 +113,7 @@ class Statistics:
         weighted: bool | None = None,
     ) -> Statistic:
         """Pearson's correlation of two columns of numbers, for every group of other columns. As `mean` otherwise."""
-        from noren.inference.moments import correlations
+        from noren.estimates.statistics.moments import correlations
 
         asked = (one, two)
         return answered(
@@ -195,8 +195,8 @@ class Statistics:
         >>> fit.frame.columns
         ['term', 'coef', 'std_error', 'z', 'p_value', 'low', 'high']
         """
-        from noren.inference.fitting import fit
-        from noren.inference.formula import Formula
+        from noren.estimates.statistics.fitting import fit
+        from noren.estimates.statistics.formula import Formula
         from noren.release.gathered import gather
 
         demand_level(level)
@@ -244,8 +244,8 @@ class Statistics:
         >>> release.test("job", "town").p_value < 0.01
         True
         """
-        from noren.inference.association import KINDS, related
-        from noren.inference.results import TestResult
+        from noren.estimates.statistics.association import KINDS, related
+        from noren.estimates.statistics.results import TestResult
         from noren.release.gathered import gather
 
         if kind is not None and kind not in KINDS:

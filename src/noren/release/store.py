@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import ahead
-from noren.cells import CellBatch, Cells, CodeCells, Statement, batch_length, concat, take
-from noren.cells.batch import PERSON
-from noren.cells.texts import guarded, guarded_text, unguarded
 from noren.errors import DataError, ReleaseError
-from noren.io.place import Spot, readable
+from noren.sources.place import Spot, readable
+from noren.statements import CellBatch, Cells, CodeCells, Statement, batch_length, concat, take
+from noren.statements.batch import PERSON
+from noren.statements.texts import guarded, guarded_text, unguarded
 
 MOST_ROWS = 1 << 16
 VALUES_AT_ONCE = 1 << 23
@@ -112,7 +112,7 @@ class CsvStore:
         """Whether the file was written with apostrophes; releases of early versions were not."""
 
     def batches(self, columns: Sequence[Statement]) -> Iterator[CellBatch]:
-        from noren.io.csv import CsvSource
+        from noren.sources.csv import CsvSource
 
         try:
             source = CsvSource(self.path, separator=",", encoding="utf-8")
@@ -233,7 +233,7 @@ def read_side(path: Spot, escaped: bool = True, texts: Sequence[str] = ()) -> di
 
         read = pq.read_table(readable(path), read_dictionary=list(texts))
         return {name: _joined(read.column(name)) for name in read.column_names}
-    from noren.io.csv import CsvSource
+    from noren.sources.csv import CsvSource
 
     assert isinstance(path, Path), "CSV files lie in directories"
     source = CsvSource(path, separator=",", encoding="utf-8")

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import HARD, Tabulation, tabulate_bounded
-from noren.cells import TermCells
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import HARD, Tabulation, tabulate_bounded
+from noren.statements import TermCells
 
 LEFT_OUT = "a term that a record does not publish is one it does not have"
 OVERLAP = "a record counts for each of its terms, so the rows overlap"

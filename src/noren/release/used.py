@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from noren.cells import SetStatement, Statement
 from noren.errors import ReleaseError
-from noren.io.place import Spot
 from noren.release.store import store_for
+from noren.sources.place import Spot
+from noren.statements import SetStatement, Statement
 
 
 def demand_used(files: Sequence[Spot], columns: Sequence[Statement]) -> None:

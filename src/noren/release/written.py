@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import Statement
 from noren.errors import ReleaseError
-from noren.io.place import Spot
 from noren.release.parts import checksum
 from noren.release.store import CsvStore, read_side, write_data, write_side
+from noren.sources.place import Spot
+from noren.statements import Statement
 
 NEAR = 1e-12
 

@@ -121,7 +121,7 @@ def rendered(chart: object, words: str) -> Markup:
 
     from markupsafe import Markup
 
-    from noren.analysis import plots
+    from noren.estimates.counts import plots
 
     text = plots.rendered(chart, ".svg").decode()
     drawing = Markup(re.sub(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"', "", text[text.index("<svg") :]))

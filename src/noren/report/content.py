@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from noren.cells import Statement
+from noren.engines import TermSearch
 from noren.methods import METHODS
 from noren.models.base import QUASI
 from noren.models.verdict import Verdict
@@ -16,7 +16,7 @@ from noren.report.material import Material, origin_of
 from noren.report.reproduce import reproduction
 from noren.report.truth import truth_of
 from noren.results import plain
-from noren.table import TermSearch
+from noren.statements import Statement
 
 FORMAT = 2
 """Of the JSON: fields may be added under the same number, never change their meaning."""

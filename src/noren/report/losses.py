@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.told import class_keys
-from noren.cells import Statement
 from noren.errors import NorenError
 from noren.models.base import QUASI
-from noren.pipeline.overall import tallied
 from noren.ragged import rows_in_order
 from noren.report.material import Material
+from noren.statements import Statement
+from noren.workflow.overall import tallied
 
 MOST_VALUES = 5_000
 """Values up to which a column's distribution is estimated for the report."""

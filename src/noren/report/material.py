@@ -18,22 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import Begun
-from noren.analysis.estimate import Estimate
 from noren.audit import ATTACKS, AttackResult, Case, made
 from noren.audit.beside import LARGE, apart
+from noren.engines import Table, TermSearch
 from noren.errors import NAMED_FROM, NorenError, QueryError
-from noren.io.held import is_file
+from noren.estimates.counts.estimate import Estimate
 from noren.models.base import Model
 from noren.models.verdict import Verdict
-from noren.pipeline.anonymize import HolderFacts, Outcome
-from noren.pipeline.prepare import read_policy
-from noren.pipeline.truth import Truth
-from noren.pipeline.verify import claimed, verify
 from noren.policy.policy import Policy
 from noren.progress import Meter, Stage, quiet, silent
 from noren.release.kept import kept
 from noren.release.release import Release
-from noren.table import Table, TermSearch
+from noren.sources.held import is_file
+from noren.workflow.anonymize import HolderFacts, Outcome
+from noren.workflow.prepare import read_policy
+from noren.workflow.truth import Truth
+from noren.workflow.verify import claimed, verify
 
 ATTACKED = 200_000
 """Records up to which a run of `anonymize` attacks its own release for the report."""

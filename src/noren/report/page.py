@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from noren.analysis.estimate import Estimate
+from noren.estimates.counts.estimate import Estimate
 from noren.files import refuse_target, write_whole
-from noren.pipeline.anonymize import Outcome
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.release import Release, open_release
@@ -26,6 +25,7 @@ from noren.report.material import Material, from_outcome, gather
 from noren.report.render import render_page
 from noren.report.short import in_short
 from noren.report.words import GROUNDS
+from noren.workflow.anonymize import Outcome
 
 SECTIONS = {
     "truth": "The truth on one page",

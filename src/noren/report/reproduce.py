@@ -16,9 +16,9 @@ from typing import Any
 from noren import __version__
 from noren.errors import PolicyError
 from noren.files import DESCRIPTOR
-from noren.io.source import SCHEME
 from noren.release.package import checksum
 from noren.report.material import Material
+from noren.sources.source import SCHEME
 
 LIBRARIES = ("numpy", "numba", "polars", "pyarrow", "pydantic", "cryptography", "altair", "vl-convert-python")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noren.analysis.estimate import Estimate
+from noren.estimates.counts.estimate import Estimate
 from noren.report.charts import Bar, Group, Kind, bars, rendered
 from noren.report.render import Figure, Part, Table, percent
 from noren.report.worst import counted, worst

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from noren.audit.sample import MOST, sample_of
-from noren.belief import Belief, believed
-from noren.cells import Statement
+from noren.estimates import Belief, believed
 from noren.models.base import QUASI, Model
 from noren.report.gains import final, headline
 from noren.report.material import Material
 from noren.report.render import Line, Table, percent
+from noren.statements import Statement
 
 SURE = 0.9
 MOST_SECRETS = 10

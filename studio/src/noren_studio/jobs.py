@@ -250,7 +250,7 @@ def _live(tasks: Connection, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its workers
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(1)  # pages go first
-    from noren.pipeline import advise, run  # noqa: F401
+    from noren.workflow import advise, run  # noqa: F401
 
     if not tasks.poll():  # nobody waits yet
         _warm()
@@ -271,8 +271,8 @@ def _warm() -> None:
     """
     import pyarrow as pa
 
-    from noren.io import open_source
     from noren.policy import study
+    from noren.sources import open_source
 
     study(open_source(pa.table({"age": [30, 40], "job": ["nurse", "clerk"]})))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nicegui import ui
 
-from noren.io import SOURCES
+from noren.sources import SOURCES
 from noren_studio import texts
 from noren_studio.parts import button, div, line, title
 from noren_studio.session import Session

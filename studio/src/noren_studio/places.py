@@ -21,7 +21,7 @@ def is_packed(place: str) -> bool:
 def shown(place: str) -> str:
     """How a place is called: a file by its name, an address without its password."""
     if "://" in place:
-        from noren.io import Address
+        from noren.sources import Address
 
         return Address.parse(place).name
     return Path(place).name

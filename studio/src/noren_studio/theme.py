@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from noren.analysis import PALETTE
+from noren.estimates import PALETTE
 from noren.results import visible
 
 LIGHT: Mapping[str, str] = {

@@ -13,11 +13,11 @@ from noren.audit import attack, reasons
 from noren.audit.correlates import Correlates
 from noren.audit.people import unique_pairs
 from noren.audit.sets import Sets, published_sets
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import mean_true_probability
 from noren.errors import QueryError
 from noren.policy.options import DependenceOptions
+from noren.statements import SetCells
 from tests.unit.audit.world import drawn
 
 N = 6_000

@@ -12,8 +12,8 @@ import noren as nr
 from noren.audit import applicable, attack, beside, made
 from noren.audit.base import Case
 from noren.audit.predictable import Predictable
-from noren.belief import posterior
 from noren.errors import QueryError
+from noren.estimates.belief import posterior
 from noren.report.material import run_attacks
 
 

@@ -11,10 +11,10 @@ import pytest
 import noren as nr
 from noren.audit import ATTACKS, Attacks, Case, applicable, attack, made
 from noren.audit.chart import steps
-from noren.cells import Cells, Statement, take
 from noren.errors import QueryError, ReleaseError
 from noren.release.release import Release
 from noren.release.store import MemoryStore
+from noren.statements import Cells, Statement, take
 from tests.contracts.test_engines import CASES, table
 
 ON_COUNTS = {"reidentification", "homogeneity", "similarity", "disclosure", "known-records", "absence"}

@@ -12,10 +12,10 @@ import noren as nr
 from noren.audit import ATTACKS, attack, rivals
 from noren.audit.chart import steps
 from noren.audit.inference import Adversary
-from noren.cells import TermCells
+from noren.engines.finding import Finder, exact_nodes, numbered_sets
 from noren.errors import DataError, QueryError
 from noren.schema.nodes import Nodes
-from noren.table.finding import Finder, exact_nodes, numbered_sets
+from noren.statements import TermCells
 
 DISEASES = nr.Knowledge.from_pairs(
     [("Flu", term) for term in ("coughing", "headache", "sore throat")]

@@ -8,6 +8,7 @@ import pytest
 
 import noren as nr
 from noren.audit import attack, reasons
+from noren.engines import Records
 from noren.errors import QueryError
 from noren.methods.mechanism.cutting import Cut, learn
 from noren.methods.mechanism.refusals import parts_for_size, several
@@ -15,7 +16,6 @@ from noren.methods.mondrian import classes as mondrian_classes
 from noren.methods.mondrian.classes import classes_of
 from noren.models import BetaLikeness, FrequencyLDiversity
 from noren.schema.domain import Domain
-from noren.table import Records
 from tests.unit.audit.world import secret
 
 

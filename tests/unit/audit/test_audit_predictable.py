@@ -15,11 +15,11 @@ from noren.audit.patterns import design_pattern, moments, neighbours, order_patt
 from noren.audit.predictable import ORDER, Predictable
 from noren.audit.sets import Sets
 from noren.audit.weak import FAMILIES, _long_python_order, chance, draw, seeds, truths
-from noren.cells import CodeCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 from noren.release.release import Release
 from noren.release.store import MemoryStore
+from noren.statements import CodeCells, SetCells
 from tests.unit.audit.world import drawn, secret
 
 N, D, L = 1_500, 14, 5

@@ -11,12 +11,12 @@ import pytest
 
 import noren as nr
 from noren.audit import attack, reasons
-from noren.cells import CodeCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 from noren.metrics.population import expected_inverse, pitman, pitman_fit, snb, uniqueness, zayatz
 from noren.release.release import Release
 from noren.schema.roles import Role
+from noren.statements import CodeCells, SetCells
 from tests.unit.audit.world import assembled, of_values, stated
 
 

@@ -16,11 +16,11 @@ from noren.audit import Case, attack, made, reasons
 from noren.audit.patterns import moments, neighbours, trend
 from noren.audit.sample import Sample, sample_of
 from noren.audit.sets import Sets, published_sets
-from noren.cells import CodeCells
 from noren.cli.main import main
+from noren.engines.finding import Finder, exact_nodes
 from noren.release.kept import kept
 from noren.release.release import Release, open_release
-from noren.table.finding import Finder, exact_nodes
+from noren.statements import CodeCells
 from tests.unit.audit.world import secret
 
 PEOPLE, FEW = 3_000, 600

@@ -9,12 +9,12 @@ import pytest
 import noren as nr
 from noren.audit import attack, reasons
 from noren.audit.similarity import best_interval, places
-from noren.cells import CodeCells
 from noren.errors import QueryError
 from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role
+from noren.statements import CodeCells
 from tests.unit.audit.world import assembled, keys, of_groups, of_sets, of_values, stated
 
 TREE = (tuple("abcd"), ("ab", "ab", "cd", "cd"), ("*",) * 4)

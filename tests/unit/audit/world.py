@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import Cells, CodeCells, Design, GroupTable, SetCells, SetStatement, Statement
 from noren.designs.decoys import DecoyDesign
 from noren.release.manifest import Manifest, read_column
 from noren.release.release import Release
@@ -15,6 +14,7 @@ from noren.release.store import MemoryStore
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.statements import Cells, CodeCells, Design, GroupTable, SetCells, SetStatement, Statement
 
 LETTERS = "abcdefgh"
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from noren.engines.permute import bucket_numbers, permutation
 from noren.errors import DataError
 from noren.kernels.shuffle import shuffle_with
 from noren.secret import Keystream, Secret
-from noren.table.permute import bucket_numbers, permutation
 
 TWO_32 = 1 << 32
 ALPHA = 1e-9

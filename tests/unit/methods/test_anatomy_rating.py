@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from noren.engines import Group, Plan, Records
 from noren.errors import PolicyError, RequirementNotMet
 from noren.methods.anatomy import Anatomy
 from noren.methods.rating import Rating
@@ -17,7 +18,6 @@ from noren.models.k_anonymity import KAnonymity
 from noren.models.le_diversity import LEDiversity
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Group, Plan, Records
 from tests.oracles.grouping import table_of
 
 ILLS = Hierarchy.from_tree({"lung": ["flu", "cough", "哮喘"], "heart": ["angina"], "skin": ["acne", "rash"]})

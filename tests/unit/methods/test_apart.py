@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 import noren as nr
+from noren.engines import Records, Table
+from noren.engines.apart import Cuts, joined_pairs
 from noren.methods import METHODS
 from noren.methods.apart import DecidePart, cuts_of, rules_of, sound
-from noren.pipeline.prepare import prepare
-from noren.table import Records, Table
-from noren.table.apart import Cuts, joined_pairs
+from noren.workflow.prepare import prepare
 
 N = 4_000
 QUASI = ("age", "town", "job")

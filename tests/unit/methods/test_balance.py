@@ -8,6 +8,7 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from noren.engines import Plan, Records
 from noren.errors import NorenError, RequirementNotMet
 from noren.kernels.balance import Prices, best_covers, cover_below, cut_tree
 from noren.methods.cover import cover
@@ -24,7 +25,6 @@ from noren.metrics.losses import ncp_loss
 from noren.models import MODELS, KAnonymity
 from noren.models.base import Model
 from noren.schema.knowledge import Knowledge
-from noren.table import Plan, Records
 from tests.oracles import term_search as oracle
 from tests.oracles.mondrian import published_loss, small_table, table_of
 from tests.oracles.mondrian_terms import read_together, terms_satisfy, with_terms

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.engines import Records
 from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import Workbench, classes_of
 from noren.methods.mondrian.exchange import Exchange
@@ -15,7 +16,6 @@ from noren.metrics.losses import granularity_score
 from noren.models import MODELS
 from noren.models.base import Model
 from noren.ragged import offsets_of
-from noren.table import Records
 from tests.oracles.mondrian import published_loss, small_table, table_of
 
 ON = ("s0",)

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
+from noren.engines import Plan
 from noren.errors import ReleaseError
 from noren.methods.cover import cover
-from noren.pipeline.anonymize import run
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
-from noren.table import Plan
+from noren.workflow.anonymize import run
 from tests.unit.release.test_release_package import claim
 
 N = 200
@@ -105,7 +105,7 @@ def test_manifests_can_be_compared(saved):
 
 
 def test_a_comparison_beside_an_open_column_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 30)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 30)
     with pytest.raises(nr.errors.DataError, match="'age' has too many values for classes"):
         nr.compare(table(), policy("decoys"), among=["decoys"])
 

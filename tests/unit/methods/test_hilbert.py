@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from noren.engines import Plan, Recode
 from noren.errors import RequirementNotMet
 from noren.kernels.bucket_groups import best_cuts
 from noren.methods.hilbert import Hilbert, along_curve, walk_ranks
@@ -21,7 +22,6 @@ from noren.models.tau_l_diversity import TauLDiversity
 from noren.ragged import row_numbers
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Plan, Recode
 from tests.oracles.grouping import table_of
 
 AGES = Hierarchy.from_widths([str(age) for age in range(20, 60)], [5, 10, 20])

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from noren.engines import Records
 from noren.errors import PolicyError, RequirementNotMet
 from noren.kernels.lattice import level_classes
 from noren.methods.incognito import Incognito
@@ -21,7 +22,6 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Records
 
 
 def asked(model: str, *on: str, **given: Any) -> Model:

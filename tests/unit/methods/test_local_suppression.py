@@ -8,18 +8,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from noren.engines import Records
 from noren.errors import PolicyError, RequirementNotMet
 from noren.methods import METHODS
 from noren.methods.local_suppression import SUPPRESSED, LocalSuppression, _Search
 from noren.methods.requirements import compiled
 from noren.models import MODELS
-from noren.pipeline.anonymize import run
-from noren.pipeline.verify import verify
 from noren.policy.policy import Policy
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
-from noren.table import Records
+from noren.workflow.anonymize import run
+from noren.workflow.verify import verify
 from tests.oracles.local_suppression import cheapest
 
 

@@ -14,17 +14,17 @@ from noren.methods.mechanism.stays import OVERLOOKED, Stays
 from noren.methods.mondrian import Mondrian
 from noren.models import FrequencyLDiversity, TCloseness
 from noren.models.class_check import ClassModel
-from noren.pipeline.prepare import prepare
 from noren.release.published import Published
+from noren.workflow.prepare import prepare
 
 ROLES = {"age": "quasi-identifier", "ill": "sensitive"}
 
 
 def sight(people: pl.DataFrame, rows: pl.DataFrame, l: int = 2, t: float | None = None) -> Sight:  # noqa: E741
     """A release made by hand, in which an age is exact or covers everything."""
-    from noren.cells import CodeCells, ExactStatement, NodeStatement
     from noren.release.store import MemoryStore
     from noren.schema.nodes import Nodes
+    from noren.statements import CodeCells, ExactStatement, NodeStatement
 
     model: ClassModel = FrequencyLDiversity(on="ill", l=l) if t is None else TCloseness(on="ill", t=t)
     table = prepare(people, nr.Policy(attributes=ROLES, require=[model], method="mondrian")).records

@@ -8,14 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from noren.cells import CodeCells, MeanStatement
-from noren.cells.mean import mean_cells
+from noren.engines import Average, Records
 from noren.errors import PolicyError, QueryError, ReleaseError, RequirementNotMet
 from noren.kernels.microaggregation import best_line_groups, mdav
 from noren.methods.microaggregation import Microaggregation, space_of
 from noren.models import MODELS
-from noren.pipeline.anonymize import run
-from noren.pipeline.verify import verify
 from noren.policy.policy import Policy
 from noren.release.manifest import read_column, write_column
 from noren.release.release import open_release
@@ -23,7 +20,10 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Average, Records
+from noren.statements import CodeCells, MeanStatement
+from noren.statements.mean import mean_cells
+from noren.workflow.anonymize import run
+from noren.workflow.verify import verify
 from tests.oracles.microaggregation import best_line, embedded
 from tests.oracles.microaggregation import mdav as slow_mdav
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from noren.engines import Plan, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import classes_of, smallest_class
@@ -15,7 +16,6 @@ from noren.models import MODELS
 from noren.models.base import Model
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
-from noren.table import Plan, Recode, Records
 from tests.oracles.mondrian import TOWNS, small_table, table_of
 
 K3 = MODELS["k-anonymity"](k=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from noren.engines import Records
 from noren.errors import RequirementNotMet
 from noren.methods.hilbert import Hilbert
 from noren.methods.incognito import Incognito
@@ -18,7 +19,6 @@ from noren.models import MODELS
 from noren.models.base import Model
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
-from noren.table import Records
 from tests.oracles.mondrian import table_of
 from tests.oracles.mondrian_terms import Terms, cells_of, terms_satisfy, with_terms
 

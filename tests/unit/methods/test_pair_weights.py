@@ -12,9 +12,9 @@ import pytest
 
 import noren as nr
 from noren.audit import attack
-from noren.cells import TermCells
 from noren.methods.mechanism.omissions import PublishedTerms
-from noren.pipeline.anonymize import run
+from noren.statements import TermCells
+from noren.workflow.anonymize import run
 from tests.oracles.terms import Demand, World, groups
 from tests.unit.release.test_term_release import rewrite, signed
 from tests.unit.term_world import DIVERSE, ENOUGH, WORLD, check, known, policy, table

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.engines import Group, Records
 from noren.errors import RequirementNotMet
 from noren.methods.anatomy import Anatomy
 from noren.models.distinct_l_diversity import DistinctLDiversity
 from noren.models.frequency_l_diversity import FrequencyLDiversity
-from noren.pipeline.anonymize import run
-from noren.table import Group, Records
+from noren.workflow.anonymize import run
 from tests.oracles import people as oracle
 from tests.oracles.grouping import table_of
 
@@ -124,9 +124,9 @@ def test_visits_are_published_in_groups_of_patients(method: str, model: str, tmp
 
 
 def test_a_person_in_two_groups_is_no_release() -> None:
-    from noren.cells import CodeCells, GroupStatement, GroupTable
-    from noren.cells.batch import PERSON
     from noren.models.people_groups import PeopleGroups, PeopleValues
+    from noren.statements import CodeCells, GroupStatement, GroupTable
+    from noren.statements.batch import PERSON
 
     table = records([[0], [1], [0, 1], [2]])
     column = table.columns["ill"]

@@ -9,23 +9,23 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from noren.analysis.axes import Axis, numbered_column
-from noren.analysis.tabulate import tabulate
-from noren.cells import ChangedStatement, CodeCells
 from noren.designs import read_design
 from noren.designs.decoys import DecoyDesign
 from noren.designs.pram import PramDesign, rounded_parts
 from noren.errors import ModelDoesNotApply, NorenError, PolicyError, QueryError, RequirementNotMet
+from noren.estimates.counts.axes import Axis, numbered_column
+from noren.estimates.counts.tabulate import tabulate
 from noren.models import MODELS
 from noren.models.base import Overall
 from noren.models.judgement import Judgement
-from noren.pipeline.anonymize import run
-from noren.pipeline.verify import verify
 from noren.policy.options import DependenceOptions
 from noren.policy.policy import Policy
 from noren.release.manifest import read_column, write_column
 from noren.release.release import open_release
 from noren.secret import Keystream, RecordStream, Secret
+from noren.statements import ChangedStatement, CodeCells
+from noren.workflow.anonymize import run
+from noren.workflow.verify import verify
 from tests.oracles.pram import distance, matrix, maximum_likelihood
 
 PARTS = (7, 2, 5, 1, 1)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.pipeline.anonymize import Outcome, run
+from noren.workflow.anonymize import Outcome, run
 from tests.oracles.terms import Demand, World, groups
 from tests.unit.term_world import DIVERSE, ENOUGH, N, check, known, policy, table
 

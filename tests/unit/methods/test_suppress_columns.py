@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.pipeline.anonymize import Outcome, run
 from noren.release.store import MemoryStore
 from noren.schema.domain import Domain
+from noren.workflow.anonymize import Outcome, run
 from tests.oracles.terms import Demand, World, squared
 from tests.unit.term_world import CLOSE, DIVERSE, ENOUGH, WORLD, check, known, policy, table
 

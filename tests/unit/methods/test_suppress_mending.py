@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
+from noren.engines import Plan
 from noren.methods.base import ClassMethod
-from noren.pipeline.anonymize import Outcome, run
-from noren.pipeline.prepare import prepare
-from noren.table import Plan
+from noren.workflow.anonymize import Outcome, run
+from noren.workflow.prepare import prepare
 from tests.oracles.term_search import cost
 from tests.oracles.terms import Demand, World, groups
 from tests.unit.term_world import check, known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from noren.engines import Plan, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods.three_phase import SecretCounts, Task, ThreePhase
 from noren.models.base import Model
@@ -14,7 +15,6 @@ from noren.models.k_anonymity import KAnonymity
 from noren.models.tau_l_diversity import TauLDiversity
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
-from noren.table import Plan, Recode, Records
 from tests.oracles.grouping import eligible, table_of, tau_l
 
 TOWNS = Hierarchy.from_tree({"north": ["a", "b", "c"], "süd": ["d", "é", "漢"]})

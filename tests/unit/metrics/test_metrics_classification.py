@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from noren.cells import GroupTable
+from noren.engines import Group, Recode
 from noren.errors import NorenError, QueryError
 from noren.metrics.classification import preserved_rules, random_leaves, tree_accuracy
 from noren.metrics.general import GeneralColumn, GeneralTable, general_table
@@ -16,7 +16,7 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
-from noren.table import Group, Recode
+from noren.statements import GroupTable
 
 N = 400
 TREE = tree_of(Hierarchy((("a", "b", "c", "d"), ("ab", "ab", "cd", "cd"))))

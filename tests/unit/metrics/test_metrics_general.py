@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.cells import GroupTable
+from noren.engines import Recode
 from noren.errors import QueryError, RequirementNotMet
 from noren.metrics.general import GeneralColumn, GeneralTable, general_table, node_totals
 from noren.metrics.information import excess_of_classes, excessive_protection, information_score, utility_scores
@@ -23,7 +23,7 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
-from noren.table import Recode
+from noren.statements import GroupTable
 
 # paper 004, figures 1 to 3: twelve patients, classes {1,2,4,5}, {6,7,8,10}, {3,9,11,12}
 AGES = [20, 21, 22, 23, 24, 30, 31, 32, 33, 34, 25, 26]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.cells import GroupTable
 from noren.errors import QueryError
 from noren.metrics.general import GeneralTable, general_table
 from noren.metrics.queries import (
@@ -20,6 +19,7 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
+from noren.statements import GroupTable
 
 TREE = Hierarchy((("a", "b", "c", "d"), ("ab", "ab", "cd", "cd")))
 ROLES = {"town": Role.QUASI_IDENTIFIER, "age": Role.QUASI_IDENTIFIER, "job": Role.SENSITIVE}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.cells import TermCells
+from noren.engines import Recode
 from noren.errors import QueryError
 from noren.metrics.general import GeneralColumn, GeneralTable
 from noren.metrics.queries import Workload, random_workload
@@ -24,7 +24,7 @@ from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
-from noren.table import Recode
+from noren.statements import TermCells
 
 
 def cells(d: int, *sets: list[int]) -> TermCells:

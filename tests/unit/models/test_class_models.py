@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from noren.cells import CodeCells, GroupStatement, GroupTable, OpenCells, SetCells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
 from noren.models import (
     MODELS,
@@ -41,6 +40,7 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupStatement, GroupTable, OpenCells, SetCells, Statement, TermCells
 from tests.statements import (
     exact_column,
     group_column,

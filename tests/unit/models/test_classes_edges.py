@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, GroupTable, OpenCells, SetCells, Statement
-from noren.cells.batch import PERSON
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness
 from noren.models import classes as room
@@ -19,6 +17,8 @@ from noren.models.histograms import ClassTable, PeopleTable, ranges, summed
 from noren.models.judgement import Judgement
 from noren.models.people_groups import PeopleValues
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable, OpenCells, SetCells, Statement
+from noren.statements.batch import PERSON
 from tests.statements import exact_column, group_column, open_column, set_column
 from tests.unit.models.test_judgement import JUDGES, WORLDS
 

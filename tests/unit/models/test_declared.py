@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from noren.cells import CodeCells, GroupTable
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, DistinctLDiversity, KAnonymity, TauLDiversity
 from noren.models.base import Evidence
@@ -18,6 +17,7 @@ from noren.models.tau_l_diversity import base_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable
 from tests.statements import exact_column, group_column, node_column
 
 TRUE: dict[str, set[str]] = {

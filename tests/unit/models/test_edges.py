@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells, SetCells
-from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.errors import ModelDoesNotApply, NorenError
@@ -22,6 +20,8 @@ from noren.models.judgement import Judgement
 from noren.models.semantic_diversity import LARGEST_SET, MOST_L
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.statements import CodeCells, SetCells
+from noren.statements.batch import PERSON
 from tests.statements import exact_column, member_column, open_column, set_column, term_column
 from tests.unit.models.test_class_models import TREE, judged
 from tests.unit.models.test_judgement import model_of

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 import noren as nr
-from noren.cells import CodeCells, GroupTable, SetCells, Statement, take
-from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Overall, SemanticDiversity, TauLDiversity, TCloseness
@@ -24,6 +22,8 @@ from noren.models.semantic_diversity import FrontierCheck, frontier
 from noren.models.t_closeness import largest_move, tree_over
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable, SetCells, Statement, take
+from noren.statements.batch import PERSON
 from tests.statements import exact_column, group_column, member_column, open_column, set_column
 from tests.unit.models.test_judgement import FAR, JUDGES, MEANING, WORLDS, D, model_of
 

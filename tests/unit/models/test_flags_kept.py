@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells
-from noren.cells.batch import PERSON
 from noren.models import MODELS, Evidence, Model, Verdict
 from noren.models.class_check import ClassModel
 from noren.models.histograms import Histograms
 from noren.models.judgement import Judgement
 from noren.schema.roles import Role
+from noren.statements import CodeCells
+from noren.statements.batch import PERSON
 from tests.statements import exact_column, meaning
 from tests.unit.models.test_judgement import FAR, JUDGES, MEANING, OPTIONS, TREE, WORLDS, D, model_of
 

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.cells import CellBatch, CodeCells, GroupTable, OpenCells, SetCells, Statement, TermCells, take
-from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply, ReleaseError
 from noren.models import MODELS, Evidence, Model, Overall, Verdict
@@ -23,6 +21,8 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
+from noren.statements import CellBatch, CodeCells, GroupTable, OpenCells, SetCells, Statement, TermCells, take
+from noren.statements.batch import PERSON
 from tests.statements import (
     exact_column,
     group_column,

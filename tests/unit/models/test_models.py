@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import noren as nr
-from noren.cells import CodeCells, OpenCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import (
@@ -32,6 +31,7 @@ from noren.models import (
 )
 from noren.models.base import columns_of
 from noren.schema.hierarchy import Hierarchy
+from noren.statements import CodeCells, OpenCells, SetCells
 from tests.oracles import closeness, expanded
 from tests.statements import exact_column, open_column, set_column
 

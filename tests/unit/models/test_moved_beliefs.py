@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells, GroupTable, SetCells, Statement
-from noren.cells.batch import PERSON
-from noren.cells.changed import ChangedStatement
 from noren.designs.decoys import DecoyDesign
 from noren.designs.pram import PramDesign
 from noren.designs.semantic.design import SemanticDesign
@@ -22,6 +19,9 @@ from noren.models.separation import largest_beliefs
 from noren.models.t_closeness import moved_beliefs
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable, SetCells, Statement
+from noren.statements.batch import PERSON
+from noren.statements.changed import ChangedStatement
 from tests.statements import exact_column, group_column, meaning, member_column, set_column
 from tests.unit.models.test_class_models import TREE, judged
 

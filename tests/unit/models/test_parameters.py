@@ -9,10 +9,10 @@ import pytest
 from pydantic import ValidationError
 
 import noren as nr
-from noren.cells.mean import MeanStatement
 from noren.designs.pram import PramDesign
-from noren.pipeline.foreign import verify_table
 from noren.release.manifest import MOST_RECORDS, Manifest, UsedMethod
+from noren.statements.mean import MeanStatement
+from noren.workflow.foreign import verify_table
 
 PEOPLE = pl.DataFrame({"town": [f"t{i % 3}" for i in range(60)], "ill": [f"i{i % 12}" for i in range(60)]})
 RULES = nr.Policy(

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import noren as nr
-from noren.cells import CodeCells, OpenCells, SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
 from noren.errors import ModelDoesNotApply
@@ -25,6 +24,7 @@ from noren.models import Evidence, Model, Verdict
 from noren.schema.distance import DISTANCES, numeric, ordinal, read_matrix, semilattice, tree
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
+from noren.statements import CodeCells, OpenCells, SetCells
 from tests.statements import exact_column, member_column, open_column, set_column
 
 SIX = ordinal(Domain(tuple("abcdef")))
@@ -381,7 +381,6 @@ def test_distances_below_one_count() -> None:
 
 
 def test_the_frontier_is_measured_on_sets_and_not_on_members_in_rows_of_their_own() -> None:
-    from noren.cells import MemberStatement, SetStatement
     from noren.designs.decoys import DecoyDesign
     from noren.errors import ModelDoesNotApply
     from noren.models.base import Evidence
@@ -389,6 +388,7 @@ def test_the_frontier_is_measured_on_sets_and_not_on_members_in_rows_of_their_ow
     from noren.schema.column import Column
     from noren.schema.domain import Domain
     from noren.schema.roles import Role
+    from noren.statements import MemberStatement, SetStatement
 
     column = Column(role=Role.SENSITIVE, distance="ordinal").met("grade", Domain(("a", "b", "c"), source="policy"))
     model, design = SemanticDiversity(on="grade", l=2, d=1), DecoyDesign(d=3, eta=2)

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells, GroupTable, SetCells, Statement
-from noren.cells.batch import PERSON
 from noren.designs.decoys import DecoyDesign
 from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness, Verdict
 from noren.models.classes import ClassFindings
@@ -18,6 +16,8 @@ from noren.models.judgement import Judgement
 from noren.models.verdict import Verdicts, verdict_line
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.statements import CodeCells, GroupTable, SetCells, Statement
+from noren.statements.batch import PERSON
 from tests.statements import exact_column, group_column, node_column, set_column
 
 WHERE = exact_column("where", 3, role=Role.QUASI_IDENTIFIER)

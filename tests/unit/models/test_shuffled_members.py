@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells
 from noren.designs.decoys import DecoyDesign
 from noren.models.shuffled import _alike, partnered
+from noren.statements import CodeCells
 from tests.statements import exact_column, member_column
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.models import Overall, TCloseness, t_closeness
 from noren.models.histograms import Histograms
 from noren.models.judgement import Judgement
+from noren.statements import SetCells
 from tests.statements import set_column
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pydantic import ValidationError
 
-from noren.cells import CellBatch, CodeCells, OpenCells, SetCells, Statement, TermCells
 from noren.errors import ModelDoesNotApply
 from noren.models import Evidence, QSCloseness, QSDiversity, Verdict
 from noren.models.base import Overall
@@ -18,6 +17,7 @@ from noren.models.term_check import TermModel
 from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
+from noren.statements import CellBatch, CodeCells, OpenCells, SetCells, Statement, TermCells
 from tests.statements import exact_column, node_column, open_column, set_column, term_column
 
 QUASI, TERMS = Role.QUASI_IDENTIFIER, Role.QUASI_SENSITIVE

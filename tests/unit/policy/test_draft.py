@@ -12,14 +12,14 @@ import pyarrow.csv as pv
 import pytest
 
 import noren as nr
-from noren.demo.hospital import hospital_table
-from noren.io.source import open_source
+from noren.cli.hospital import hospital_table
+from noren.engines.profile import ValueCounts
 from noren.policy.guessing import Guess, guess, markers_of, says, seen
 from noren.policy.policy import Policy
 from noren.policy.proposal import draft
 from noren.schema.column import Column, HierarchySpec
 from noren.schema.roles import Role
-from noren.table.profile import ValueCounts
+from noren.sources.source import open_source
 from tests.unit.drafted_tables import TABLES as BROUGHT
 from tests.unit.drafted_tables import accidents, census, survey, visits
 
@@ -273,7 +273,7 @@ def test_amounts_with_trailing_zeros_are_numbers_and_codes_with_leading_zeros_ar
 
 
 def test_columns_with_very_many_values_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 50)
     table = pa.table({"story": [f"story {i % 60}" for i in ROWS], "kind": ["a", "b", "c", "d"] * 50})
     text = draft(open_source(table))
     assert "# story: very many distinct values" in text

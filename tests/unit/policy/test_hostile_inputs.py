@@ -16,15 +16,15 @@ import pytest
 
 import noren as nr
 from noren.errors import DataError, NorenError, PolicyError
-from noren.io.csv import CsvSource, sniff_separator
 from noren.schema import hierarchy
 from noren.schema.hierarchy import Hierarchy, HierarchyError
 from noren.schema.knowledge import Knowledge, KnowledgeError
+from noren.sources.csv import CsvSource, sniff_separator
 from tests.unit.release.test_faults import TABLE, holder
 
 
 def test_a_bomb_as_input_is_refused_by_its_metadata(tmp_path, monkeypatch):
-    monkeypatch.setattr("noren.io.arrow.UNPACKED", 1 << 20)
+    monkeypatch.setattr("noren.sources.arrow.UNPACKED", 1 << 20)
     path = tmp_path / "bomb.parquet"
     bomb = pa.table({"age": ["a" * 40_000_000]})
     pq.write_table(bomb, path, compression="zstd", use_dictionary=False, write_statistics=False)
@@ -54,7 +54,7 @@ def test_damaged_parquet_and_arrow_tables_are_refused(tmp_path):
 PEAK = """
 import resource, sys
 from pathlib import Path
-from noren.io.csv import CsvSource
+from noren.sources.csv import CsvSource
 from noren.errors import DataError
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 def read(path):

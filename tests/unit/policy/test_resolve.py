@@ -10,14 +10,14 @@ import pytest
 
 import noren as nr
 from noren.engines import engine_for
+from noren.engines.engine import Counting
 from noren.errors import PolicyError
-from noren.io.source import open_source
 from noren.policy.policy import Policy
 from noren.policy.resolve import Met, named, resolve
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER
 from noren.schema.hierarchy import Hierarchy
-from noren.table.engine import Counting
+from noren.sources.source import open_source
 
 
 def resolved(columns: dict[str, list], attributes: dict[str, Column], **options: Any) -> dict[str, Met]:
@@ -216,14 +216,14 @@ def test_merged_values_have_a_place_in_a_tree_only_where_it_names_them(require: 
 
 
 def test_a_column_with_too_many_values_cannot_keep_min_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 3)
     for rare in ("refuse", "merge"):
         error = refused({"a": ["p", "q", "r", "s"]}, {"a": nr.plain(min_count=2, rare=rare)})
         assert [problem.where for problem in error.problems] == ["attributes.a.min_count"]
 
 
 def test_a_column_with_too_many_values_cannot_hide_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 3)
     table = {"a": ["p", "q", "r", "s"]}
     assert resolved(table, {"a": nr.plain()})["a"].column.is_open
     require = [nr.models.FrequencyLDiversity(on="a", l=2)]
@@ -233,8 +233,8 @@ def test_a_column_with_too_many_values_cannot_hide_one(monkeypatch: pytest.Monke
 
 
 def test_missing_cells_of_a_column_with_too_many_values_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 1)
-    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", 2)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 1)
+    monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", 2)
     error = refused({"a": ["p", "q", "r", "", None, "t"]}, {"a": nr.plain(missing="reject")})
     assert "2 cells are missing" in str(error)
 

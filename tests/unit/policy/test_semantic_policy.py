@@ -15,11 +15,11 @@ import noren as nr
 from noren.designs.semantic.design import SemanticDesign
 from noren.methods.semantic import decide_semantic
 from noren.models import SemanticDiversity
-from noren.pipeline.anonymize import run
 from noren.release.manifest import read_column, write_column
 from noren.report.page import holder_report
 from noren.schema.column import sensitive
 from noren.schema.domain import Domain
+from noren.workflow.anonymize import run
 
 GRADES = [f"g{i:02d}" for i in range(14)]
 ILLS = {"virus": ["flu", "cold"], "bone": ["leg", "arm"], "mind": ["panic", "stress"], "skin": ["burn", "rash"]}

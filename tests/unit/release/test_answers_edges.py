@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.estimate import SEVERAL_ROWS
-from noren.cells import CodeCells, SetCells, TermCells
 from noren.errors import QueryError
+from noren.estimates.counts.estimate import SEVERAL_ROWS
 from noren.release.manifest import Manifest, PublishedMargin
 from noren.release.store import MemoryStore
+from noren.statements import CodeCells, SetCells, TermCells
 from tests.statements import exact_column, member_column, set_column, term_column
 
 PEOPLE = pl.DataFrame(

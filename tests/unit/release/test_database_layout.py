@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, Statement
 from noren.release.database.counts import PairTally, kept_pairs
 from noren.release.database.layout import Lookup, comments, node_ranges
 from noren.release.database.publish import _foreign_key, _view
 from noren.release.database.ranges import range_type
 from noren.schema.nodes import Nodes
+from noren.statements import CodeCells, Statement
 from tests.statements import exact_column, group_column, node_column, set_column, term_column
 
 COLUMNS: tuple[Statement, ...] = (exact_column("town", 3), set_column("ill", 4), node_column("age", 3))

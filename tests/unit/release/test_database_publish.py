@@ -14,9 +14,9 @@ import pytest
 
 import noren as nr
 from noren.errors import ReleaseError
-from noren.io.postgres import Address, Refused
 from noren.release.database import publish as publishing
 from noren.release.database import store as reading
+from noren.sources.postgres import Address, Refused
 
 PLACE = "postgresql://host/base?schema=s"
 MANIFEST = re.compile(r"INSERT INTO .* VALUES \(\d+, E'(.*)'::jsonb\)", re.DOTALL)

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import Statement
 from noren.errors import ReleaseError
-from noren.io.postgres import Address
 from noren.release.database.counts import Pair, reading
 from noren.release.database.store import ROWS, DatabaseStore, _pairs, _with_sides
+from noren.sources.postgres import Address
+from noren.statements import Statement
 from tests.statements import exact_column, group_column, node_column, set_column
 
 ADDRESS = Address("postgresql://h/b", "postgresql://h/b", schema="s")

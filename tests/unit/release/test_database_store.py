@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.cells import CodeCells, ExactStatement
 from noren.errors import ReleaseError
 from noren.release.database.store import DatabaseStore
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.statements import CodeCells, ExactStatement
 
 
 class Held(DatabaseStore):

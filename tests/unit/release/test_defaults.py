@@ -11,8 +11,6 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.cells import CodeCells, SetStatement
-from noren.cells.set_cells import SetCells
 from noren.designs.decoys import DecoyDesign
 from noren.errors import NorenError
 from noren.release import set_tally
@@ -20,6 +18,8 @@ from noren.release.set_tally import SetTally
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.statements import CodeCells, SetStatement
+from noren.statements.set_cells import SetCells
 from tests.statements import exact_column, set_column
 
 INFERENCE = {"level": 0.95, "population": False}

@@ -15,8 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
-from noren.cells import CellBatch, CodeCells, SetCells, Statement
-from noren.cells.changed import ChangedStatement
 from noren.designs.decoys import DecoyDesign
 from noren.designs.pram import PramDesign
 from noren.errors import QueryError, ReleaseError
@@ -30,6 +28,8 @@ from noren.release.kept import KeptStore, kept
 from noren.release.package import manifest_block, manifest_of
 from noren.release.sides import sides
 from noren.release.store import CsvStore, MemoryStore, ParquetStore, rows_at_once, store_for, titles_of
+from noren.statements import CellBatch, CodeCells, SetCells, Statement
+from noren.statements.changed import ChangedStatement
 from tests.statements import exact_column, group_column, meaning, node_column, set_column
 
 # ---------------------------------------------------------------- stores

@@ -11,7 +11,7 @@ import pytest
 
 import noren as nr
 from noren.errors import QueryError
-from noren.inference.results import SCORES
+from noren.estimates.statistics.results import SCORES
 from noren.release.gathered import _share
 from noren.release.manifest import PublishedMargin
 
@@ -80,7 +80,7 @@ def test_conditions_on_one_column_hold_together(release: nr.Release) -> None:
 
 
 def test_a_column_that_lists_no_values_can_be_asked_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 3)
     table = pl.DataFrame({"note": ["a", "b", "c", "d", "d", None], "town": ["u", "v"] * 3})
     release = nr.anonymize(table, nr.Policy(attributes={"note": "plain", "town": "plain"}))
     assert release.column("note").column.is_open

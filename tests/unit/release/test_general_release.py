@@ -16,12 +16,12 @@ import pytest
 from pydantic import ValidationError
 
 import noren as nr
-from noren.cells import CodeCells, GroupTable
 from noren.errors import QueryError, ReleaseError
 from noren.release.manifest import Manifest, read_column
 from noren.release.package import checksum, manifest_digest
 from noren.release.sides import with_sides, write_sides
 from noren.release.store import MemoryStore
+from noren.statements import CodeCells, GroupTable
 
 N = 120
 TABLE = pa.table(

@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from scipy.stats import binom
 
 import noren as nr
-from noren.analysis.estimate import SEVERAL_ROWS, UP_TO_ROWS
 from noren.errors import DataError, PolicyError, QueryError, ReleaseError
-from noren.inference.association import FEWEST, _weighed
-from noren.pipeline.several import kept_rows
+from noren.estimates.counts.estimate import SEVERAL_ROWS, UP_TO_ROWS
+from noren.estimates.statistics.association import FEWEST, _weighed
 from noren.release.manifest import Manifest, PublishedMargin
 from noren.release.several import SeveralRows
+from noren.workflow.several import kept_rows
 
 PEOPLE, ROWS = 150, 6
 COLUMNS = {"who": "identifier", "town": "plain", "ill": "sensitive", "visit": "plain"}

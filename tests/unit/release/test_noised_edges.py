@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.analysis.tabulate import Tabulation
+from noren.estimates.counts.tabulate import Tabulation
 from noren.release.noised import Margins, NoisedTable
 
 

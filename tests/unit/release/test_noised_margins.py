@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.margins import Folded, NoisedTable, Weighed, weigh
 from noren.designs.central import noise_variance, noised, scale_of
 from noren.errors import PolicyError, ReleaseError, RequirementNotMet
-from noren.pipeline.margin_check import reach
+from noren.estimates.counts.margins import Folded, NoisedTable, Weighed, weigh
 from noren.release.manifest import PublishedMargin
 from noren.release.noised import Margins
 from noren.report import make_report
 from noren.secret import Register, Secret
+from noren.workflow.margin_check import reach
 
 N = 3_000
 
@@ -226,7 +226,7 @@ def test_budgets_of_several_releases_add_up(tmp_path: Path) -> None:
     secret = tmp_path / "key.secret"
     Secret.create(secret)
     keyed = {"record_key": "pid", "secret": str(secret), "budget": 1.5}
-    from noren.pipeline.anonymize import run
+    from noren.workflow.anonymize import run
 
     notes = run(people(), policy([PAIR], randomness=keyed)).facts.notes
     assert any("spend epsilon = 1, 1 over all releases" in note for note in notes)

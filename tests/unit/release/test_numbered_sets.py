@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
-from noren.cells import SetCells
-from noren.cells.numbered_sets import NumberedSets, SetOrder, numberable
 from noren.errors import ReleaseError
 from noren.release import set_tally
 from noren.release.package import checksum, manifest_digest
+from noren.statements import SetCells
+from noren.statements.numbered_sets import NumberedSets, SetOrder, numberable
 
 N = 400
 JOBS = ["clerk", "cook", "miner", "nurse", "priest", "smith"]

@@ -13,7 +13,6 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.cells import SetCells, SetStatement
 from noren.errors import ReleaseError
 from noren.release import bounds, package, store
 from noren.release.manifest import MOST_RECORDS, Manifest
@@ -34,6 +33,7 @@ from noren.release.signature import SIGNATURE, write_signature
 from noren.release.store import store_for
 from noren.schema.knowledge import Knowledge
 from noren.secret.signing import SigningKey
+from noren.statements import SetCells, SetStatement
 from tests.statements import exact_column, group_column, set_column, term_column
 
 PEOPLE = pl.DataFrame({"town": ["Ulm", "Köln", "'Bonn"] * 4, "pay": [float(i) for i in range(12)]})

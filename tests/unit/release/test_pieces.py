@@ -10,10 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from noren.analysis.estimate import SEVERAL_ROWS
-from noren.cells import CodeCells, ExactStatement
-from noren.cells.batch import PERSON
 from noren.errors import QueryError, ReleaseError
+from noren.estimates.counts.estimate import SEVERAL_ROWS
 from noren.release import gathered as room
 from noren.release.closed import _demand_statistics, _differences
 from noren.release.gathered import EXACT, SCORES, SPREAD, Gathered, _margins, _Reader, gather
@@ -24,6 +22,8 @@ from noren.release.store import PeopleStore
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.statements import CodeCells, ExactStatement
+from noren.statements.batch import PERSON
 
 JOB = ExactStatement(Column(role=Role.SENSITIVE).met("job", Domain(("cook", "clerk"))))
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.cells import SetCells, Statement
 from noren.designs.decoys import DecoyDesign
 from noren.release.manifest import Manifest, PublishedMargin, VerdictEntry
 from noren.release.readme import SIGNED, UNSIGNED, _commands, _told, code, readme
+from noren.statements import SetCells, Statement
 from tests.statements import exact_column, group_column, node_column, open_column, set_column
 
 SENTENCES = {

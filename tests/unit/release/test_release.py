@@ -13,7 +13,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import noren as nr
-from noren.cells import CodeCells, ExactStatement, OpenCells, SetCells, SetStatement
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError, ReleaseError
 from noren.release.manifest import Manifest
@@ -22,6 +21,7 @@ from noren.release.store import MemoryStore
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
+from noren.statements import CodeCells, ExactStatement, OpenCells, SetCells, SetStatement
 
 LABELS = [
     "Köln", "漢字", "a, b", 'say "hi"', "[x]", '["x", "y"]', '{"k": 1}', "two\nlines", "it's", " spaced ", "null", "NA",
@@ -76,7 +76,7 @@ def strange() -> Release:
         dependence={"most": 1.0},
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("noren.table.profile.OPEN_LIMIT", 150)
+        patch.setattr("noren.engines.profile.OPEN_LIMIT", 150)
         return nr.anonymize(table, policy)
 
 
@@ -84,7 +84,7 @@ def test_texts_of_a_polars_frame_can_be_an_open_column(monkeypatch: pytest.Monke
     """Polars hands over string views, which Arrow cannot reorder."""
     import polars as pl
 
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 50)
     data = pl.DataFrame({"note": [f"n{i}" for i in range(100)], "s": list("abcd") * 25})
     rules = nr.Policy(
         attributes={"note": nr.plain(), "s": nr.sensitive()}, require=[nr.models.FrequencyLDiversity(on="s", l=2)]
@@ -107,7 +107,7 @@ def test_records_of_a_polars_frame_can_be_dropped() -> None:
 
 
 def test_the_holder_is_told_of_values_that_look_alike_and_of_a_small_rest() -> None:
-    from noren.pipeline.anonymize import run
+    from noren.workflow.anonymize import run
 
     table = pa.table({"s": ["caf\u00e9", "cafe\u0301", "tea"] * 7 + ["x"]})
     rules = nr.Policy(
@@ -201,7 +201,7 @@ def test_batches_that_span_row_groups_change_nothing(
     strange: Release, file_format: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("noren.release.store.MOST_ROWS", 8)
-    monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 6_000)
+    monkeypatch.setattr("noren.sources.csv.BLOCK_BYTES", 6_000)
     monkeypatch.setattr("noren.release.store.rows_at_once", lambda columns: 13)
     back = open_release(strange.save(tmp_path / "release", file_format))
     assert len(list(back.batches(["big"]))) > 5
@@ -209,8 +209,8 @@ def test_batches_that_span_row_groups_change_nothing(
 
 
 def test_open_columns_of_a_file_are_kept_over_all_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 50)
-    monkeypatch.setattr("noren.io.csv.BLOCK_BYTES", 400)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 50)
+    monkeypatch.setattr("noren.sources.csv.BLOCK_BYTES", 400)
     notes = [f"note {i}" if i % 7 else "" for i in range(120)]
     (tmp_path / "notes.csv").write_text("note,k\n" + "".join(f"{note},{i % 2}\n" for i, note in enumerate(notes)))
     release = nr.anonymize(

@@ -11,7 +11,7 @@ import pytest
 
 import noren as nr
 from noren.errors import QueryError, ReleaseError
-from noren.inference.results import EXACT
+from noren.estimates.statistics.results import EXACT
 from noren.release.kept import KeptStore, kept
 from noren.release.release import is_address, is_release
 from noren.release.store import MemoryStore
@@ -167,7 +167,7 @@ def test_names_and_open_intervals_have_no_mean(plain: nr.Release) -> None:
 
 
 def test_a_column_of_texts_that_nobody_listed_has_no_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.table.profile.OPEN_LIMIT", 3)
+    monkeypatch.setattr("noren.engines.profile.OPEN_LIMIT", 3)
     release = nr.anonymize(pl.DataFrame({"note": list("abcdef")}), nr.Policy(attributes={"note": "plain"}))
     assert not release.column("note").lists_values
     with pytest.raises(QueryError, match="'note' holds no numbers"):

@@ -328,7 +328,8 @@ PUBLISH = {
 
 @pytest.mark.parametrize("verb", PUBLISH)
 @pytest.mark.parametrize(
-    "place", ["noren.cells.set.json_lists", "noren.cells.set.SetStatement.field", "noren.release.package.os.rename"]
+    "place",
+    ["noren.statements.set.json_lists", "noren.statements.set.SetStatement.field", "noren.release.package.os.rename"],
 )
 def test_nothing_is_left_when_writing_fails(
     verb: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 import noren as nr
 from noren.cli.main import main
 from noren.errors import DataError, ReleaseError
-from noren.io.place import Place, Upload, place_of
 from noren.release.staged import staged
+from noren.sources.place import Place, Upload, place_of
 from tests.contracts.test_engines import CASES, table
 from tests.s3 import KEYS, Store, running
 

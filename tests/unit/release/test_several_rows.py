@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.estimate import SEVERAL_ROWS
+from noren.estimates.counts.estimate import SEVERAL_ROWS
 
 
 def table() -> pl.DataFrame:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.cells import CodeCells
 from noren.release.store import MemoryStore
+from noren.statements import CodeCells
 from tests.statements import exact_column
 
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noren.cells import CodeCells
 from noren.errors import ReleaseError
 from noren.release.store import (
     CsvStore,
@@ -21,6 +20,7 @@ from noren.release.store import (
     write_data,
     write_side,
 )
+from noren.statements import CodeCells
 from tests.statements import exact_column, group_column, term_column
 
 A = exact_column("a", 50)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import HARD, Tabulation
-from noren.cells import CodeCells, TermCells
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import HARD, Tabulation
 from noren.release.term_answers import LEFT_OUT, OVERLAP, AskedTerms, tabulate_terms
+from noren.statements import CodeCells, TermCells
 from tests.statements import node_column
 
 TERMS = TermCells.from_entries(3, 5, np.array([0, 0, 1, 3, 4, 4]), np.array([0, 1, 1, 0, 2, 0]))

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
-from noren.cells import TermCells
 from noren.errors import ModelDoesNotApply, ReleaseError
-from noren.pipeline.anonymize import run
-from noren.pipeline.verify import check, claimed
 from noren.release.manifest import Manifest, read_column, write_column
 from noren.release.package import manifest_digest, page_of
 from noren.release.store import MemoryStore
 from noren.schema.knowledge import knowledge_rows as rows
+from noren.statements import TermCells
+from noren.workflow.anonymize import run
+from noren.workflow.verify import check, claimed
 from tests.oracles.terms import World
 from tests.unit.term_world import CLOSE, DIVERSE, WORLD, N, known, policy, table
 
@@ -132,7 +132,7 @@ def test_many_batches_and_row_groups(form: str, tmp_path: Path, monkeypatch: pyt
     """Read in small batches, shuffled through buckets, written in row groups: the same as all at once."""
     original, rules = table(2500), policy(k=2, generalise="incognito", nodes=50)
     whole = nr.anonymize(original, rules)
-    monkeypatch.setattr("noren.io.arrow.BATCH_ROWS", 97)
+    monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", 97)
     monkeypatch.setattr("noren.release.store.MOST_ROWS", 1024)
     monkeypatch.setattr("noren.engines.shuffle.MEMORY_BYTES", 0)
     monkeypatch.setattr("noren.engines.shuffle.BUCKET_BYTES", 5000)

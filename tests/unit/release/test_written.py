@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noren.cells import CodeCells, SetCells
 from noren.errors import ReleaseError
 from noren.release.store import write_data, write_side
 from noren.release.written import Digest, demand_lines, demand_written
+from noren.statements import CodeCells, SetCells
 from tests.statements import exact_column, set_column
 
 COLUMNS = [exact_column("town", 3), set_column("ill", 4)]

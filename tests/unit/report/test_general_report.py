@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.pipeline.anonymize import Outcome, run
 from noren.report.page import holder_page, holder_report
+from noren.workflow.anonymize import Outcome, run
 
 N = 200
 TAG = "<script>alert(1)</script>"

@@ -10,11 +10,11 @@ import pytest
 from noren.audit import beside, people
 from noren.audit.reidentification import Reidentification
 from noren.errors import ReleaseError
-from noren.pipeline import truth
 from noren.release.kept import KeptStore
 from noren.release.release import open_release
 from noren.report import material
 from noren.report.page import make_report
+from noren.workflow import truth
 from tests.unit.report.world import ALIKE, DIVERSE, WHEN, World
 from tests.unit.report.world import people as table
 

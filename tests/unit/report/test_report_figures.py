@@ -16,10 +16,10 @@ from noren.audit import ATTACKS, AttackResult, Scenario, attack
 from noren.errors import QueryError
 from noren.methods import METHODS
 from noren.models import MODELS
-from noren.pipeline.anonymize import run
-from noren.pipeline.verify import verify
 from noren.report.gains import is_rival, shown_scenarios
 from noren.report.page import holder_page, make_report
+from noren.workflow.anonymize import run
+from noren.workflow.verify import verify
 from tests.unit.report.world import DIVERSE, NAMES, TAG, TOWN, WHEN, N, Tree, people, policy
 
 # ---------------------------------------------------------------------- the figures

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pv
 
-from noren.pipeline.anonymize import run
 from noren.report.page import Page, holder_page, make_report
+from noren.workflow.anonymize import run
 
 N = 240
 WHEN = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.analysis.query import allowed_values
+from noren.estimates.counts.query import allowed_values
 from noren.schema.column import Column
 from noren.schema.domain import Domain, bin_labels
 from noren.schema.extents import Ends, after, ends_of

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren import Policy
-from noren.cells import TermCells
+from noren.engines import Plan
 from noren.errors import RequirementNotMet
 from noren.methods import Mondrian, Suppress
 from noren.methods.base import ClassMethod
@@ -25,11 +25,11 @@ from noren.metrics.general import GeneralTable, view_of
 from noren.metrics.losses import ncp_loss
 from noren.metrics.term_losses import belief_change, term_loss
 from noren.models import DistinctLDiversity, KAnonymity, Model, QSCloseness, QSDiversity
-from noren.pipeline.draft import priors
-from noren.pipeline.losses import published_groups
-from noren.pipeline.prepare import prepare
 from noren.schema.column import quasi_identifier, quasi_sensitive, sensitive
-from noren.table import Plan
+from noren.statements import TermCells
+from noren.workflow.draft import priors
+from noren.workflow.losses import published_groups
+from noren.workflow.prepare import prepare
 from noren_papers.base import Bench
 from noren_papers.claims import error_of
 from noren_papers.quasi_sensitive.world import TERMS, World

@@ -15,12 +15,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
+from noren.engines import Omit, Plan
 from noren.errors import RequirementNotMet
 from noren.methods import Mondrian, Suppress
 from noren.methods.base import ClassMethod
 from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity, Model, TCloseness
-from noren.table import Omit, Plan
+from noren.statements import TermCells
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import Answer, Below, answer, judged

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import equation_2
-from noren.analysis.fit import fit
-from noren.analysis.frame import prepare
-from noren.analysis.intervals import likelihood_maximum
-from noren.cells import SetCells
 from noren.designs import SemanticDesign
 from noren.errors import NorenError
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import equation_2
+from noren.estimates.counts.fit import fit
+from noren.estimates.counts.frame import prepare
+from noren.estimates.counts.intervals import likelihood_maximum
 from noren.secret import Keystream
+from noren.statements import SetCells
 from noren_papers.claims import error_of
 from noren_papers.semantic.anatomy import grouped_estimate, subtrees
 from noren_papers.semantic.material import DEPTH, Counts, Material

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from noren import anonymize
-from noren.analysis.estimators import equation_2
 from noren.errors import NorenError, PolicyError
+from noren.estimates.counts.estimators import equation_2
 from noren.methods import Anatomy, Decoys
 from noren_papers.claims import Answer, Below, NoWorse, Some, Trend, answer, judged, typical
 from noren_papers.semantic.combinations import DUPLICATE, LE, SIMPLE, made, short

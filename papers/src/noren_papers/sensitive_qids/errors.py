@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.estimators import ESTIMATORS
-from noren.analysis.frame import prepare
-from noren.cells import SetCells
 from noren.designs import DecoyDesign
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.estimators import ESTIMATORS
+from noren.estimates.counts.frame import prepare
 from noren.metrics.distances import METRICS as MEASURES
+from noren.statements import SetCells
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import Answer, Below, Pair, means, paired, typical

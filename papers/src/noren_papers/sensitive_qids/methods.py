@@ -12,20 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.frame import prepare
-from noren.cells import SetCells
-from noren.cells.set_cells import mask_dtype
 from noren.designs import DecoyDesign
 from noren.designs.closeness import search
 from noren.designs.draw import draw_table
+from noren.engines import Group, Records
+from noren.engines.permute import permutation
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.frame import prepare
 from noren.methods import Rating
 from noren.models import FrequencyLDiversity
 from noren.schema.column import sensitive_quasi_identifier
 from noren.schema.domain import Domain
 from noren.secret import Keystream
-from noren.table import Group, Records
-from noren.table.permute import permutation
+from noren.statements import SetCells
+from noren.statements.set_cells import mask_dtype
 from noren_papers.sensitive_qids.tables import Coded
 
 

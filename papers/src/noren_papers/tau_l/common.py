@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.engines import Plan, RandomOrder, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods import Hilbert, Incognito, Mondrian, Sweep
 from noren.methods.base import ClassMethod
@@ -32,7 +33,6 @@ from noren.metrics.general import GeneralTable, view_of
 from noren.metrics.information import Utility, excess_of_classes, utility_scores
 from noren.models import FrequencyLDiversity, Model, RecursiveCLDiversity, TauLDiversity
 from noren.schema.nodes import tree_of
-from noren.table import Plan, RandomOrder, Recode, Records
 from noren_papers import draw
 from noren_papers.base import Bench
 from noren_papers.tau_l.judging import Row

@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from noren.engines import Records
 from noren.methods import Sweep
 from noren.models import TauLDiversity
-from noren.table import Records
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import NoWorse, Pair, answer

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.analysis.axes import Axis
-from noren.analysis.tabulate import tabulate
-from noren.cells import CodeCells, ExactStatement, NodeStatement, Statement
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.tabulate import tabulate
 from noren.metrics.general import GeneralColumn, GeneralTable
 from noren.ragged import row_numbers
 from noren.schema.column import Column
 from noren.schema.nodes import tree_of
+from noren.statements import CodeCells, ExactStatement, NodeStatement, Statement
 from noren_papers.tau_l.sources import Prepared
 
 Numbers = NDArray[np.float64]

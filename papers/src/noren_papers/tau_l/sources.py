@@ -14,9 +14,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
-from noren.table import Records
 from noren_papers.base import Bench
 
 Inner = Mapping[str, tuple[str, ...]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import SetCells
+from noren.statements import SetCells
 
 Floats = NDArray[np.float64]
 EPSILON = 1.0

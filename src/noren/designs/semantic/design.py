@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from noren.cells.design import Beliefs
-from noren.cells.set_cells import SetCells
 from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
 from noren.designs.semantic import duplicate, simple
 from noren.designs.semantic.balanced import Balanced, Types, balance, check_types, kinds_of, least_belief
@@ -42,6 +40,8 @@ from noren.designs.semantic.law import Law, SemanticPlan
 from noren.designs.semantic.uniform import Product
 from noren.errors import NorenError
 from noren.secret import Keystream, RecordStream
+from noren.statements.design import Beliefs
+from noren.statements.set_cells import SetCells
 
 Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat", "balanced"]
 Asked = Kind | Literal["best"]

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells.set_cells import code_dtype
 from noren.designs.draw import _Plan
 from noren.designs.semantic.compatibility import Compatibility
+from noren.statements.set_cells import code_dtype
 
 LISTING_LIMIT = 5_000_000  # sets; up to here sums run over all of them
 CHUNK = 1 << 17

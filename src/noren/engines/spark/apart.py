@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, CodeCells, OpenCells
-from noren.cells.batch import batch_length, concat
+from noren.engines.apart import Cuts, PartDecision, PartFound, of_parts
+from noren.engines.engine import CodeBatch, Reading
 from noren.engines.spark.chain import base_of
 from noren.engines.spark.courier import by_part, sent
 from noren.engines.spark.draw import Encode, part_number
@@ -26,11 +26,11 @@ from noren.engines.spark.session import demand_sealed, room, setting, settings
 from noren.engines.spark.source import payload
 from noren.engines.spark.wire import Wire
 from noren.errors import QueryError
-from noren.io.source import Source
 from noren.secret import Secret
 from noren.secret.carried import ORDER, CarriedKeys, order_keys
-from noren.table.apart import Cuts, PartDecision, PartFound, of_parts
-from noren.table.engine import CodeBatch, Reading
+from noren.sources.source import Source
+from noren.statements import CellBatch, Cells, CodeCells, OpenCells
+from noren.statements.batch import batch_length, concat
 
 if TYPE_CHECKING:
     from noren.engines.spark.engine import SparkEngine

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from noren.engines.spark.files import Files
-from noren.io.arrow import blank
-from noren.io.source import Derived, Place, Source
+from noren.sources.arrow import blank
+from noren.sources.source import Derived, Place, Source
 
 
 @dataclass

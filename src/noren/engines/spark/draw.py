@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, SetStatement, Statement, batch_length
-from noren.cells.numbered_sets import NumberedSets
+from noren.engines.engine import CodeBatch, Reading
 from noren.engines.local import code_batch, kept_batches
 from noren.engines.spark.chain import Chain
 from noren.engines.spark.courier import sent
@@ -24,13 +23,14 @@ from noren.engines.spark.source import payload
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
 from noren.files import publish_file
-from noren.io.place import Place, Spot, Upload
 from noren.release.parts import NAME, Part
 from noren.release.set_tally import SetTally
 from noren.release.store import write_data
 from noren.secret import RecordStream
 from noren.secret.carried import CarriedKeys, order_keys
-from noren.table.engine import CodeBatch, Reading
+from noren.sources.place import Place, Spot, Upload
+from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
+from noren.statements.numbered_sets import NumberedSets
 
 ROWS_AT_ONCE = 1 << 16
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Statement
-from noren.cells.batch import batch_length
+from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
 from noren.engines.local import LocalEngine, code_batch
+from noren.engines.profile import Profile
 from noren.engines.spark import draw
 from noren.engines.spark.apart import SparkParts, publishing
 from noren.engines.spark.chain import Chain, base_of, carries_keys
@@ -28,8 +28,6 @@ from noren.engines.spark.source import FilesSource, SparkSource, opened
 from noren.engines.spark.tasks import Codes, Count, Digest, Hash, Rewrite, Tuples, together
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError, ReleaseError
-from noren.io.place import Place, Spot
-from noren.io.source import Source, Writing, open_source
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
@@ -39,8 +37,10 @@ from noren.release.set_tally import SetTally
 from noren.release.store import ParquetStore
 from noren.secret import Keystream, Secret
 from noren.secret.carried import ORDER, CarriedKeys, carried
-from noren.table.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
-from noren.table.profile import Profile
+from noren.sources.place import Place, Spot
+from noren.sources.source import Source, Writing, open_source
+from noren.statements import CellBatch, Statement
+from noren.statements.batch import batch_length
 
 ROWS_PER_FILE = 1 << 20
 ROWS_PER_TASK = 1 << 16

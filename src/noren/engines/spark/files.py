@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from noren.errors import DataError
-from noren.io.arrow import RATIO, UNPACKED
-from noren.io.source import BATCH_ROWS
+from noren.sources.arrow import RATIO, UNPACKED
+from noren.sources.source import BATCH_ROWS
 
 ROWS_PER_PART = 1 << 20
 Unit = tuple[str, tuple[int, ...]]

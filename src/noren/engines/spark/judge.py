@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Cells, Statement, batch_length, take
 from noren.engines.spark.courier import by_part, received, sent
 from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.session import TUPLE_COPIES, demand_room, room, settings
 from noren.engines.spark.source import payload
 from noren.engines.spark.wire import Wire
-from noren.io.place import Spot
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.release.store import ParquetStore
+from noren.sources.place import Spot
+from noren.statements import Cells, Statement, batch_length, take
 
 GROUPS_AT_ONCE = 16
 """Row groups that a task judges at least, where there are as many: a task costs more than reading a few."""

@@ -11,7 +11,7 @@ from noren.engines.spark.files import Files, files_at
 from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.session import settings
 from noren.errors import DataError
-from noren.io.source import Writing, check_columns
+from noren.sources.source import Writing, check_columns
 
 STEADY = frozenset({"FileSourceScanExec", "LocalTableScanExec", "RangeExec", "ProjectExec", "FilterExec", "UnionExec",
                     "ColumnarToRowExec", "InputAdapter", "WholeStageCodegenExec", "EmptyRelationExec"})  # fmt: skip
@@ -73,7 +73,7 @@ class SparkSource:
         """All rows through this machine: for what nobody else can do."""
         import pyarrow as pa
 
-        from noren.io.arrow import blank
+        from noren.sources.arrow import blank
 
         with settings(self.session), told():
             sent = self.selected(columns).mapInArrow(guarded(_as_bytes), "payload binary")
@@ -108,7 +108,7 @@ class FilesSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """All rows through this machine: for what nobody else can do."""
-        from noren.io.arrow import blank
+        from noren.sources.arrow import blank
 
         assert self.files is not None
         for number in range(self.partitions):

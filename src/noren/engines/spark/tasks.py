@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import Statement
+from noren.engines.engine import Counting
 from noren.engines.local import LocalEngine, hashed, kept_batches
+from noren.engines.profile import Profile
 from noren.engines.spark.chain import Chain
 from noren.engines.spark.courier import sent
 from noren.engines.spark.draw import Encode, part_number, written_part
 from noren.engines.spark.source import payload
-from noren.io.place import Spot
 from noren.release.set_tally import SetTally
 from noren.release.store import ParquetStore
 from noren.secret import RecordStream
-from noren.table.engine import Counting
-from noren.table.profile import Profile
+from noren.sources.place import Spot
+from noren.statements import Statement
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, OpenCells, TermCells
-from noren.cells.batch import batch_length
 from noren.errors import DataError
+from noren.statements import CellBatch, Cells, OpenCells, TermCells
+from noren.statements.batch import batch_length
 
 
 class Wire:

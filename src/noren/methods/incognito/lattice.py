@@ -14,6 +14,7 @@ from math import ceil, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.errors import PolicyError, Problem
 from noren.kernels import lattice as kernels
 from noren.kernels import requirements as kinds
@@ -22,7 +23,6 @@ from noren.methods.incognito.losses import OF_CLASSES, cell_losses
 from noren.methods.requirements import Compiled
 from noren.ragged import offsets_of, owners
 from noren.schema.nodes import Tree, tree_of
-from noren.table import Records
 
 LARGEST = 5_000_000
 """Level vectors that a search covers, at most."""

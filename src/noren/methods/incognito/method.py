@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from noren.engines import Plan, RandomOrder, Recode, Records, Table
 from noren.errors import Problem
 from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import automatic_hierarchy
@@ -20,7 +21,6 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.nodes import Tree, tree_of
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Recode, Records, Table
 
 if TYPE_CHECKING:
     from noren.methods.incognito.search import FullDomain

@@ -7,9 +7,9 @@ from math import floor
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.kernels import requirements as kinds
 from noren.methods.requirements import Compiled
-from noren.table import Records
 
 
 def shortfalls(table: Records, compiled: Compiled) -> str:

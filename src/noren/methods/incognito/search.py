@@ -18,6 +18,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.kernels.lattice import next_open
 from noren.methods.incognito.lattice import Lattice, Levels
@@ -25,7 +26,6 @@ from noren.methods.incognito.losses import OF_CLASSES
 from noren.methods.incognito.reach import shortfalls
 from noren.methods.requirements import Compiled
 from noren.schema.nodes import Tree
-from noren.table import Records
 
 SUBSETS = 2
 """Incognito's passes that are made whatever the losses are: small subsets are cheap and rule out much."""

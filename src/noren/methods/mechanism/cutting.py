@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Statement
 from noren.methods.mechanism.sight import judged
 from noren.models.class_check import ClassModel
+from noren.statements import Statement
 
 CLEARLY = 4.0
 """Standard errors by which a belief must rise before it counts as a gain."""

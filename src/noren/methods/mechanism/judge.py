@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Cells, CodeCells, ExactStatement, GroupStatement, NodeStatement, Statement
-from noren.cells.mean import mean_cells
+from noren.engines import Group, Plan, Recode, Records
 from noren.methods.blind import CLASS_SIZE
 from noren.methods.mechanism.cutting import CLEARLY
 from noren.methods.mechanism.rule import Beliefs, Rule
@@ -19,7 +18,8 @@ from noren.models.class_check import ClassModel
 from noren.models.verdict import Verdict
 from noren.release.published import Published
 from noren.release.store import MemoryStore
-from noren.table import Group, Plan, Recode, Records
+from noren.statements import Cells, CodeCells, ExactStatement, GroupStatement, NodeStatement, Statement
+from noren.statements.mean import mean_cells
 
 CHOSEN = "chosen"
 """How a release names the method that another chose."""

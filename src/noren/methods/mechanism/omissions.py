@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
 from noren.models.term_check import Beliefs as GroupBeliefs
 from noren.models.term_check import TermModel
 from noren.ragged import owners
 from noren.schema.knowledge import Knowledge
+from noren.statements import TermCells
 
 MOST_WORK = 2_000_000_000
 """Beliefs that are computed at most; of more groups a random part is looked at."""

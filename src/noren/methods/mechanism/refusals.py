@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.methods.mechanism.cutting import Cut, Learned, learn
 from noren.methods.mechanism.rule import Beliefs, Rule, unchanged
 from noren.methods.mechanism.sight import Sight
 from noren.ragged import distinct_of, in_order, rows_in_order
-from noren.table import Records
 
 DRAWS = 200
 MOST_PARTS = 1 << 15

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import Statement
+from noren.engines import Records
+from noren.engines.finding import Finder, exact_nodes
+from noren.engines.records import QUASI
 from noren.models.class_check import ClassModel
 from noren.models.histograms import Histograms
 from noren.ragged import first_of, row_numbers
 from noren.release.published import Published
-from noren.table import Records
-from noren.table.finding import Finder, exact_nodes
-from noren.table.records import QUASI
+from noren.statements import Statement
 
 AT_ONCE = 1 << 22
 """Cells of histograms that are judged at once."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import side_by_side
+from noren.engines import RandomOrder, Records
 from noren.kernels import requirements as kinds
 from noren.kernels.mondrian import Points, Required, cut, drop, move_records
 from noren.methods.mondrian.space import losses_of, space_of
@@ -16,7 +17,6 @@ from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled
 from noren.models.base import Model
 from noren.ragged import in_order, offsets_of, owners, runs
-from noren.table import RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.mondrian import Mondrian

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import RandomOrder, Records
 from noren.kernels.mondrian.exchange import Reserve, Secrets, exchange
 from noren.methods.mondrian.classes import Workbench
 from noren.models.base import Model
 from noren.ragged import row_numbers
-from noren.table import RandomOrder, Records
 
 USED = 0.1
 PER_SECRET = 20

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.blind import WHY, blind_classes, blind_problems
@@ -39,7 +40,6 @@ from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

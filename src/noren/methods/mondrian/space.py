@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.schema.column import Column
 from noren.schema.nodes import Tree, tree_of
-from noren.table import Records
 
 if TYPE_CHECKING:
     from noren.kernels.mondrian import Losses

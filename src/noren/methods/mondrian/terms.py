@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
+from noren.engines import Records
 from noren.methods.suppress.beliefs import postings_of
 from noren.methods.suppress.linkages import Linkage, linkages
 from noren.models.base import Model
 from noren.ragged import offsets_of
-from noren.table import Records
+from noren.statements import TermCells
 
 if TYPE_CHECKING:
     from noren.kernels.mondrian.term_rules import TermRules

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.finding import numbered_sets
 from noren.ragged import chosen, offsets_of, ranges, runs
-from noren.table.finding import numbered_sets
 
 Array = NDArray[np.int64]
 

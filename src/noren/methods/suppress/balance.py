@@ -20,11 +20,11 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import RandomOrder, Records
 from noren.errors import NorenError, RequirementNotMet
 from noren.methods.suppress.cut_trees import LADDER, NODES, CutTree, Progress, grown, priced
 from noren.methods.suppress.linkages import linkages
 from noren.models.base import Model
-from noren.table import RandomOrder, Records
 
 Weighting = Literal["records", "groups"]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import RandomOrder, Records
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import unreachable
 from noren.methods.mondrian.classes import Workbench
@@ -23,7 +24,6 @@ from noren.methods.suppress.linkages import Linkage
 from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.ragged import offsets_of, owners, ranges, runs
-from noren.table import RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.kernels.balance import Shape

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
+from noren.engines import Omit, Plan, Records, TermSearch
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.cover import cover
 from noren.methods.suppress.beliefs import measure_groups
@@ -20,7 +20,7 @@ from noren.metrics.general import view_of
 from noren.models.base import Model
 from noren.progress import Meter
 from noren.ragged import offsets_of, owners
-from noren.table import Omit, Plan, Records, TermSearch
+from noren.statements import TermCells
 
 if TYPE_CHECKING:
     from noren.methods.suppress import Suppress

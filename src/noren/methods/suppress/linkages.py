@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import TermCells
+from noren.engines import Records
 from noren.methods.suppress.beliefs import TermRequirement, Unlinked, estimated_prior
 from noren.models import QSCloseness, QSDiversity
 from noren.models.base import Model
 from noren.models.term_check import TermModel
 from noren.schema.knowledge import Knowledge
-from noren.table import Records
+from noren.statements import TermCells
 
 
 @dataclass(frozen=True)

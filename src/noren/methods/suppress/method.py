@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from noren.engines import Plan, RandomOrder, Records
 from noren.errors import Problem
 from noren.methods.base import ClassMethod
 from noren.methods.requirements import class_problems
@@ -26,7 +27,6 @@ from noren.models.base import Model
 from noren.progress import Meter, silent
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Records
 from noren.errors import RequirementNotMet
 from noren.models.base import Model
 from noren.ragged import offsets_of
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
-from noren.table import Records
 
 if TYPE_CHECKING:
     from noren.kernels.sweep import Combinations, Sensitive

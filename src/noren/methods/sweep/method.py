@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from noren.engines import Plan, RandomOrder, Recode, Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import automatic_hierarchy, common_nodes
@@ -24,7 +25,6 @@ from noren.ragged import in_order
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
 from noren.schema.roles import Role
-from noren.table import Plan, RandomOrder, Recode, Records
 
 if TYPE_CHECKING:
     from noren.methods.mechanism.rule import Rule

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.io.postgres import quoted
+from noren.sources.postgres import quoted
 
 ROWS_PER_PAIR = 8
 """Rows for every pair that is possible, at least; below that a table of pairs saves little."""

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from noren.cells import Cells, Statement
 from noren.errors import ReleaseError
-from noren.io.postgres import quoted, text
 from noren.release.database.counts import Pair, table_name
 from noren.release.database.ranges import range_type
 from noren.release.sides import sides
 from noren.schema.nodes import Nodes
+from noren.sources.postgres import quoted, text
+from noren.statements import Cells, Statement
 
 CELLS, RECORDS, MANIFEST = "cells", "records", "manifest"
 LONGEST = 63

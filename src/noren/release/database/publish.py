@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from noren.cells import CellBatch, Cells, Statement
 from noren.errors import ReleaseError
-from noren.io.postgres import Address, Connection, Refused, quoted, text
 from noren.progress import Meter, silent
 from noren.release.database import counts
 from noren.release.database.counts import PairTally
@@ -33,6 +31,8 @@ from noren.release.manifest import FORMAT
 from noren.release.package import manifest_block
 from noren.release.release import Release
 from noren.release.sides import sides
+from noren.sources.postgres import Address, Connection, Refused, quoted, text
+from noren.statements import CellBatch, Cells, Statement
 
 TAKEN = "42P06"
 """SQLSTATE of a schema that exists."""

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.cells import CellBatch, Cells, SetCells, Statement
-from noren.cells.numbered_sets import numbered
 from noren.errors import ReleaseError
-from noren.io.postgres import Address, Connection, PostgresSource, Refused, quoted, text
 from noren.release.database import counts
 from noren.release.database.counts import FIELDS, Pair, table_name
 from noren.release.database.layout import CELLS, MANIFEST, RECORDS, key_table, lookup_name, side_name
 from noren.release.manifest import Manifest
 from noren.release.package import manifest_of
 from noren.release.sides import sides
+from noren.sources.postgres import Address, Connection, PostgresSource, Refused, quoted, text
+from noren.statements import CellBatch, Cells, SetCells, Statement
+from noren.statements.numbered_sets import numbered
 
 AGAIN = "Ask for the release again."
 ROWS = "rows\n"

@@ -12,7 +12,7 @@ from typing import Any
 
 from nicegui import ui
 
-from noren.analysis import BLUES, PALETTE
+from noren.estimates import BLUES, PALETTE
 from noren.results import visible
 from noren_studio.texts import recipient as words
 from noren_studio.theme import between, chart_look, readable_on, tip, tip_look, tokens

@@ -43,7 +43,7 @@ def attack_release(
     """Several attacks with their options. One that does not apply says why, and the others go on."""
     from noren import open_release
     from noren.audit import Case, made
-    from noren.pipeline import read_policy
+    from noren.workflow import read_policy
 
     with stage("Opening", None):
         rules = None if policy is None else read_policy(policy)
@@ -132,7 +132,7 @@ def _frame(found: Sequence[AttackResult]) -> bytes:
 
 def read_foreign_table(stage: Stage, place: str) -> dict[str, Any]:
     """The columns of a table that another tool made, and its first rows."""
-    from noren.io import open_source
+    from noren.sources import open_source
     from noren_studio.places import shown
 
     with stage("Reading", None):
@@ -157,7 +157,7 @@ def measure_table(
 ) -> dict[str, Any]:
     """What a table made elsewhere achieves in every model, and with a policy whether that is enough."""
     from noren import measure
-    from noren.pipeline import verify_table
+    from noren.workflow import verify_table
 
     verdicts: list[dict[str, Any]] = []
     with stage("Measuring", None):

@@ -87,7 +87,7 @@ def _without(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def _looked(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
-    from noren.pipeline import run
+    from noren.workflow import run
 
     rules = rules_of(policy, base)
     source, _ = some_of(place, rules)
@@ -167,7 +167,7 @@ def _cell(cell: Any) -> str:
 
 def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, count: int = 40) -> dict[str, Any]:
     """The best level vectors that Incognito could publish."""
-    from noren.pipeline import find_levels
+    from noren.workflow import find_levels
 
     rules = rules_of(policy, base)
     with stage("Reading", None):

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from noren.io import Source, open_source
 from noren.policy import Proposal, Seen, describe, study, written
 from noren.progress import Stage
 from noren.schema import CALENDAR, NUMERIC
+from noren.sources import Source, open_source
 from noren_studio.places import shown
 
 CELLS = 2_000_000
@@ -31,7 +31,7 @@ def open_table(stage: Stage, place: str, folder: str, whole: bool = False) -> di
 
     `folder` is where every column's values are kept with how often they occur, for the editor of hierarchies.
     """
-    from noren.pipeline import advise
+    from noren.workflow import advise
 
     with stage("Reading", None):
         source = open_source(place)
@@ -79,7 +79,7 @@ def _first_rows(source: Source) -> tuple[Source, int | None]:
     """The table in memory and its rows if it is small enough, else its first rows and None."""
     import pyarrow as pa
 
-    from noren.io import FrameSource
+    from noren.sources import FrameSource
 
     most = max(1, CELLS // max(1, len(source.columns)))
     parts, rows = [], 0

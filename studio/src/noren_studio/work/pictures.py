@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from noren.analysis import BLUES, INK, PALETTE, RULE, SOFT, rendered
+from noren.estimates import BLUES, INK, PALETTE, RULE, SOFT, rendered
 from noren.progress import Stage
 from noren_studio.theme import DARK
 

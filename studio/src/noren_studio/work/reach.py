@@ -11,7 +11,7 @@ from noren_studio.work.some import rules_of, some_of
 
 def reach(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
     """Verdicts and losses of a release that is not made."""
-    from noren.pipeline import run
+    from noren.workflow import run
 
     rules = rules_of(policy, base)
     with stage("Reading", None):

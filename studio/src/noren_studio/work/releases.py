@@ -10,9 +10,9 @@ from noren_studio.places import shown
 
 if TYPE_CHECKING:
     from noren import Release
-    from noren.cells import Statement
     from noren.models import Verdict
     from noren.schema import Column
+    from noren.statements import Statement
 
 LISTED = 2_000
 """Values of a column, and of a level of its hierarchy, that a page offers to choose from."""
@@ -25,10 +25,10 @@ WIDE = 8
 def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[str, str]:
     """The demo's hospital, published: the release, and beside it what its holder keeps."""
     import pyarrow.csv as pv
+    from noren.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
 
     from noren import Policy
-    from noren.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
-    from noren.pipeline import run
+    from noren.workflow import run
 
     base = Path(folder) / "demo-release"
     target, table, policy = base / "release", base / "patients.csv", base / "policy.toml"
@@ -45,7 +45,7 @@ def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[s
 def read_release(stage: Stage, place: str) -> dict[str, Any]:
     """A release as a recipient first sees it: its manifest in words, and what each column can be asked for."""
     from noren import open_release
-    from noren.analysis import Members
+    from noren.estimates import Members
 
     with stage("Comparing checksums", None):
         release = open_release(place)
@@ -89,7 +89,7 @@ def _facts(release: Release) -> dict[str, Any]:
 
 def _estimators(release: Release) -> tuple[str, ...]:
     """The estimators that may fit what is published; the library says which do, question by question."""
-    from noren.analysis import BOUNDED_ESTIMATORS, ESTIMATORS, SEMANTIC_ESTIMATORS
+    from noren.estimates import BOUNDED_ESTIMATORS, ESTIMATORS, SEMANTIC_ESTIMATORS
 
     if release.rows_per_record > 1:
         return tuple(SEMANTIC_ESTIMATORS)
@@ -149,7 +149,7 @@ def _is_number(text: str) -> bool:
 
 def _has_numbers(column: Column, name: str) -> bool:
     from noren.errors import QueryError
-    from noren.inference import numbers_of
+    from noren.estimates import numbers_of
 
     if column.is_open:
         return False

@@ -19,7 +19,7 @@ EXAMPLE = 3
 
 def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:
     """A verified release in the private folder of the session; published is only what is saved from there."""
-    from noren.pipeline import run
+    from noren.workflow import run
 
     outcome = run(place, rules_of(policy, base), to=to, stage=stage)
     facts, release = outcome.facts, outcome.release

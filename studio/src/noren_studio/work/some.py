@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from noren import Policy
-from noren.io import Source
+from noren.sources import Source
 
 RECORDS = 20_000
 
@@ -20,8 +20,8 @@ def some_of(place: str, rules: Policy, most: int = RECORDS) -> tuple[Source, boo
     """The table, or about `most` of its records in memory; and whether it is all of them."""
     import pyarrow as pa
 
-    from noren.io import FrameSource, sampled
     from noren.policy import open_table
+    from noren.sources import FrameSource, sampled
 
     source = open_table(place, rules)
     rows = source.rows if source.rows is not None else sum(b.num_rows for b in source.batches(source.columns[:1]))

@@ -1,0 +1,321 @@
+"""Bayes' rule for every record, from everything that is published about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.ahead import side_by_side
+from noren.estimates.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
+from noren.estimates.belief.pairs import Pair, glanced, information, learned, marginal
+from noren.estimates.belief.weighing import powers
+from noren.ragged import distinct_of, in_order, offsets_of, owners, row_numbers
+from noren.schema.roles import Role
+from noren.statements import Cells, Likelihood, Statement
+
+KNOWN, HELD = 16_000, 5_000
+"""Records from which a pair is learned, and those that say when to stop."""
+SMALL = 20_000
+"""Up to so many records four folds are made, so that nearly all others are learned from; else two."""
+MANY = 50_000
+"""Records from which on pairs are learned side by side."""
+MOST_READ = 16
+"""Other columns that are read; of more, those that seem to tell most after a first look."""
+LOOKED_AT = 3_000
+"""Records of that first look."""
+TELLING = 3
+"""Columns that are also read two at a time: those that tell most."""
+MOST_CELLS = 1 << 22
+"""Entries of a table of two columns."""
+MOST_PAIRS = 4_096
+"""Values of two columns together."""
+ENTRIES = 1 << 22
+"""Beliefs that are worked on at once."""
+TIE = 1e-9
+IGNORED = 0.01
+"""Powers below which a column is left aside."""
+QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """What is believed about every record, one entry each."""
+
+    top: NDArray[np.int64]
+    """The likeliest value."""
+    belief: NDArray[np.float64]
+    """How firmly it is believed."""
+    moved: NDArray[np.float64]
+    """Total variation between what is believed about anybody and about the record."""
+    truth_belief: NDArray[np.float64] | None = None
+    """With the truth: how firmly it is believed."""
+    right: NDArray[np.float64] | None = None
+    """With the truth: the chance that the likeliest value is right, 1 over the ties."""
+
+    def taken(self, rows: NDArray[np.int64]) -> Concluded:
+        """These records in this order."""
+        true, right = (None if part is None else part[rows] for part in (self.truth_belief, self.right))
+        return Concluded(self.top[rows], self.belief[rows], self.moved[rows], true, right)
+
+
+@dataclass(frozen=True)
+class Belief(Concluded):
+    """What is believed about every record's secret from all that is published about it."""
+
+    column: str = ""
+    before: float = 1.0
+    """What is believed about anybody, before anything of the record is seen: the share of the commonest value."""
+    used: Mapping[str, float] = field(default_factory=dict)
+    """The other columns that tell something, and to which power their evidence is taken."""
+    by_class: bool = False
+    """Whether only the class of a person's row is known, not the row."""
+    without: Concluded | None = None
+    """The same without the secret's own cell, where it was asked for."""
+
+    def above(self, most: float) -> NDArray[np.bool_]:
+        """Whose secret is believed more than that."""
+        return np.asarray(self.belief > most + TIE)
+
+
+def believed(
+    name: str,
+    statements: Sequence[Statement],
+    cells: Mapping[str, Cells],
+    *,
+    given: Sequence[str] | None = None,
+    people: NDArray[np.int64] | None = None,
+    truth: NDArray[np.int64] | None = None,
+    knows_row: bool = False,
+    without: bool = False,
+) -> Belief | None:
+    """What is believed about one secret; None where its cells do not speak of listed values.
+
+    `given` names the other columns that are read; by default all. `people` says whose row each is: what is learned from
+    others is then learned from other people. `truth` adds how often the likeliest value is right. `knows_row` grants
+    the adversary the person's row beside general values too; `without` also concludes without the secret's own cell.
+    """
+    by_name = {statement.name: statement for statement in statements}
+    order = _order(statements, cells)
+    cells = {statement.name: cells[statement.name].take(order) for statement in statements}
+    people, truth = (None if part is None else part[order] for part in (people, truth))
+    own = secret_of(by_name[name], cells[name])
+    if own is None or not len(own.of):
+        return None
+    of = None if knows_row else _told_apart(by_name, name, cells)
+    folds = _folds(len(own.of), people)
+    priors = np.stack([marginal(own, known) for known, _, _ in _parts(folds)])
+    open_ = _is_open(own)
+    others = [statement for statement in statements if statement.name != name] if open_ else []
+    if given is not None:
+        others = [statement for statement in others if statement.name in given]
+    pairs = _pairs(own, others, cells, folds, priors) if others else []
+    power = powers(own, pairs, priors, folds) if pairs else np.zeros(0)
+    kept = [(pair, float(x)) for pair, x in zip(pairs, power, strict=True) if x >= IGNORED]
+    classes = np.arange(len(own.of)) if of is None else of
+    back = np.argsort(order)
+    found = _concluded(own, kept, priors, folds, classes, truth).taken(back)
+    shares = priors.mean(axis=0)
+    return Belief(
+        **vars(found),
+        column=name,
+        before=float(shares.max() / shares.sum()),
+        used={pair.evidence.name: x for pair, x in kept},
+        by_class=of is not None,
+        without=_concluded(_silent(own), kept, priors, folds, classes, truth).taken(back) if without else None,
+    )
+
+
+def _silent(own: Evidence) -> Evidence:
+    """The secret with a cell that says nothing."""
+    cells = Likelihood(np.array([0, own.d]), np.arange(own.d), np.ones(own.d))
+    return Evidence(own.name, own.d, cells, np.zeros(len(own.of), np.int64))
+
+
+def _order(statements: Sequence[Statement], cells: Mapping[str, Cells]) -> NDArray[np.int64]:
+    """An order of the records that follows from what they say, so that batches and parts of a table change nothing."""
+    mixed = np.zeros(len(next(iter(cells.values()))), np.uint64)
+    for statement in statements:
+        number = cells[statement.name].distinct()[1].astype(np.uint64)
+        mixed = (mixed ^ (number + np.uint64(1))) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return np.argsort(mixed, kind="stable")
+
+
+def _is_open(own: Evidence) -> bool:
+    """Whether cells leave something open that other columns could tell."""
+    return own.cells.floor > 0 or bool((own.cells.lengths > 1).any())
+
+
+def _told_apart(by_name: Mapping[str, Statement], name: str, cells: Mapping[str, Cells]) -> NDArray[np.int64] | None:
+    """The rows that could be a person's, as numbers of classes; None where the row itself is known.
+
+    A secret that is published as it is lies in a class. Beside general quasi-identifiers only the class is known too;
+    beside exact ones, or none that can be matched, the adversary is granted the row.
+    """
+    keys = [s for s in by_name.values() if s.role in QUASI and s.is_key and s.name != name]
+    if by_name[name].hides and not any(s.hides for s in keys):
+        return None
+    found = [cells[s.name].distinct() for s in keys]
+    return row_numbers([number for _, number in found], [len(distinct) for distinct, _ in found], len(cells[name]))
+
+
+# ---------------------------------------------------------------------- learning from others
+
+
+def _folds(records: int, people: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """The fold of every record; all rows of a person lie in one."""
+    count = 4 if records <= SMALL else 2
+    if people is None:
+        return np.arange(records) % min(count, max(1, records))
+    number = np.unique(people, return_inverse=True)[1].reshape(-1)
+    order = np.random.default_rng(0).permutation(int(number.max()) + 1)  # the same in every check; nothing secret
+    return np.asarray(order[number] % count)
+
+
+def _parts(folds: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], int]]:
+    """For every fold the other people to learn from, its own people to be foreseen, and its number."""
+    for number in range(int(folds.max(initial=0)) + 1):
+        known, held = np.flatnonzero(folds != number), np.flatnonzero(folds == number)
+        yield (_thinned(known, KNOWN) if len(known) else held), _thinned(held, HELD), number
+
+
+def _thinned(records: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Some of them, spread evenly."""
+    if len(records) <= most:
+        return records
+    return np.asarray(records[np.linspace(0, len(records) - 1, most).astype(np.int64)])
+
+
+def _pairs(
+    own: Evidence,
+    others: Sequence[Statement],
+    cells: Mapping[str, Cells],
+    folds: NDArray[np.int64],
+    priors: NDArray[np.float64],
+) -> list[Pair]:
+    """What every other column tells, the most telling ones two at a time, and those that find people all at once."""
+    parts = [(known, held) for known, held, _ in _parts(folds)]
+    found = [one for other in others if (one := evidence_of(other, cells[other.name])) is not None]
+    found = _most_telling(own, [one for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS], priors[0])
+    pairs = _learned(own, found, parts, priors)
+    told = [information(pair.given[0] * priors[0][:, None]) for pair in pairs]
+    order = sorted(range(len(pairs)), key=lambda at: -told[at])[:TELLING]
+    best = [pairs[at].evidence for at in order]
+    twos = [both(a, b) for i, a in enumerate(best) for b in best[:i] if _fits(own, a, b)]
+    keys = [other for other in others if other.is_key]
+    if len(keys) > 1:
+        whole = [cells[other.name].distinct() for other in keys]
+        alike = row_numbers([number for _, number in whole], [len(part) for part, _ in whole], len(folds))
+        many = int(alike.max(initial=0)) + 1
+        if many <= len(folds) // 4 and own.d * many <= MOST_CELLS:
+            twos.append(kinds("all exact and general columns", alike))
+    return [*pairs, *_learned(own, twos, parts, priors)]
+
+
+def _learned(
+    own: Evidence, others: Sequence[Evidence], parts: Sequence[tuple[NDArray, NDArray]], priors: NDArray[np.float64]
+) -> list[Pair]:
+    """What each of them tells; of many records side by side."""
+
+    def one(other: Evidence) -> Pair:
+        return learned(own, other, parts, priors)
+
+    return side_by_side(one, others) if len(own.of) >= MANY else [one(other) for other in others]
+
+
+def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64]) -> list[Evidence]:
+    """The columns that are read, in their order."""
+    if len(found) <= MOST_READ:
+        return list(found)
+    some = _thinned(np.arange(len(own.of)), LOOKED_AT)
+    told = [information(glanced(own, one, prior, some)) for one in found]
+    best = np.sort(np.argsort(-np.array(told), kind="stable")[:MOST_READ])
+    return [found[at] for at in best]
+
+
+def _fits(own: Evidence, a: Evidence, b: Evidence) -> bool:
+    """Whether two columns can be read together: few enough pairs of values, and of values that a record lists."""
+    wide = all(one.cells.floor == 0 for one in (a, b)) and a.width * b.width <= 64
+    return wide and a.d * b.d <= MOST_PAIRS and own.d * a.d * b.d <= MOST_CELLS
+
+
+# ---------------------------------------------------------------------- concluding
+
+
+def _concluded(
+    own: Evidence,
+    pairs: Sequence[tuple[Pair, float]],
+    priors: NDArray[np.float64],
+    folds: NDArray[np.int64],
+    of: NDArray[np.int64],
+    truth: NDArray[np.int64] | None,
+) -> Concluded:
+    """What is believed about every record. `of` are the classes: their beliefs are the mean of their rows'."""
+    n = len(of)
+    order = in_order(of)
+    top, belief, moved = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+    right, true = np.zeros(n), np.zeros(n)
+    usual = priors.mean(axis=0) / max(float(priors.mean(axis=0).sum()), 1e-300)
+    for rows in _whole_classes(order, of, max(1, int(own.width) or 1, own.d if own.cells.floor > 0 else 1)):
+        bounds, value, mass = _posterior(own, pairs, priors, folds, rows)
+        classes, _, place = distinct_of(of[rows])
+        key = place[owners(bounds)] * np.int64(own.d) + value
+        distinct, _, entry = distinct_of(key)
+        total = np.bincount(entry, mass, minlength=len(distinct))
+        whose = distinct // own.d
+        total = total / np.bincount(place, minlength=len(classes))[whose]
+        begins = np.searchsorted(whose, np.arange(len(classes)))
+        most = np.maximum.reduceat(total, begins)
+        tied = total >= most[whose] * (1 - TIE)
+        ties = np.add.reduceat(tied.astype(np.int64), begins)
+        first = np.zeros(len(classes), np.int64)
+        first[whose[tied][::-1]] = (distinct % own.d)[tied][::-1]
+        top[rows], belief[rows] = first[place], most[place]
+        expected = usual[distinct % own.d]
+        far = np.add.reduceat(np.abs(total - expected) - expected, begins)
+        moved[rows] = ((far + 1) / 2)[place]
+        if truth is not None:
+            wanted = place * np.int64(own.d) + truth[rows]
+            at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+            there = distinct[at] == wanted
+            true[rows] = np.where(there, total[at], 0.0)
+            right[rows] = (there & tied[at]) / ties[place]
+    return Concluded(top, belief, moved) if truth is None else Concluded(top, belief, moved, true, right)
+
+
+def _posterior(
+    own: Evidence,
+    pairs: Sequence[tuple[Pair, float]],
+    priors: NDArray[np.float64],
+    folds: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """What every row by itself makes one believe: where each one's entries begin, values and beliefs."""
+    bounds, value, weight = own.listed(rows)
+    owner = owners(bounds)
+    logs = np.log(np.maximum(weight * priors[folds[rows][owner], value], 1e-300))
+    for number in range(len(priors)):
+        mine = np.flatnonzero(folds[rows] == number)
+        if not len(mine) or not pairs:
+            continue
+        inside = np.flatnonzero((folds[rows] == number)[owner])
+        starts = offsets_of(np.diff(bounds)[mine])
+        for pair, power in pairs:
+            logs[inside] += power * pair.told(number, rows[mine], starts, value[inside])
+    logs -= np.maximum.reduceat(logs, bounds[:-1])[owner]
+    mass = np.exp(logs)
+    return bounds, value, mass / np.bincount(owner, mass, minlength=len(rows))[owner]
+
+
+def _whole_classes(order: NDArray[np.int64], of: NDArray[np.int64], width: int) -> Iterator[NDArray[np.int64]]:
+    """Rows in portions that fit the memory, every class in one of them."""
+    step, low = max(1, ENTRIES // width), 0
+    while low < len(order):
+        high = min(len(order), low + step)
+        if high < len(order):
+            high = int(np.searchsorted(of[order], of[order[high - 1]], side="right"))
+        yield order[low:high]
+        low = high

@@ -1,0 +1,289 @@
+"""Plausible tables of a release: what they are made from, what they are good for, how they can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.errors import QueryError
+from noren.estimates.imputation.mixture import Axis, Mixture, run
+from noren.estimates.imputation.pairs import Pairs, is_enough
+from noren.estimates.imputation.pooling import NOT_FOR_INFERENCE, OF_PAIRS, Pooled, Question, pool
+from noren.results import Shown, plain
+from noren.schema.domain import MISSING
+from noren.statements import Cells, Statement
+from noren.statements.texts import arrow_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CLASSES = 40
+BURN_IN = 150
+BETWEEN = 8
+GOOD_FOR = "for tools that need complete tables and for machine learning; not for inference"
+GOOD_FOR_PAIRS = "for tools that need complete tables, machine learning, and inference on one and two columns"
+MODELS = ("pairs", "mixture")
+
+
+class Cellwise(Protocol):
+    """A published table, as far as it is read here."""
+
+    statements: tuple[Statement, ...]
+    records: int
+
+    def column(self, name: str) -> Statement: ...
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def rows_per_record(self) -> int: ...
+
+    def cells(self, columns: Sequence[str]) -> dict[str, Cells]: ...
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Imputations(Shown):
+    """Several complete tables that a release leaves plausible. They publish nothing new: all of it is drawn from what
+    was published."""
+
+    tables: Sequence[pl.DataFrame]
+    occupied: int
+    """Classes of records that the last table used."""
+    classes: int
+    trace: Sequence[float] = field(repr=False)
+    margins: pl.DataFrame = field(repr=False)
+    """Shares of every value of every drawn column: spread over what cells leave possible, and in the tables."""
+    model: str = "mixture"
+    """`pairs`: all associations of two columns, parameters by the bootstrap. `mixture`: classes of records."""
+    rows_are_people: bool = True
+    """Else rows of one person share draws, and no interval from the tables allows for that."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether pooled intervals of what one and two columns tell are honest."""
+        return self._of_pairs and self.rows_are_people
+
+    @property
+    def _of_pairs(self) -> bool:
+        return self.model == "pairs"
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def __getitem__(self, number: int) -> pl.DataFrame:
+        return self.tables[number]
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All tables one below the other, numbered in the first column."""
+        import polars as pl
+
+        name = "table"
+        while name in self.tables[0].columns:
+            name += "_"
+        parts = [table.insert_column(0, pl.lit(number).alias(name)) for number, table in enumerate(self._copies(), 1)]
+        return pl.concat(parts)
+
+    def _copies(self) -> list[pl.DataFrame]:
+        return [table.clone() for table in self.tables]
+
+    def pool(self, question: Question, *, level: float = 0.95, names: Sequence[str] | None = None) -> Pooled:
+        """Ask every table the same and pool the answers (see `noren.estimates.pool`)."""
+        return replace(pool((question(table) for table in self.tables), level=level, names=names), holds=self.holds)
+
+    def to_dict(self) -> dict[str, Any]:
+        return plain(
+            {
+                "tables": len(self), "records": self.tables[0].height, "columns": self.tables[0].columns,
+                "model": self.model, "classes": self.occupied, "good_for": GOOD_FOR_PAIRS if self.holds else GOOD_FOR,
+                "margins": self.margins.to_dicts(),
+            }
+        )  # fmt: skip
+
+    def _headline(self) -> str:
+        told = f"{len(self)} tables of {self.tables[0].height:,} records"
+        told += ", all pairs of columns" if self._of_pairs else f", {self.occupied} classes"
+        return told if self.holds else f"{told}; not for inference"
+
+    def _notes(self) -> Sequence[str]:
+        if self.holds:
+            return (OF_PAIRS,)
+        more = ["all classes are in use: ask for more"] if not self._of_pairs and self.occupied >= self.classes else []
+        return (*more, NOT_FOR_INFERENCE)
+
+    def plot(self) -> Any:
+        """Whether the chain has settled, and whether the tables have the shares that the release tells."""
+        import altair as alt
+        import polars as pl
+
+        dots = (
+            alt.Chart(self.margins)
+            .mark_circle(size=60)
+            .encode(
+                alt.X("spread", title="share if cells were spread evenly"),
+                alt.Y("imputed", title="share in the tables"),
+                alt.Color("column"),
+                tooltip=["column", "value", "spread", "imputed"],
+            )
+            .properties(title="Values of drawn columns", width=320, height=260)
+        )
+        if self._of_pairs:
+            return alt.hconcat(dots).properties(title=f"{len(self)} plausible tables")
+        trace = pl.DataFrame({"sweep": np.arange(1, len(self.trace) + 1), "log-likelihood": list(self.trace)})
+        line = (
+            alt.Chart(trace)
+            .mark_line()
+            .encode(alt.X("sweep"), alt.Y("log-likelihood", scale=alt.Scale(zero=False), title="log-likelihood, mean"))
+            .properties(title="Has the chain settled?", width=320, height=260)
+        )
+        return alt.hconcat(line, dots).properties(title=f"{len(self)} plausible tables, not for inference")
+
+    def save_plot(self, path: str | Path) -> None:
+        """Write the diagnostic page as .html (opens without network), .png or .svg."""
+        from noren.estimates.counts.plots import save_chart
+
+        save_chart(self.plot(), Path(path))
+
+
+def impute(
+    published: Cellwise,
+    m: int = 20,
+    *,
+    seed: int | None = None,
+    classes: int = CLASSES,
+    burn_in: int = BURN_IN,
+    between: int = BETWEEN,
+    impossible: Sequence[Mapping[str, Any]] = (),
+    without: Mapping[str, NDArray[np.int64]] | None = None,
+    model: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Imputations:
+    """Draw m complete tables from what a published table leaves possible (`Release.impute`).
+
+    `without` names rows of columns whose cells are not looked at, to see how well others foretell them.
+    """
+    import polars as pl
+
+    for name, number in (("m", m), ("classes", classes), ("burn_in", burn_in), ("between", between)):
+        if number < (2 if name == "classes" else 1):
+            raise QueryError(f"{name}={number} is too small.", hint="Leave it out for a sensible number.")
+    if published.rows_per_record > 1:
+        raise QueryError(
+            "the rows of this release do not say which belong to one person.",
+            hint="Use estimate(), which needs no rows.",
+        )
+    cells = published.cells(published.columns)
+    coded = [one for one in published.statements if not one.column.is_open and one.terms is None]
+    if not any(one.hides for one in coded):
+        raise QueryError("nothing in this release is hidden: frame() is complete already.", hint="Use frame().")
+    axes = [Axis.of(statement, cells[statement.name]) for statement in coded]
+    for name, rows in (without or {}).items():
+        number = [axis.name for axis in axes].index(name)
+        axes[number] = axes[number].without(rows)
+    chosen = _chosen(model, coded, axes)
+    rng, rules = np.random.default_rng(seed), _rules(impossible, coded)
+    occupied, trace = 0, []
+    if chosen == "pairs":
+        classes, drawn = 0, _of_pairs(axes, rules, rng, m, (burn_in, between), progress)
+    else:
+        mixture = Mixture(axes, classes, rng, rules)
+        drawn = run(mixture, burn_in, m, between, progress)
+        occupied, trace = mixture.occupied, mixture.trace
+    others = {
+        one.name: pl.from_arrow(one.to_arrow(cells[one.name])) for one in published.statements if one not in coded
+    }
+    tables = [
+        pl.DataFrame(
+            {
+                one.name: others[one.name] if one.name in others else _column(one, values[coded.index(one)])
+                for one in published.statements
+            }
+        )
+        for values in drawn
+    ]
+    return Imputations(tables, occupied, classes, trace, _margins(coded, axes, drawn), chosen)
+
+
+def _chosen(asked: str | None, coded: Sequence[Statement], axes: Sequence[Axis]) -> str:
+    """All pairs where hidden columns were drawn by a design and tell enough; else the mixture."""
+    if asked is not None and asked not in MODELS:
+        raise QueryError(f"there is no model {asked!r}.", hint=f"Choose one of: {', '.join(MODELS)}.")
+    fits = all(one.design is not None for one in coded if one.hides) and is_enough(axes)
+    if asked == "pairs" and not fits:
+        raise QueryError(
+            "the records tell too little of some two columns, too many combinations are possible, or a column was not "
+            "drawn by a design.",
+            hint="Leave out the model, or use the mixture and no intervals from it.",
+        )
+    return asked or ("pairs" if fits else "mixture")
+
+
+def _of_pairs(
+    axes: Sequence[Axis],
+    rules: Sequence[Mapping[int, int]],
+    rng: np.random.Generator,
+    m: int,
+    steps: tuple[int, int],
+    progress: Callable[[int], None] | None,
+) -> list[list[NDArray[np.int64]]]:
+    """Values of all axes for each of m tables; progress counts as the mixture's does."""
+    model, tell = Pairs(axes, rules), progress or (lambda _: None)
+    tell(steps[0])
+    out = []
+    for _ in range(m):
+        out.append(model.draw(rng))
+        tell(steps[1])
+    return out
+
+
+def _column(statement: Statement, codes: NDArray[np.int64]) -> Any:
+    """Codes as typed values; a missing one is null."""
+    import polars as pl
+    import pyarrow as pa
+
+    domain = statement.domain
+    gone = codes == domain.index[MISSING] if domain.has_missing else None
+    return pl.from_arrow(arrow_values(domain).take(pa.array(codes, mask=gone)))
+
+
+def _rules(given: Sequence[Mapping[str, Any]], coded: Sequence[Statement]) -> list[dict[int, int]]:
+    """Impossible combinations as numbers of axes and values."""
+    place = {statement.name: number for number, statement in enumerate(coded)}
+    out = []
+    for rule in given:
+        found = {}
+        for name, value in rule.items():
+            if name not in place:
+                raise QueryError(f"there is no column {name!r} to rule out.", hint=f"Columns: {', '.join(place)}.")
+            index = coded[place[name]].domain.index
+            if str(value) not in index:
+                raise QueryError(
+                    f"column {name!r} does not have the value that is ruled out.", hint="Check its spelling."
+                )
+            found[place[name]] = index[str(value)]
+        if not found:
+            raise QueryError(
+                "an impossible combination names no column.", hint='For example {"sex": "m", "births": "2"}.'
+            )
+        out.append(found)
+    return out
+
+
+def _margins(coded: Sequence[Statement], axes: Sequence[Axis], drawn: Sequence[Sequence[NDArray[np.int64]]]) -> Any:
+    import polars as pl
+
+    parts = []
+    for number, (statement, axis) in enumerate(zip(coded, axes, strict=True)):
+        if axis.is_known:
+            continue
+        counted = [np.bincount(values[number], minlength=axis.d) for values in drawn]
+        shares = np.mean(counted, axis=0) / len(axis.cell)
+        told = {"column": [axis.name] * axis.d, "value": list(statement.domain.values), "spread": axis.mean_shares()}
+        parts.append(pl.DataFrame(told | {"imputed": shares}))
+    return pl.concat(parts)

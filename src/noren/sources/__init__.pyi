@@ -1,0 +1,8 @@
+"""The names of `noren.sources`, for type checkers: at run time they are loaded when first used."""
+
+from noren.sources.arrow import FrameSource as FrameSource
+from noren.sources.postgres import Address as Address
+from noren.sources.sample import sampled as sampled
+from noren.sources.source import SOURCES as SOURCES
+from noren.sources.source import Source as Source
+from noren.sources.source import open_source as open_source

@@ -1,0 +1,192 @@
+"""Parquet files, Arrow files and frames in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from noren.errors import DataError
+from noren.sources.source import BATCH_ROWS, Writing, check_columns
+
+UNPACKED = 1 << 30
+"""Bytes that a row group of a Parquet file may unpack to in any case: 1 GB."""
+RATIO = 1000
+"""Beyond that, how many times the size of the file."""
+UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def blank(batch: Any, markers: Sequence[str]) -> Any:
+    """The batch with the cells that say 'missing' by one of these texts made empty, whatever type the column has.
+
+    String views become strings: Arrow can neither filter nor reorder them.
+    """
+    import pyarrow as pa
+
+    if not markers and not any(pa.types.is_string_view(kind) for kind in batch.schema.types):
+        return batch
+    return pa.RecordBatch.from_arrays([_blank(column, markers) for column in batch.columns], batch.schema.names)
+
+
+def _blank(column: Any, markers: Sequence[str]) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(column.indices, _blank(column.dictionary, markers))
+    if pa.types.is_string_view(kind):
+        return _blank(column.cast(pa.string()), markers)
+    if pa.types.is_boolean(kind):  # Arrow would read 0 and 1 as well
+        markers = [marker for marker in markers if marker in ("true", "false")]
+    meant = []
+    for marker in markers:
+        with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            meant.append(pa.scalar(marker).cast(kind).as_py())
+    if not meant:
+        return column
+    return pc.if_else(pc.is_in(column, value_set=pa.array(meant, kind)), pa.scalar(None, kind), column)
+
+
+class ParquetSource:
+    """A Parquet file, read row group by row group."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, path: Path, missing_values: Sequence[str] = ()) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self.path = path
+        self.name = str(path)
+        self.missing_values = missing_values
+        try:
+            with pq.ParquetFile(path) as file:
+                self.columns = check_columns(file.schema_arrow.names, self.name)
+                self.rows: int | None = file.metadata.num_rows
+                self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
+                self._refuse_bombs(file.metadata)
+        except (pa.ArrowException, OSError, UnicodeError):
+            raise self._unreadable() from None
+
+    def _refuse_bombs(self, metadata: Any) -> None:
+        """A file that claims to unpack to far more than its size is refused before anything of it is read."""
+        largest = max((metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)), default=0)
+        if largest > UNPACKED + RATIO * self.path.stat().st_size:
+            raise DataError(
+                f"{self.path}: a row group claims to unpack to more than {RATIO} times the size of the file.",
+                hint="If it is your own file, write it again with smaller row groups.",
+            )
+
+    def _unreadable(self) -> DataError:
+        return DataError(f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again.")
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        dictionaries = [name for name in self._text if name in columns]
+        try:
+            with pq.ParquetFile(self.path, read_dictionary=dictionaries, pre_buffer=False) as file:
+                for part in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
+                    part.validate(full=True)  # texts that are not UTF-8, places outside a dictionary
+                    yield blank(part, self.missing_values)
+        except (pa.ArrowException, OSError, UnicodeError):
+            raise self._unreadable() from None
+
+
+class IpcSource:
+    """An Arrow IPC file or stream."""
+
+    notes: tuple[str, ...] = ()
+    rows: int | None = None
+
+    def __init__(self, path: Path, missing_values: Sequence[str] = ()) -> None:
+        self.path = path
+        self.name = str(path)
+        self.missing_values = missing_values
+        try:
+            with self._open() as reader:
+                self.columns = check_columns(reader.schema.names, self.name)
+        except UnicodeError:
+            raise self._unreadable() from None
+
+    def _open(self) -> Any:
+        import pyarrow as pa
+
+        try:
+            try:
+                return pa.ipc.open_file(pa.memory_map(str(self.path)))
+            except pa.ArrowInvalid:
+                return pa.ipc.open_stream(pa.memory_map(str(self.path)))
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
+
+    def _unreadable(self) -> DataError:
+        return DataError(f"{self.path}: not a readable Arrow file.", hint="Is it complete? Write it again.")
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            with self._open() as reader:
+                if hasattr(reader, "num_record_batches"):
+                    parts = (reader.get_batch(i) for i in range(reader.num_record_batches))
+                else:
+                    parts = iter(reader)
+                for part in parts:
+                    part.validate(full=True)  # offsets that point outside would be followed otherwise
+                    for start in range(0, part.num_rows, BATCH_ROWS):
+                        yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
+        except (pa.ArrowException, OSError):
+            raise self._unreadable() from None
+
+
+def open_parquet(place: str, writing: Writing) -> ParquetSource:
+    """A Parquet file."""
+    return ParquetSource(Path(place), writing.missing_values)
+
+
+def open_ipc(place: str, writing: Writing) -> IpcSource:
+    """An Arrow file or stream."""
+    return IpcSource(Path(place), writing.missing_values)
+
+
+class FrameSource:
+    """Any object with the Arrow C stream interface: pyarrow, Polars, pandas, DuckDB relations.
+
+    A one-shot stream (a RecordBatchReader) is read into memory, because two passes are needed; give a file instead
+    where it is too large for that. The unnamed index of a pandas frame is not a column.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, data: Any, missing_values: Sequence[str] = ()) -> None:
+        import pyarrow as pa
+
+        self.missing_values = missing_values
+        self.name = f"the {type(data).__module__.split('.')[0]} {type(data).__name__}"
+        self._data = pa.table(data) if isinstance(data, pa.RecordBatchReader) else data
+        with self._reader() as reader:
+            names = [name for name in reader.schema.names if not UNNAMED_INDEX.fullmatch(name)]
+        self.columns = check_columns(names, self.name)
+        self.rows: int | None = len(self._data) if hasattr(self._data, "__len__") else None
+
+    def _reader(self) -> Any:
+        import pyarrow as pa
+
+        try:
+            return pa.RecordBatchReader.from_stream(self._data)
+        except (pa.ArrowException, TypeError, ValueError):  # their messages quote cells
+            raise DataError(
+                f"{self.name}: cannot be read as an Arrow table.",
+                hint="Give every column its own name and values of one type; text and numbers mixed must become text.",
+            ) from None
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        with self._reader() as reader:
+            for part in reader:
+                for start in range(0, part.num_rows, BATCH_ROWS):
+                    yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)

@@ -1,0 +1,334 @@
+"""Delimited text: separator and encoding given or sniffed, rows streamed, errors that point and do not quote."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from noren.ahead import ahead
+from noren.errors import DataError
+from noren.sources.header import demand_header
+from noren.sources.numbered import NotPlain, numbered_batches
+from noren.sources.source import Writing, check_columns
+
+SEPARATORS = ",;\t|"
+SAMPLE_BYTES = 1 << 18
+BLOCK_BYTES = 8 << 20
+FIRST_BYTES = 1 << 20
+"""A block where the first rows alone are wanted."""
+LONG_BYTES = 32 << 20
+"""A file from which on a compiled kernel reads what is plain; for less it would not be worth compiling."""
+MAGIC = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"PAR1": "a Parquet file",
+    b"ARROW1": "an Arrow file",
+}
+"""First bytes of files that are no text, whatever their name says."""
+BROKEN = (OSError, EOFError, zlib.error)
+"""What reading a file raises that is cut off, damaged or out of reach."""
+
+
+class CsvSource:
+    """A CSV file with a header line. Every cell is text; an empty cell is missing."""
+
+    rows: int | None = None
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        separator: str | None = None,
+        encoding: str | None = None,
+        missing_values: tuple[str, ...] = (),
+        doubted: bool = False,
+    ) -> None:
+        """`doubted`: somebody's own file, whose header and separator may not be what they seem."""
+        self.path = path
+        self.name = str(path)
+        notes: list[str] = []
+        sample = _sample(path)
+        for first, what in MAGIC.items():
+            if sample.startswith(first) and not (first == b"BZh" and sample.isascii()):
+                raise DataError(
+                    f"{path}: not CSV text but {what}.",
+                    hint="Unpack it, or give it the suffix of what it is: .csv, .csv.gz, .parquet, .arrow.",
+                )
+        if not sample.strip():
+            raise DataError(f"{path}: empty file.", hint="The first line must hold the column names.")
+        if encoding is None:
+            encoding, guessed = sniff_encoding(sample, self.name)
+            if guessed:
+                notes.append(f"{path}: not UTF-8, read as {encoding} (set encoding to choose another)")
+        try:
+            "a".encode(encoding, "ignore")  # refuses codecs that are not for text
+            text = codecs.getincrementaldecoder(encoding)().decode(sample, final=False)
+        except LookupError:
+            raise DataError(f"encoding {encoding!r} is unknown.", hint="For example utf-8, cp1252, utf-16.") from None
+        except UnicodeError as error:
+            raise _broken(self.name, encoding, getattr(error, "start", None)) from None
+        text = text.removeprefix("\ufeff")
+        if separator is None:
+            separator = sniff_separator(text)
+        elif len(separator) != 1:
+            raise DataError(f"separator {separator!r} is not one character.", hint="For example ',' or ';'.")
+        self.encoding = encoding
+        self.separator = separator
+        self.missing_values = ("", *missing_values)
+        self.notes = tuple(notes)
+        try:
+            header = next(row for row in csv.reader(StringIO(text, newline=""), delimiter=separator) if row)
+        except (csv.Error, StopIteration):
+            raise DataError(f"{path}: the header cannot be read.", hint="Is a quote never closed?") from None
+        if doubted:
+            demand_header(self.name, text, separator, (*self.missing_values, "NA", "?"))
+        self.columns = check_columns(header, self.name)
+        before = text[: len(text) - len(text.lstrip("\r\n"))]
+        self._blank_lines = max(before.count("\n"), before.count("\r"))
+        self.size = path.stat().st_size
+        self._utf8 = encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig", "ascii")
+        self._plain = self.size >= LONG_BYTES and self._utf8 and separator.isascii() and separator not in '"\r\n'
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        return self._numbered(columns) if self._plain and columns else self._batches(columns, threads=True)
+
+    def _numbered(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The rows by the kernel for long files, from the first block that is not plain on by the other reader."""
+        seen = 0
+        reading = numbered_batches(
+            self._stream(),
+            self.columns,
+            columns,
+            separator=self.separator,
+            missing=self.missing_values,
+            block=BLOCK_BYTES,
+        )
+        try:
+            for batch in ahead(reading):
+                yield batch
+                seen += batch.num_rows
+            return
+        except (NotPlain, *BROKEN):
+            self._plain = False
+        yield from _behind(seen, self._batches(columns, threads=True))
+
+    def first(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The same rows for a reader who stops early: small blocks, none read ahead, and no search of the rest of the
+        file for quotes. What a small block cannot hold, or nobody can read, is left to the other reader.
+        """
+        seen = 0
+        try:
+            for batch in self._batches(columns, threads=False, block=FIRST_BYTES, quotes=True):
+                yield batch
+                seen += batch.num_rows
+            return
+        except DataError:
+            pass
+        yield from _behind(seen, self._batches(columns, threads=True))
+
+    def _batches(self, columns: Sequence[str], **how: Any) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            with self._open(columns, lambda row: "error", **how) as reader:
+                for batch in reader:
+                    for column in batch.columns:  # each text once, not once for every cell
+                        if isinstance(column, pa.DictionaryArray):
+                            column.dictionary.validate(full=True)
+                    yield batch
+        except (pa.ArrowException, UnicodeError) as error:
+            if "Empty CSV file" not in str(error):  # a header without even a line break
+                raise self._explain(error) from None
+        except BROKEN:
+            raise _unreadable(self.path) from None
+
+    def _open(
+        self,
+        columns: Sequence[str],
+        refuse: Callable[[Any], str],
+        *,
+        threads: bool,
+        block: int | None = None,
+        quotes: bool | None = None,
+    ) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv as pv
+
+        text_type = pa.dictionary(pa.int32(), pa.string())
+        return pv.open_csv(
+            self._stream(),
+            read_options=pv.ReadOptions(
+                block_size=block or BLOCK_BYTES,
+                encoding="utf8" if self._utf8 else self.encoding,
+                use_threads=threads,
+                skip_rows=self._blank_lines,
+            ),
+            parse_options=pv.ParseOptions(
+                delimiter=self.separator,
+                invalid_row_handler=refuse,
+                newlines_in_values=self._has_quotes() if quotes is None else quotes,
+                ignore_empty_lines=len(self.columns) > 1,  # in a table of one column it is a missing cell
+            ),
+            convert_options=pv.ConvertOptions(
+                check_utf8=False,
+                column_types=dict.fromkeys(columns, text_type),
+                include_columns=list(columns),
+                null_values=list(self.missing_values),
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+
+    def _stream(self) -> Any:
+        """The bytes of the file, unpacked."""
+        import pyarrow as pa
+
+        return pa.input_stream(str(self.path), compression="gzip" if _gzipped(self.path) else None)
+
+    def _has_quotes(self) -> bool:
+        """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
+        if not hasattr(self, "_quotes"):
+            self._quotes = contains_byte(self.path, b'"')
+        return self._quotes
+
+    def _ragged_row(self) -> tuple[int, int, int] | None:
+        """Number of the first ragged row (the header is row 1) and its cells, expected and found.
+
+        Only a reader without threads knows the number, so the file is read once more.
+        """
+        import pyarrow as pa
+
+        found: list[tuple[int, int, int]] = []
+
+        def refuse(row: Any) -> str:
+            found.append((row.number, row.expected_columns, row.actual_columns))
+            return "error"
+
+        try:
+            with self._open(self.columns[:1], refuse, threads=False) as reader:
+                for _ in reader:
+                    pass
+        except (pa.ArrowException, UnicodeError, *BROKEN):
+            pass
+        return found[0] if found else None
+
+    def _explain(self, error: Exception) -> DataError:
+        text = str(error)
+        ragged = self._ragged_row() if "columns, got" in text else None
+        if ragged is not None:
+            number, expected, actual = ragged
+            return DataError(
+                f"{self.name}: row {number} has {actual} cells, the header has {expected}.",
+                hint=f"Mend the row, or set the separator if {self.separator!r} is not the right one.",
+            )
+        if isinstance(error, UnicodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
+            return _broken(self.name, self.encoding, None)
+        if "straddling object" in text:
+            return DataError(f"{self.name}: a row exceeds {BLOCK_BYTES} bytes, or a quote is never closed.")
+        return DataError(
+            f"{self.name}: cannot be parsed as CSV with separator {self.separator!r}.",
+            hint="Check quotes and the separator.",
+        )
+
+
+def open_csv(place: str, writing: Writing) -> CsvSource:
+    """Delimited text in a file."""
+    return CsvSource(
+        Path(place),
+        separator=writing.separator,
+        encoding=writing.encoding,
+        missing_values=writing.missing_values,
+        doubted=True,
+    )
+
+
+def _behind(rows: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Batches without their first rows."""
+    for batch in batches:
+        skipped = min(rows, batch.num_rows)
+        rows -= skipped
+        if skipped < batch.num_rows:
+            yield batch.slice(skipped)
+
+
+def _sample(path: Path) -> bytes:
+    try:
+        if _gzipped(path):
+            with gzip.open(path) as file:
+                return file.read(SAMPLE_BYTES)
+        with path.open("rb") as raw:
+            return raw.read(SAMPLE_BYTES)
+    except BROKEN:
+        raise _unreadable(path) from None
+
+
+def _gzipped(path: Path) -> bool:
+    return path.suffix.lower() == ".gz"
+
+
+def _unreadable(path: Path) -> DataError:
+    return DataError(f"{path}: cannot be read.", hint="Is the file complete, and may you read it?")
+
+
+def contains_byte(path: Path, byte: bytes) -> bool:
+    """Whether the byte stands anywhere in the (unpacked) file."""
+    opener = gzip.open if _gzipped(path) else open
+    with opener(path, "rb") as file:
+        while chunk := file.read(1 << 22):
+            if byte in chunk:
+                return True
+    return False
+
+
+def _broken(name: str, encoding: str, position: int | None) -> DataError:
+    where = f" at byte {position}" if position is not None else ""
+    return DataError(
+        f"{name}: the text is not valid {encoding}{where}.",
+        hint="Give the right encoding (for example cp1252 or utf-16), or repair the file.",
+    )
+
+
+def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
+    """Byte order marks, then UTF-8, then cp1252 where no byte sequence looks like UTF-8. Second: was it a guess?"""
+    if sample.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig", False
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16", False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=False)
+        return "utf-8", False
+    except UnicodeDecodeError as error:
+        kept = sample.decode("utf-8", errors="ignore")
+        if not kept.isascii():
+            raise _broken(name, "utf-8", error.start) from None
+    try:
+        codecs.getincrementaldecoder("cp1252")().decode(sample)
+    except UnicodeDecodeError as error:
+        raise _broken(name, "utf-8", error.start) from None
+    return "cp1252", True
+
+
+def sniff_separator(text: str) -> str:
+    """The candidate that splits the first lines into the same number of cells, the most cells winning."""
+    lines = text.splitlines()[:-1][:50] or text.splitlines()
+    best, best_score = ",", 0.0
+    for candidate in SEPARATORS:
+        try:
+            widths = [len(row) for row in csv.reader(lines, delimiter=candidate) if row]
+        except csv.Error:  # one cell swallows the sample: a quote is never closed
+            continue
+        if not widths or widths[0] < 2:
+            continue
+        score = sum(width == widths[0] for width in widths) / len(widths) * 1000 + widths[0]
+        if score > best_score:
+            best, best_score = candidate, score
+    return best

@@ -1,0 +1,153 @@
+"""Where a table comes from. A source names its columns and streams them in batches, as often as asked.
+
+The registry of sources is explicit: one line per suffix or scheme, and a file that opens it.
+
+Nothing of the original is modified: files are opened for reading only, frames are read through the Arrow C stream
+interface.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from noren.errors import DataError
+
+BATCH_ROWS = 1 << 16
+
+
+class Source(Protocol):
+    """A table that can be streamed more than once."""
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def rows(self) -> int | None:
+        """Number of rows where it is known without reading."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed about the input, for the person who runs the command."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """pyarrow RecordBatches with these columns, in the table's order."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a part of a table stands: which part it is, and which records of the table it holds."""
+
+    number: int = 0
+    start: int = 0
+    stop: int = sys.maxsize
+
+
+class Derived(Source, Protocol):
+    """A source made of another one, batch by batch, which can be made of a part of that as well."""
+
+    @property
+    def inner(self) -> Source:
+        """What it is made of."""
+
+    def over(self, part: Source, place: Place) -> Source:
+        """The same made of a part of that."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How an input is written, as far as it does not say so itself. What is not given is sniffed."""
+
+    separator: str | None = None
+    encoding: str | None = None
+    missing_values: tuple[str, ...] = ()
+    """Texts that mean 'missing', besides empty cells."""
+
+
+Opener = Callable[[str, Writing], Source]
+"""Makes a source of a path or a URI."""
+
+SOURCES = {
+    ".csv": "noren.sources.csv:open_csv",
+    ".parquet": "noren.sources.arrow:open_parquet",
+    ".pq": "noren.sources.arrow:open_parquet",
+    ".arrow": "noren.sources.arrow:open_ipc",
+    ".arrows": "noren.sources.arrow:open_ipc",
+    ".feather": "noren.sources.arrow:open_ipc",
+    ".ipc": "noren.sources.arrow:open_ipc",
+    ".xlsx": "noren.sources.excel:open_excel",
+    "postgresql:": "noren.sources.postgres:open_postgres",
+    "postgres:": "noren.sources.postgres:open_postgres",
+}
+"""Who opens what: a suffix of a file or a scheme with its colon ("postgresql:"), and module:function of the opener."""
+OTHERWISE = ".csv"
+"""A file of another suffix is read as text; what is none says so."""
+SCHEME = re.compile(r"([a-z][a-z0-9+.-]+:)//", re.IGNORECASE)
+
+
+def open_source(
+    data: Any,
+    *,
+    separator: str | None = None,
+    encoding: str | None = None,
+    missing_values: Sequence[str] = (),
+) -> Source:
+    """A source for a path or URI that `SOURCES` knows, or any object with the Arrow C stream interface."""
+    writing = Writing(separator, encoding, tuple(missing_values))
+    if isinstance(data, str | Path):
+        return _opener(data)(str(data), writing)
+    if hasattr(data, "batches") and hasattr(data, "notes"):
+        source: Source = data
+        return source
+    if hasattr(data, "__arrow_c_stream__"):
+        from noren.sources.arrow import FrameSource
+
+        return FrameSource(data, writing.missing_values)
+    raise DataError(
+        f"cannot read a table from {type(data).__name__}.",
+        hint="Give a path, a pyarrow Table, a Polars or pandas DataFrame, or any object with __arrow_c_stream__.",
+    )
+
+
+def _opener(place: str | Path) -> Opener:
+    """Who opens a place. A URI is named by its scheme alone: the rest of it may hold a password."""
+    uri = SCHEME.match(place) if isinstance(place, str) else None
+    if uri is not None:
+        kind = uri[1].lower()
+        if kind not in SOURCES:
+            known = ", ".join(f"{one}//" for one in SOURCES if one.endswith(":"))
+            raise DataError(
+                f"cannot read from {kind}//.",
+                hint=f"Known: {known}, and files." if known else "Give the path of a file.",
+            )
+    else:
+        path = Path(place)
+        if not path.exists():
+            raise DataError(f"{path}: no such file.", hint="Check the path; it is relative to the current directory.")
+        if path.is_dir():
+            raise DataError(f"{path}: is a directory.", hint="Name a CSV, Parquet or Arrow file.")
+        kind = path.suffix.lower() if path.suffix.lower() in SOURCES else OTHERWISE
+    module, _, name = SOURCES[kind].partition(":")
+    found: Opener = getattr(import_module(module), name)
+    return found
+
+
+def check_columns(columns: Sequence[str], name: str) -> tuple[str, ...]:
+    """Column names must be there, and be different from each other."""
+    seen: set[str] = set()
+    for position, column in enumerate(columns, 1):
+        if not column.strip():
+            raise DataError(f"{name}: column {position} has no name.", hint="Give every column a name in the header.")
+        if column in seen:
+            raise DataError(f"{name}: two columns are called {column!r}.", hint="Rename one of them.")
+        seen.add(column)
+    return tuple(columns)

@@ -1,0 +1,169 @@
+"""Set-valued columns, however a table writes them: a text with separators, a list, or a group of yes/no columns.
+
+The source that comes out has one list of texts per set-valued column. Terms are trimmed; empty ones and those that
+mean "missing" are left out. A cell without text is missing, a list without terms is an empty set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from noren.errors import DataError
+from noren.sources.source import Place, Source
+
+YES = ("1", "1.0", "yes", "true", "y")
+NO = ("0", "0.0", "no", "false", "n", "", "nan")
+
+
+@dataclass(frozen=True)
+class TermSpec:
+    """How one set-valued column is written. Without separator and columns it is a list, or a single term."""
+
+    separator: str | None = None
+    columns: tuple[str, ...] = ()
+    markers: tuple[str, ...] = ()
+    """Texts that mean "missing"."""
+
+
+class TermSource:
+    """A source whose set-valued columns are lists. Yes/no columns stand under the name of their set."""
+
+    def __init__(self, source: Source, specs: Mapping[str, TermSpec]) -> None:
+        self.inner = source
+        self._specs = dict(specs)
+        self.name = source.name
+        self.notes = source.notes
+        member = {column: name for name, spec in specs.items() for column in spec.columns}
+        absent = [column for column in member if column not in source.columns]
+        taken = [name for name, spec in specs.items() if spec.columns and name in source.columns]
+        if absent:
+            raise DataError(
+                f"{source.name}: no column {absent[0]!r}, which the set {member[absent[0]]!r} is made of.",
+                hint=f"Correct attributes.{member[absent[0]]}.columns.",
+            )
+        if taken:
+            raise DataError(
+                f"{source.name}: {taken[0]!r} is a column already, so a set of columns cannot have that name.",
+                hint="Give the set another name under [attributes].",
+            )
+        self.columns = tuple(dict.fromkeys(member.get(column, column) for column in source.columns))
+
+    @property
+    def rows(self) -> int | None:
+        return self.inner.rows
+
+    def over(self, part: Source, place: Place) -> Source:
+        return TermSource(part, self._specs)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        specs = self._specs
+        read = list(dict.fromkeys(c for n in columns for c in (specs[n].columns if n in specs else ()) or (n,)))
+        for batch in self.inner.batches(read):
+            arrays = []
+            for name in columns:
+                spec = specs.get(name)
+                if spec is None:
+                    arrays.append(batch.column(name))
+                elif spec.columns:
+                    arrays.append(_from_flags(batch, spec.columns, self.name, spec.markers))
+                else:
+                    arrays.append(_from_cells(batch.column(name), name, spec))
+            yield pa.RecordBatch.from_arrays(arrays, list(columns))
+
+
+def with_terms(source: Source, specs: Mapping[str, TermSpec]) -> Source:
+    """The source with its set-valued columns as lists; itself if there are none."""
+    return TermSource(source, specs) if specs else source
+
+
+def _from_cells(column: Any, name: str, spec: TermSpec) -> Any:
+    """Lists of trimmed texts from texts or lists."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        if spec.separator is not None:
+            raise DataError(f"column {name!r} holds lists, which have no separator.", hint="Remove the separator.")
+        sizes = pc.list_value_length(column).fill_null(0).to_numpy(zero_copy_only=False)
+        return _trimmed(_texts(column.flatten(), name), sizes, column.is_null(), spec.markers)
+    _text(kind, name)
+    texts = column if pa.types.is_dictionary(kind) else column.dictionary_encode()
+    words = texts.dictionary.cast(_text(texts.dictionary.type, name))
+    if spec.separator is None:
+        lists = pa.LargeListArray.from_arrays(np.arange(len(words) + 1), words)
+    else:
+        split = pc.split_pattern(words, spec.separator)
+        lists = split.cast(pa.large_list(pa.string()))
+    sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    nothing = pa.array(["", *spec.markers, None], pa.string())
+    missing = pc.is_in(pc.utf8_trim_whitespace(words), value_set=nothing)
+    return _trimmed(lists.flatten(), sizes, missing, spec.markers).take(texts.indices)
+
+
+def _texts(flat: Any, name: str) -> Any:
+    """Terms as texts; those of a dictionary by their places, because not every dictionary can be cast."""
+    import pyarrow as pa
+
+    kind = flat.type
+    if pa.types.is_dictionary(kind):
+        return _texts(flat.dictionary, name).take(flat.indices)
+    return flat.cast(_text(kind, name))
+
+
+def _text(kind: Any, name: str) -> Any:
+    """Terms are texts; numbers may stand for them, anything nested may not."""
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(inner) or pa.types.is_binary(inner) or pa.types.is_large_binary(inner):
+        raise DataError(f"column {name!r} holds {inner}, which are not terms.", hint="Give lists of texts.")
+    return pa.string()
+
+
+def _trimmed(flat: Any, sizes: np.ndarray, missing: Any, markers: Sequence[str]) -> Any:
+    """Lists of the given sizes without spaces around terms, without empty ones and without markers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    flat = pc.utf8_trim_whitespace(flat)
+    kept = pc.invert(pc.is_in(flat, value_set=pa.array(["", *markers, None], pa.string())))
+    stays = kept.to_numpy(zero_copy_only=False).astype(bool)
+    before = np.concatenate(([0], np.cumsum(stays)))[np.concatenate(([0], np.cumsum(sizes)))]
+    made = pa.LargeListArray.from_arrays(pa.array(before, pa.int64()), flat.filter(kept))
+    return pc.if_else(missing, pa.scalar(None, made.type), made)
+
+
+def _from_flags(batch: Any, columns: Sequence[str], source: str, markers: Sequence[str]) -> Any:
+    """The set of the columns that say yes."""
+    import pyarrow as pa
+
+    says = np.stack([_flags(batch.column(name), name, source, markers) for name in columns], axis=1)
+    record, term = np.nonzero(says)
+    offsets = np.searchsorted(record, np.arange(batch.num_rows + 1))
+    return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), pa.array(columns, pa.string()).take(term))
+
+
+def _flags(column: Any, name: str, source: str, markers: Sequence[str]) -> np.ndarray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column
+    texts = pc.utf8_lower(pc.utf8_trim_whitespace(_texts(texts, name).fill_null("")))
+    yes = pc.is_in(texts, value_set=pa.array(YES))
+    no = pc.is_in(texts, value_set=pa.array([*NO, *(marker.lower() for marker in markers)]))
+    strange = int(pc.sum(pc.invert(pc.or_(yes, no))).as_py() or 0)
+    if strange:
+        raise DataError(
+            f"{source}: column {name!r} holds {strange} cells that say neither yes nor no.",
+            hint="Write 1/0, yes/no or true/false; an empty cell means no.",
+        )
+    return np.asarray(yes.to_numpy(zero_copy_only=False), bool)

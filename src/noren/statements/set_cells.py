@@ -1,0 +1,160 @@
+"""Cells that are sets of values: "one of these", over a domain of d values.
+
+In memory a set is a bit mask of the smallest unsigned type that holds d bits (d <= 64), beyond that a row of
+codes in ascending order. Both say the same; nothing outside this file needs to know which one it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.statements.batch import number
+
+MASK_LIMIT = 64
+
+
+def code_dtype(d: int) -> np.dtype:
+    """Smallest unsigned integer type that can number d values."""
+    return np.min_scalar_type(max(d - 1, 0))
+
+
+def mask_dtype(d: int) -> np.dtype:
+    """Smallest unsigned integer type with d bits."""
+    for bits in (8, 16, 32, 64):
+        if d <= bits:
+            return np.dtype(f"uint{bits}")
+    raise ValueError(f"{d} values do not fit a bit mask")
+
+
+@dataclass(frozen=True)
+class SetCells:
+    """n sets over d values. `data` is (n,) bit masks or (n, eta) ascending codes."""
+
+    d: int
+    data: NDArray
+
+    def __post_init__(self) -> None:
+        expected = 1 if self.d <= MASK_LIMIT else 2
+        if self.data.ndim != expected:
+            raise ValueError(f"sets over {self.d} values need a {expected}-dimensional array")
+
+    def __len__(self) -> int:
+        return int(self.data.shape[0])
+
+    @property
+    def is_mask(self) -> bool:
+        return self.data.ndim == 1
+
+    @property
+    def listed(self) -> SetCells:
+        """Sets among which all of these are, for what must be known of every one."""
+        return self
+
+    @classmethod
+    def from_codes(cls, d: int, codes: NDArray) -> SetCells:
+        """Sets from an (n, eta) array of codes; the order inside a row does not matter, repeats are refused."""
+        from noren.kernels import sets as kernel
+
+        codes = np.asarray(codes)
+        if codes.size and int(codes.max()) >= d:
+            raise ValueError(f"a code exceeds the {d} values of the domain")
+        if d <= MASK_LIMIT:
+            out = np.empty(codes.shape[0], mask_dtype(d))
+            bad = kernel.codes_to_masks(codes, out)
+        else:
+            out = np.sort(codes.astype(code_dtype(d)), axis=1)
+            bad = kernel.rows_with_repeats(out)
+        if bad >= 0:
+            raise ValueError("a set repeats a value")
+        return cls(d, out)
+
+    @classmethod
+    def concat(cls, parts: Sequence[SetCells]) -> SetCells:
+        return cls(parts[0].d, np.concatenate([part.data for part in parts]))
+
+    def take(self, rows: NDArray | slice) -> SetCells:
+        return SetCells(self.d, self.data[rows])
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.data.nbytes)
+
+    def packed(self) -> Any:
+        import pyarrow as pa
+
+        if self.is_mask:
+            return pa.array(self.data)
+        return pa.FixedSizeListArray.from_arrays(pa.array(self.data.ravel()), self.data.shape[1])
+
+    def unpacked(self, column: Any) -> SetCells:
+        if self.is_mask:
+            return SetCells(self.d, column.to_numpy(zero_copy_only=False))
+        flat = column.flatten().to_numpy(zero_copy_only=False)
+        return SetCells(self.d, flat.reshape(-1, self.data.shape[1]))
+
+    def distinct(self) -> tuple[SetCells, NDArray[np.int64]]:
+        """The different sets in ascending order, and every row's set among them."""
+        if self.is_mask:
+            masks, ids = number(self.data)
+            return SetCells(self.d, masks), ids
+        key, largest = np.zeros(len(self), np.int64), 1
+        for column in range(self.data.shape[1]):  # order-preserving numbers for ever longer beginnings of the rows
+            if largest * self.d >= 1 << 62:
+                key, largest = number(key)[1], len(self)
+            key, largest = key * self.d + self.data[:, column], largest * self.d
+        key = number(key)[1]
+        first = np.zeros(int(key.max(initial=-1)) + 1, np.int64)
+        first[key] = np.arange(len(self))
+        return self.take(first), key
+
+    def counted(self) -> tuple[SetCells, NDArray[np.int64]]:
+        """The different sets, and how many rows hold each."""
+        distinct, ids = self.distinct()
+        return distinct, np.bincount(ids, minlength=len(distinct))
+
+    def weighed(self) -> tuple[SetCells, NDArray[np.int64]]:
+        """Sets and how many rows each stands for: each set once where that costs nothing."""
+        return self, np.ones(len(self), np.int64)
+
+    def sizes(self) -> NDArray[np.uint16]:
+        """How many values each set holds."""
+        if not self.is_mask:
+            return np.full(len(self), self.data.shape[1], np.uint16)
+        from noren.kernels import sets as kernel
+
+        out = np.empty(len(self), np.uint16)
+        kernel.mask_sizes(self.data, out)
+        return out
+
+    def codes(self, eta: int) -> NDArray:
+        """(n, eta) codes in ascending (domain) order. Every set must hold exactly eta values."""
+        if not self.is_mask:
+            return self.data
+        from noren.kernels import sets as kernel
+
+        out = np.empty((len(self), eta), code_dtype(self.d))
+        kernel.masks_to_codes(self.data, out)
+        return out
+
+    def contains(self, values: NDArray) -> NDArray[np.bool_]:
+        """Whether set i contains values[i]."""
+        if self.is_mask:
+            shifted = self.data.astype(np.uint64) >> values.astype(np.uint64)
+            return (shifted & np.uint64(1)).astype(bool)
+        return np.asarray((self.data == values[:, None]).any(axis=1))
+
+    def inclusions(self) -> NDArray[np.int64]:
+        """w_v: how many sets contain value v (equation 17 for one attribute)."""
+        from noren.kernels import sets as kernel
+
+        out = np.zeros(self.d, np.int64)
+        if self.is_mask:
+            kernel.count_mask_inclusions(self.data, out)
+        else:
+            kernel.count_inclusions(self.data, out)
+        return out

@@ -1,0 +1,321 @@
+"""Candidates side by side under one policy: what each would risk, what it would lose, how long it takes.
+
+Every candidate is recoded and verified like a release; nothing is written. The figures rest on the original, so they
+are for the holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from noren.engines import Engine, Table
+from noren.errors import NorenError, PolicyError, Problem, QueryError
+from noren.methods.base import ClassMethod, Method
+from noren.methods.scoring import count_query_loss, drawn_columns
+from noren.metrics.general import GeneralTable, view_of
+from noren.models import FrequencyLDiversity, KAnonymity
+from noren.models.base import Model
+from noren.models.verdict import Verdict
+from noren.policy.policy import Policy
+from noren.policy.toml import method_lines
+from noren.progress import Stage, quiet
+from noren.release.store import MemoryStore, PeopleStore, Store
+from noren.results import WIDTH, one_line
+from noren.schema.column import Column
+from noren.schema.roles import Role
+from noren.statements import concat
+from noren.statements.batch import PERSON
+from noren.workflow.absence import left_out
+from noren.workflow.belief import right_guesses
+from noren.workflow.compare_terms import TermFigures, TermMeasures, curve_chart
+from noren.workflow.comparison import Comparison
+from noren.workflow.dependence import KNOWN, demand_independence
+from noren.workflow.draft import Draft
+from noren.workflow.grid import Setting, candidates, plain_title, settings, title, under, with_methods
+from noren.workflow.losses import losses_of
+from noren.workflow.mechanism import used_methods, with_mechanism
+from noren.workflow.prepare import prepare, read_policy
+from noren.workflow.settling import settled
+from noren.workflow.verify import check
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One line of a comparison. `failure` says why a method publishes nothing; the figures are then empty."""
+
+    title: str
+    methods: tuple[Method, ...]
+    seconds: float
+    failure: str = ""
+    verdicts: Sequence[Verdict] = ()
+    records: int = 0
+    suppressed: int = 0
+    smallest_class: float = 0.0
+    """Records that share all published quasi-identifiers, at least: 1 / this bounds re-identification."""
+    worst_share: float = 0.0
+    """Largest share of one secret value in a class: the certainty of an adversary who finds the class."""
+    belief: float | None = None
+    """Share of people whose secret is guessed right from all published columns, as `belief` and `audit bayes` do."""
+    query_loss: float = 0.0
+    losses: dict[str, float] | None = None
+    classification: dict[str, float] | None = None
+    """Decision trees and rules for a target column, where one was asked for."""
+    terms: TermFigures | None = None
+    """What left-out terms cost and leave to believe, where the policy has quasi-sensitive columns."""
+    setting: Setting = field(default_factory=dict)
+    """The parameters that were asked for, where a grid of them was tried."""
+    policy: Policy | None = None
+    """The whole policy that makes this release."""
+    notes: Sequence[str] = ()
+
+    def __repr__(self) -> str:
+        told = f"query error {self.query_loss:.3f}" if self.holds else f"publishes nothing: {self.failure}"
+        return f"<{one_line(f'Candidate {self.title}: {told}', WIDTH - 2)}>"
+
+    @property
+    def holds(self) -> bool:
+        return not self.failure
+
+    @property
+    def called(self) -> str:
+        """Method and setting: "mondrian, k = 5"."""
+        return ", ".join([self.title, *(f"{name} = {value:g}" for name, value in self.setting.items())])
+
+    @property
+    def risk(self) -> float:
+        """What the map shows: the share of right guesses, else the largest share of one value in a class."""
+        return self.worst_share if self.belief is None else self.belief
+
+    @property
+    def snippet(self) -> str:
+        """What to write into the policy to adopt this candidate."""
+        head = "[method]" if len(self.methods) == 1 else "[[method]]"
+        return "\n\n".join("\n".join([head, *method_lines(method, changed=True)]) for method in self.methods)
+
+    def figures(self) -> dict[str, Any]:
+        """The line as plain data."""
+        out: dict[str, Any] = {"method": self.title, "holds": self.holds, "seconds": self.seconds}
+        if self.setting:
+            out["setting"] = dict(self.setting)
+        if self.failure:
+            return out | {"failure": self.failure}
+        more = {} if self.terms is None else {"terms": self.terms.plain()}
+        return (
+            out
+            | more
+            | {
+                "records": self.records,
+                "suppressed": self.suppressed,
+                "smallest_class": self.smallest_class,
+                "worst_share": self.worst_share,
+                "belief": self.belief,
+                "query_loss": self.query_loss,
+                "losses": self.losses,
+                "classification": self.classification,
+                "verdicts": [vars(verdict) for verdict in self.verdicts],
+                "policy": self.snippet,
+            }
+        )
+
+
+def compare(
+    data: Any,
+    policy: Policy | str | Path,
+    *,
+    among: Sequence[str] = (),
+    suppression: float | None = None,
+    classify: str | None = None,
+    grid: Mapping[str, Sequence[float]] | None = None,
+    engine: str | Engine | None = None,
+    stage: Stage = quiet,
+) -> Comparison:
+    """Try every method that can serve the policy, fewest secrets guessed right first, failures last.
+
+    What is guessed is what the requirement `belief` and `audit bayes` speak of: the adversary reads all published
+    columns and has learned from the other people how they go together. Equal ones stand by their count-query error.
+
+    `grid` sweeps parameters of the requirements: {"k": [3, 5, 10], "l": [2, 3]} tries every method under all six
+    pairs, in place of what the policy asks.
+
+    Methods that form classes are also tried together with decoys for the secrets ("mondrian + decoys"). With
+    quasi-sensitive columns the candidates are the trade-off between left-out terms and general quasi-identifiers, over
+    the size of groups; least generalisation comes first.
+
+    `classify` names a quasi-identifier or sensitive column: how well it can be predicted from a release is then
+    measured too, by decision trees (needs scikit-learn) and by rules.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"town": ["Ulm"] * 20 + ["Bonn"] * 20, "job": ["cook", "clerk", "miner", "nurse"] * 10})
+    >>> asked = [nr.models.KAnonymity(k=5), nr.models.FrequencyLDiversity(on="job", l=2)]
+    >>> roles = {"town": "quasi-identifier", "job": "sensitive"}
+    >>> policy = nr.Policy(attributes=roles, require=asked, method="mondrian")
+    >>> found = nr.compare(people, policy, among=["mondrian", "hilbert"])
+    >>> found.best
+    <Candidate mondrian: query error 0.000>
+    >>> found.frame.select("method", "holds", "smallest_class").rows()[0]
+    ('mondrian', True, 20.0)
+    """
+    policy = read_policy(policy)
+    if suppression is None:
+        suppression = max(getattr(method, "suppression", 0.0) for method in policy.methods)
+    own = tuple(
+        method.model_copy(update={"suppression": suppression}) if isinstance(method, ClassMethod) else method
+        for method in policy.methods
+    )
+    everything = candidates(policy, own, suppression)
+    tried = [methods for methods in everything if not among or title(methods) in among or plain_title(methods) in among]
+    unknown = sorted(set(among) - {name for methods in tried for name in (title(methods), plain_title(methods))})
+    if unknown:
+        known = ", ".join(sorted({plain_title(methods) for methods in everything}))
+        raise QueryError(f"no method {unknown[0]!r} to compare.", hint=f"Known: {known}.")
+    asked = [(setting, under(policy, setting)) for setting in settings(policy, grid or {})]
+    served = [
+        (setting, methods, rules)
+        for setting, one in asked
+        for methods in tried
+        if (rules := with_methods(one, methods)) is not None
+    ]
+    if not served:
+        raise PolicyError(
+            [Problem("require", "no method can serve these requirements.", "Give the columns other roles.")],
+            source=policy.source,
+        )
+    table = prepare(data, _widest([rules for _, _, rules in served]), engine, stage=stage, known=KNOWN)
+    served = [one for one in served if one[1] == own or _within(one[1], table.n)]
+    if classify is not None and not _can_be_learned(table.columns.get(classify)):
+        raise QueryError(f"no quasi-identifier or sensitive column {classify!r} to predict.", hint="Name one of them.")
+    linked = any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values())
+    records = table.records  # what every candidate is measured on: a table without them cannot be compared
+    measures = TermMeasures(records, policy.require, own[0]) if linked else None
+    found = []
+    with stage("Comparing methods", len(served)) as meter:
+        for setting, methods, rules in served:
+            seen = table.asking(rules.require)
+            found.append(replace(_tried(methods, rules, seen, classify, measures), setting=setting, policy=rules))
+            meter(1)
+    if measures is not None:
+        return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
+    return Comparison(sorted(found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, one.title)))
+
+
+def _widest(served: Sequence[Policy]) -> Policy:
+    """The policy under which the table is read once for all: one that forms classes, where there is one."""
+    return next((rules for rules in served if rules.forms_classes), served[0])
+
+
+def _within(methods: Sequence[Method], records: int) -> bool:
+    """Whether there are enough records for one group. The policy's own method may find out by itself."""
+    return all(int(getattr(method, "k", 1)) <= records for method in methods)
+
+
+def _can_be_learned(column: Column | None) -> bool:
+    return column is not None and column.role not in (Role.PLAIN, Role.QUASI_SENSITIVE)
+
+
+def _tried(
+    methods: tuple[Method, ...], policy: Policy, table: Table, classify: str | None, measures: TermMeasures | None
+) -> Candidate:
+    started, name = perf_counter(), title(methods)
+    try:
+        draft = settled(table, policy)
+        plan = draft.plan
+        seconds = perf_counter() - started
+        verdicts, risk = _judged(policy, draft)
+        failed = [verdict for verdict in verdicts if verdict.holds is not True]
+        if failed:
+            why = f"{failed[0].model} on {failed[0].column} does not hold."
+            return Candidate(name, methods, seconds, failure=why)
+        demand_independence(draft, policy)
+        records = plan.records if plan.records is not None and not plan.designs else table.records
+        view = view_of(records, plan)
+        losses, terms = None if plan.records is None else losses_of(view), None
+        if measures is not None:
+            more, terms = measures.of(draft, view, policy.methods[0])
+            losses = (losses or {}) | more
+        loss = (
+            terms.query_loss
+            if terms is not None
+            else count_query_loss(records, view, drawn=drawn_columns(table, records, plan))
+        )
+        belief = None if measures is not None else right_guesses(draft, view)
+    except NorenError as error:
+        return Candidate(name, methods, perf_counter() - started, failure=_reason(error))
+    shares = [1 / v.achieved for v in risk if v.model == "frequency-l-diversity" and v.achieved > 0]
+    return Candidate(
+        name,
+        methods,
+        seconds,
+        verdicts=verdicts,
+        records=draft.records,
+        suppressed=draft.suppressed,
+        smallest_class=min((v.achieved for v in risk if v.model == "k-anonymity"), default=0.0),
+        worst_share=max(shares, default=0.0),
+        belief=belief,
+        query_loss=loss,
+        losses=losses,
+        classification=None if classify is None or plan.designs else _classified(view, classify),
+        terms=terms,
+        notes=tuple(plan.notes),
+    )
+
+
+def _reason(error: NorenError) -> str:
+    """One line that says why a candidate publishes nothing."""
+    return error.problems[0].message if isinstance(error, PolicyError) else error.message
+
+
+def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]:
+    """The policy's verdicts, and two more that measure the risk, by the independent checks."""
+    table = draft.table
+    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
+    cells = concat(list(made))
+    several = PERSON in cells
+    store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
+    if several:
+        store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
+    published = draft.published(store)
+    draft.demand_heads()
+    verdicts = check(published, policy.require, draft.overall(), people=several, engine=table.engine)
+    used = used_methods(policy, draft.plan.facts)
+    verdicts = with_mechanism(verdicts, published, draft.table.records, policy.require, used)
+    verdicts += left_out(draft)
+    measured: list[Model] = [
+        FrequencyLDiversity(on=statement.name, l=2)
+        for statement in published.statements
+        if statement.role in (Role.SENSITIVE, Role.SENSITIVE_QUASI_IDENTIFIER) and statement.rows_per_record == 1
+    ]
+    quasi = [s for s in published.statements if s.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)]
+    if quasi and all(statement.is_key or statement.is_class for statement in quasi):
+        measured.append(KAnonymity(k=2))
+    risks = check(published, measured, people=several, engine=table.engine)
+    draft.forget()
+    return verdicts, risks
+
+
+def _classified(view: GeneralTable, target: str) -> dict[str, float]:
+    """What learning from the release instead of the original costs."""
+    from noren.metrics.classification import preserved_rules, tree_accuracy
+
+    trees = tree_accuracy(view, target)
+    rules = preserved_rules(view, target, support=max(1, view.n // 120))
+    return {
+        "accuracy_ratio_score": trees.ratio,
+        "accuracy_released": trees.released,
+        "accuracy_original": trees.original,
+        "rules_original": rules.original,
+        "rules_preserved": rules.preserved,
+    }
+
+
+def chart(candidates: Sequence[Candidate]) -> Any:
+    """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""
+    if any(candidate.terms is not None for candidate in candidates):
+        return curve_chart(candidates)
+    from noren.workflow.risk_map import map_chart
+
+    return map_chart([candidate for candidate in candidates if candidate.holds])

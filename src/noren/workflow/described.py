@@ -1,0 +1,128 @@
+"""What verification looks at besides the cells: that a release holds nothing undescribed, that general values say what
+they cover, and who signed it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import isclose
+from pathlib import Path
+from typing import get_args
+
+from noren.engines.left_out import LEFT_OUT
+from noren.errors import ReleaseError
+from noren.estimates.counts.weights import Weights
+from noren.methods import METHODS
+from noren.models.verdict import Basis, Verdict
+from noren.policy.policy import Policy
+from noren.release.answers import weight_numbers
+from noren.release.package import DESCRIPTOR, demand_closed
+from noren.release.release import Release
+from noren.release.signature import demand_signer
+from noren.schema.hierarchy import Hierarchy
+from noren.secret import PublicKey
+from noren.statements import Statement
+
+SHOWN = 3
+NEAR = 1e-6
+"""How far a stated figure may be from the one that is found: they are computed alike."""
+ALL = "all columns"
+
+
+def demand_described(release: Release) -> None:
+    """Refuse a directory with anything undescribed in it, and general values that do not say what they cover."""
+    if release.path is not None:
+        demand_closed(release.path)
+    elif hasattr(release.store, "demand_closed"):
+        release.store.demand_closed()
+    _demand_methods(release)
+    for statement in release.statements:
+        if found := statement.misnamed():
+            raise ReleaseError(
+                f"column {statement.name!r}: {_listed(found)} does not say what it is declared to cover.",
+                hint="Do not use it; ask the holder for it again.",
+            )
+
+
+def demand_cells(release: Release, read: Collection[str]) -> None:
+    """Refuse cells that are not what the manifest says of their column: those that were not `read` for a requirement
+    are read here. A weight is a number above 0."""
+    weight = release.manifest.weight
+    left = [statement for statement in release.statements if statement.name not in read or statement.name == weight]
+    for batch in release.store.batches(left) if left else ():
+        if weight is not None:
+            Weights.scaled(weight, weight_numbers(release, release.column(weight), batch[weight]))
+
+
+def demand_claims(release: Release, found: Sequence[Verdict]) -> None:
+    """Refuse a manifest that states verdicts on its requirements that are not `found`, or other figures than these.
+
+    Figures are those of people, so where people have several rows the rows do not show them; nor can a recipient see
+    what rests on the original, which is stated without a figure.
+    """
+    stated = [one for one in release.manifest.verdicts if one.model != LEFT_OUT]
+    absent = [one for one in release.manifest.verdicts if one.model == LEFT_OUT]
+    wrong = [one for one in absent if (one.column, one.achieved, release.suppressed > 0) != (ALL, None, True)]
+    if len(absent) > 1 or wrong or [(v.model, v.column) for v in stated] != [(v.model, v.column) for v in found]:
+        raise _claimed("verdicts on other requirements than its own")
+    for one, other in zip(stated, found, strict=True):
+        grounds = one.basis in get_args(Basis) and (one.achieved is None) == (one.basis == "the original")
+        same = one.basis != other.basis or not release.manifest.rows_are_people
+        near = same or one.achieved is None or isclose(one.achieved, other.achieved, rel_tol=NEAR, abs_tol=NEAR)
+        if not (one.holds and grounds and near and one.required == other.required):
+            raise _claimed(f"another verdict on {one.model} of {one.column!r} than its cells show")
+
+
+def _claimed(what: str) -> ReleaseError:
+    return ReleaseError(f"the manifest states {what}.", hint="Do not use it; ask the holder for it again.")
+
+
+def _demand_methods(release: Release) -> None:
+    """Refuse methods that are none: their names are words of this package, their columns those of the release."""
+    for one in release.manifest.methods:
+        names = [one.name, *([] if one.chosen is None else one.chosen.split(" + "))]
+        if any(name not in METHODS for name in names):
+            raise ReleaseError(
+                "the manifest names a method that this version does not know.",
+                hint="Install the version of noren that wrote it, or a newer one.",
+            )
+        if not set(one.on) <= set(release.columns):
+            raise _claimed("columns of a method that it does not have")
+
+
+def demand_signed(release: Release, signer: PublicKey | str | Path) -> None:
+    """Refuse a release that somebody else signed, or nobody."""
+    if release.path is None:
+        raise ReleaseError("a release in memory has no signature.", hint="Give its directory.")
+    demand_signer(release.path / DESCRIPTOR, signer)
+
+
+def other_nodes(release: Release, policy: Policy) -> list[Verdict]:
+    """A failing verdict for every column whose general values are none of the policy's hierarchy, or cover something
+    else there."""
+    out = []
+    for statement in release.statements:
+        known = policy.hierarchies.get(statement.name)
+        if known is None or statement.nodes is None:
+            continue
+        found = _unlike(statement, known)
+        if found:
+            text = f"{_listed(found)} of {statement.name!r}: not what the policy's hierarchy has under that name"
+            records = release.records
+            out.append(
+                Verdict(
+                    "published-nodes", statement.name, 0.0, float(len(found)), False, "the release alone", records,
+                    records, text,
+                )
+            )  # fmt: skip
+    return out
+
+
+def _unlike(statement: Statement, known: Hierarchy) -> list[str]:
+    """General values that the hierarchy does not have; all values that it lacks, if it lacks some."""
+    absent = known.missing(statement.domain.values)
+    return absent or statement.misnamed(known.restricted(statement.domain.values))
+
+
+def _listed(labels: list[str]) -> str:
+    shown = ", ".join(repr(label[:60]) for label in labels[:SHOWN])
+    return shown + (f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else "")

@@ -1,0 +1,382 @@
+"""What would be published of a table under a plan: the statements of all columns, and the cells batch by batch.
+
+Before anything is written, every record's published cell is checked against its truth, by what the statement says it
+leaves possible: code that no method shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.engines import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
+from noren.engines.priors import priors
+from noren.engines.table import subdomain
+from noren.errors import RequirementNotMet
+from noren.models.base import Overall
+from noren.models.people_groups import PeopleValues
+from noren.progress import Meter, silent
+from noren.release.published import Published
+from noren.release.store import Store
+from noren.schema.column import Column
+from noren.schema.domain import Domain
+from noren.schema.knowledge import Knowledge
+from noren.schema.nodes import tree_of
+from noren.schema.roles import Role
+from noren.secret import Keystream, RecordStream, Secret
+from noren.secret.carried import CarriedStream, carried, fresh_stream
+from noren.statements import (
+    CellBatch,
+    Cells,
+    ChangedStatement,
+    CodeCells,
+    Design,
+    ExactStatement,
+    GroupStatement,
+    MeanStatement,
+    MemberStatement,
+    NodeStatement,
+    OpenStatement,
+    SetStatement,
+    Statement,
+    TermCells,
+    TermsStatement,
+)
+from noren.statements.mean import mean_cells
+from noren.statements.set_cells import code_dtype
+from noren.workflow.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes, untold
+from noren.workflow.making import Drawn, Making
+from noren.workflow.shown import declares_leaves, shown
+
+ROWS_AT_ONCE = 1 << 18
+DEFECT = "This is a defect of the software, not of the table: please report it."
+
+
+class Draft:
+    """A plan applied to its table. Every run over the batches draws anew (or repeats, when memoised)."""
+
+    figures: Mapping[str, float] | None = None
+    """What the plan costs, by metric, where it was decided elsewhere and is known from there."""
+
+    def __init__(
+        self, table: Table, plan: Plan, *, stream: RecordStream | None = None, key: str | None = None, most: float = 0.0
+    ) -> None:
+        """`most` is the largest share of records that the policy permits to be left out."""
+        self.table = table
+        self.plan = plan
+        self.key = key if stream is not None else None
+        self.designs: dict[str, Design] = plan.designs
+        everybody = np.broadcast_to(np.True_, table.n)  # takes no memory, however many they are
+        self.keep: NDArray[np.bool_] = everybody if plan.keep is None else plan.keep
+        self.records = table.n if plan.keep is None else int(plan.keep.sum())
+        self.suppressed = table.n - self.records
+        self.notes = list(plan.notes)
+        self._randomness = Keystream() if stream is None else stream
+        if stream is None and table.people is not None and self.designs:
+            self._randomness = RecordStream(Secret.fresh())
+        self._demand_share(most)
+        self._cells: dict[str, Cells] = {}
+        """The cells of all records, for columns that a method decided record by record."""
+        self._places: dict[str, NDArray] = {}
+        self._grouped: dict[str, NDArray] = {}
+        """The true codes of columns that are published as groups."""
+        self._found: dict[str, Mapping[str, int]] = {}
+        """Where values stand in the published domain, for columns that do not name them all."""
+        self._passed = self._passing() if self.suppressed else {}
+        numbers = _knowledge_numbers(table.columns.values())
+        self._groups = 0
+        self.statements: tuple[Statement, ...] = tuple(self._statement(name, numbers) for name in table.columns)
+        self.by_name = {statement.name: statement for statement in self.statements}
+        self._demand_truth()
+        self._making = Making(
+            columns=tuple(table.columns),
+            sizes={name: one.d for name, one in self.by_name.items() if name not in self._cells and one.lists_values},
+            designs=self.designs,
+            cells=self._cells,
+            places=self._places,
+            keep=self.keep if self.suppressed else None,
+            people=table.people,
+            randomness=self._randomness,
+            keyed=stream is not None,
+            exploded=plan.exploded,
+            persons=table.n,
+        )
+
+    # ------------------------------------------------------------------ what is published
+
+    @property
+    def rows(self) -> int:
+        return self.records * prod(statement.rows_per_record for statement in self.statements)
+
+    def published(self, store: Store, statements: tuple[Statement, ...] | None = None) -> Published:
+        """The draft as a reader will see it, once its cells are somewhere."""
+        columns = statements or self.statements
+        return Published(columns, store, self.records, suppressed=self.suppressed, title=self.table.name)
+
+    def overall(self) -> dict[str, Overall]:
+        """What closeness is judged against: how drawn columns are distributed in the original, and prior beliefs."""
+        shares = {name: Overall(self.table.shares(name), "the original") for name in self.designs}
+        if self.table.people is not None:
+            whose = self.table.people[self.keep]
+            for name, truth in self._grouped.items():
+                held = PeopleValues.of(whose, truth[self.keep])
+                shares[name] = Overall(self.by_name[name].table.totals / self.records, "the original", people=held)  # type: ignore[union-attr]
+        return shares | (priors(self.plan.records) if self.plan.records is not None else {})
+
+    @property
+    def records_seen(self) -> Records:
+        """What the method of classes saw."""
+        assert self.plan.records is not None
+        return self.plan.records
+
+    def _statement(self, name: str, numbers: Mapping[str, int]) -> Statement:
+        column = self.plan.columns.get(name, self.table.columns[name])
+        if column.is_open:
+            return OpenStatement(column)
+        if name in self.designs:
+            if isinstance(self.plan.of(name), Change):
+                return ChangedStatement(column, self.designs[name])
+            drawn = MemberStatement if name in self.plan.exploded else SetStatement
+            return drawn(column, self.designs[name])
+        if column.role is Role.QUASI_SENSITIVE:
+            return self._terms(column, numbers[name])
+        plain = _without_distance(column)
+        if name not in self.plan.columns:
+            return ExactStatement(_without_distance(self._passed.get(name, column)))
+        return self._decided(plain)
+
+    def _decided(self, column: Column) -> Statement:
+        """A column that a method of classes decided: general values, groups, or as it is."""
+        name, records = column.name, self.records_seen
+        if name in self.plan.averaged:
+            statement, self._cells[name] = mean_cells(
+                column, self._amounts(name), self.plan.averaged[name].data, self.keep
+            )
+            return statement
+        part = Outgoing(column, records.codes[name], self.plan.recoded.get(name))
+        secret = column.role.needs_requirement
+        if secret:
+            part = declared(_without_distance(self.table.columns[name]), self.table.counts[name], part)
+        if isinstance(part.change, Recode) and not declares_leaves(part.column):
+            return self._shown(part.column, part.change, part.codes)
+        part = forgotten(part, self.keep, values_stay=secret and isinstance(part.change, Recode))
+        column, change = part.column, part.change
+        if isinstance(change, Recode):
+            if column.tree is not None and same_nodes(change.nodes, tree_of(column.tree).nodes):
+                self._cells[name] = _coded(len(change.nodes), change.data)
+                return NodeStatement(column, tight=change.tight)
+            nodes, data = listed_nodes(change, self.keep)
+            self._cells[name] = _coded(len(nodes), data)
+            return NodeStatement(column.met(name, column.domain, hierarchy=None), nodes, change.tight)
+        if isinstance(change, Group):
+            self._groups += 1
+            self._grouped[name] = part.codes
+            self._cells[name] = _coded(change.table.groups, change.data)
+            fakes = {} if change.counterfeits is None else dict(enumerate(change.counterfeits.tolist()))
+            fakes = {group: count for group, count in fakes.items() if count}
+            return GroupStatement(column, change.table.groups, self._groups, change.table, fakes)
+        self._cells[name] = CodeCells(column.d, part.codes)
+        return ExactStatement(column)
+
+    def _shown(self, column: Column, change: Recode, codes: NDArray) -> Statement:
+        """General values over values that nobody declared: published as far as cells show them."""
+        name, found = column.name, shown(column, change, codes, self.keep)
+        self._cells[name] = _coded(len(found.nodes), found.data)
+        self._found[name] = dict(zip(column.domain.values, found.place.tolist(), strict=True))
+        if found.column.tree is not None and not found.column.domain.hidden:  # every cell is one value
+            whole = tree_of(found.column.tree).nodes
+            self._cells[name] = _coded(len(whole), found.nodes.starts[found.data])
+            return NodeStatement(found.column, tight=change.tight)
+        return NodeStatement(found.column, found.nodes, found.tight)
+
+    def published_codes(self, name: str, values: Sequence[str]) -> NDArray[np.int64]:
+        """Where values of the original stand in the published domain; -1 for those that are nowhere."""
+        known = self._found.get(name, self.by_name[name].domain.index)
+        return np.array([known.get(value, -1) for value in values], np.int64)
+
+    def _amounts(self, name: str) -> NDArray[np.float64]:
+        """What every record has of a column of numbers, NaN where it is missing."""
+        records = self.records_seen
+        amounts = records.columns[name].domain.amounts
+        assert amounts is not None, "means are for numbers"
+        return np.asarray(amounts[records.codes[name]])
+
+    def _terms(self, column: Column, number: int) -> Statement:
+        """The manifest lists the terms of the knowledge, and of the unknown ones only those that are published."""
+        had = self.records_seen.terms[column.name].cells
+        cells, known = self.plan.omitted.get(column.name, had), len(column.known.terms)
+        occurs = np.bincount(cells.data[self.keep[cells.owner]], minlength=cells.d) > 0
+        listed = occurs | (np.arange(cells.d) < known)
+        values = tuple(value for value, stays in zip(column.domain.values, listed, strict=True) if stays)
+        left = cells.keep(self.keep[cells.owner] & listed[cells.data])
+        place = (np.cumsum(listed) - 1).astype(np.int32)
+        self._cells[column.name] = TermCells(len(values), left.offsets, place[left.data])
+        self._places[column.name] = np.flatnonzero(listed)
+        domain = Domain(values, "string", "data" if len(values) > known else "policy")
+        return TermsStatement(column.met(column.name, domain), number)
+
+    def _passing(self) -> dict[str, Column]:
+        """Columns that pass as they are, over the values that published records have: a value that is listed and not
+        published would tell what the records that were left out held."""
+        columns = [c for n, c in self.table.columns.items() if n not in self.plan.columns and not self._is_drawn(c)]
+        columns = [c for c in columns if not c.is_open and not untold(c.domain, np.zeros(c.d, bool)).all()]
+        if not columns:
+            return {}
+        seen = {column.name: np.zeros(column.d, bool) for column in columns}
+        reading = self.table.reading([column.name for column in columns])
+        for batch in self.table.engine.encoded(self.table.source, reading):
+            rows = self.keep[batch.start : batch.start + batch.records]
+            for name, found in seen.items():
+                found[batch.codes[name][rows]] = True
+        out = {}
+        for column in columns:
+            out[column.name], self._places[column.name] = subdomain(column, untold(column.domain, seen[column.name]))
+        return out
+
+    def _is_drawn(self, column: Column) -> bool:
+        return column.name in self.designs or column.role is Role.QUASI_SENSITIVE
+
+    # ------------------------------------------------------------------ cells
+
+    @property
+    def cells(self) -> Mapping[str, Cells]:
+        """The cells of all records, for columns that were decided record by record."""
+        return self._cells
+
+    @property
+    def reading(self) -> Reading:
+        """What must be read again to make the cells."""
+        return self.table.reading([name for name in self.table.columns if name not in self._cells], self.key)
+
+    def apply(self, batch: CodeBatch) -> CellBatch:
+        """What is published instead of a run of records."""
+        return self._making(batch)
+
+    __call__ = apply
+
+    @cached_property
+    def stream(self) -> CarriedStream:
+        """Keys that may travel: by them the same is drawn whenever and wherever it is asked."""
+        names, known = list(self.designs), self._randomness
+        return carried(known, names) if isinstance(known, RecordStream) else fresh_stream(names)
+
+    @property
+    def shared(self) -> Making | None:
+        """What is published instead of any records, where nothing was decided record by record."""
+        return self._making.part(0, 0) if self._making.is_alike else None
+
+    def part(self, start: int, stop: int) -> Making:
+        """What is published instead of some records, without keys."""
+        return self._making.part(start, stop)
+
+    def take_in(self, drawn: Drawn) -> None:
+        """Count what parts have drawn elsewhere."""
+        self._making.drawn.add(drawn)
+
+    def apply_to(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
+        """What is published of some columns, one row a record."""
+        return self._making.of_columns(batch, names)
+
+    def sampled(self, most: int) -> tuple[Mapping[str, NDArray], Mapping[str, Cells]] | None:
+        """True codes and published cells of about so many records by chance, where another machine has them."""
+        return None
+
+    def cells_of(
+        self, batch: CodeBatch, names: Sequence[str], rows: NDArray[np.int64], at: NDArray[np.int64]
+    ) -> dict[str, Cells]:
+        """What is published of some records of a batch; `at` are their numbers in the table."""
+        return self._making.of_records(batch, names, rows, at)
+
+    @property
+    def seconds(self) -> float:
+        """How long drawing took."""
+        return self._making.drawn.seconds
+
+    def held(self, meter: Meter = silent) -> Iterator[CellBatch]:
+        """The cells of a draft that need not be read: all columns were decided record by record."""
+        for start in range(0, self.table.n, ROWS_AT_ONCE):
+            size = min(ROWS_AT_ONCE, self.table.n - start)
+            yield self.apply(CodeBatch({}, {}, {}, None, size, start))
+            meter(size)
+
+    def forget(self) -> None:
+        """Count anew how often the truth is in its set: the cells will be made again."""
+        self._making.drawn = Drawn()
+
+    # ------------------------------------------------------------------ the truth
+
+    def _demand_share(self, most: float) -> None:
+        if not self.records:
+            raise RequirementNotMet(
+                "every record would have to be dropped, so nothing is published.",
+                hint="Lower the requirement, or the permitted suppression.",
+            )
+        if self.suppressed > int(most * self.table.n + 1e-9):
+            message = "more records were dropped than may be, so nothing is published."
+            raise RequirementNotMet(message, hint=DEFECT)
+
+    def _demand_truth(self) -> None:
+        """Every published cell covers its record's truth."""
+        if not self._cells:
+            return
+        kept = np.flatnonzero(self.keep)
+        for name, cells in self._cells.items():
+            statement = self.by_name[name]
+            if not self._true(statement, cells.take(kept), kept):
+                message = f"the cells of {name!r} do not cover the truth, so nothing is published."
+                raise RequirementNotMet(message, hint=DEFECT)
+
+    def _true(self, statement: Statement, cells: Cells, kept: NDArray[np.int64]) -> bool:
+        name, records = statement.name, self.records_seen
+        if name in records.terms:
+            had = records.terms[name].cells.take(kept)
+            place = np.full(had.d, -1, np.int64)
+            place[self._places[name]] = np.arange(len(self._places[name]))
+            shown = place[had.data] >= 0
+            left = had.keep(shown)
+            truth: object = TermCells(statement.d, left.offsets, place[left.data].astype(np.int32))
+            return bool(statement.covers(cells, truth).all())
+        if isinstance(statement, MeanStatement):
+            return statement.holds_truth(cells, self._amounts(name)[kept])
+        codes = self.published_codes(name, records.columns[name].domain.values)[records.codes[name][kept]]
+        if (codes < 0).any() or not statement.covers(cells, codes).all():
+            return False
+        return not isinstance(statement, GroupStatement) or statement.holds_truth(cells, codes)
+
+    def demand_heads(self) -> None:
+        """The truth is in its set as often as the design says: always for p = 1, else within eight standard
+        deviations."""
+        drawn = self._making.drawn
+        for name, design in self.designs.items():
+            heads, expected = drawn.heads.get(name, 0), drawn.expected.get(name, 0.0)
+            if design.p_true == 1.0 or design.eta == design.d:
+                broken = heads != self.records
+            else:
+                slack = 8 * np.sqrt(expected * (1 - expected / self.records)) + 1e-6 * self.records + 1
+                broken = abs(heads - expected) > slack
+            if broken:
+                message = f"the sets of {name!r} do not follow their design, so nothing is published."
+                raise RequirementNotMet(message, hint=DEFECT)
+
+
+def _coded(d: int, data: NDArray) -> CodeCells:
+    return CodeCells(d, data.astype(code_dtype(d)))
+
+
+def _without_distance(column: Column) -> Column:
+    """The column as it is published where no requirement on sets needs its distance."""
+    return column if column.distance == "equal" else column.met(column.name, column.domain, distance="equal")
+
+
+def _knowledge_numbers(columns: Iterable[Column]) -> dict[str, int]:
+    """The number of every set-valued column's knowledge table, from 1 on."""
+    numbers: dict[int, int] = {}
+    out = {}
+    for column in columns:
+        if isinstance(column.knowledge, Knowledge):
+            out[column.name] = numbers.setdefault(id(column.knowledge), len(numbers) + 1)
+    return out

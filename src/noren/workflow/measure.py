@@ -1,0 +1,288 @@
+"""Every model's achieved parameter: what a table reaches, whatever anybody asked of it.
+
+Each model that makes a statement about a column is run with some parameter, and the figure that its verdict found is
+what the table achieves. The classes are gathered once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from noren.engines import Engine, engine_for
+from noren.errors import ModelDoesNotApply, QueryError
+from noren.models import MODELS
+from noren.models.base import Check, Evidence, Model
+from noren.models.judgement import Judgement
+from noren.policy.policy import Policy
+from noren.release.published import Published
+from noren.release.release import is_release, open_release
+from noren.release.store import names_people
+from noren.results import Results, make_frame, one_line, plain
+from noren.schema.roles import Role
+from noren.sources.source import open_source
+from noren.workflow.foreign import SUPPRESSED, foreign_table, read_foreign
+from noren.workflow.overall import overall_distributions
+from noren.workflow.prepare import read_policy
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a table achieves in one model, on one column or on its quasi-identifiers together."""
+
+    column: str
+    model: str
+    parameter: str
+    """The figure's name: k, l, t, ..."""
+    given: Mapping[str, Any]
+    """The model's other parameters."""
+    achieved: float
+    higher_is_safer: bool
+    basis: str
+    statement: str
+
+    def __repr__(self) -> str:
+        model = one_line(f"{self.model} ({self.others})" if self.given else self.model, 50)
+        return f"<Measure: {model} on {one_line(self.column, 24)}: {self.parameter} = {self.achieved:.4g}>"
+
+    @property
+    def others(self) -> str:
+        """The model's other parameters in words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.given.items())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figure as plain data, for JSON."""
+        return plain(vars(self))
+
+
+COLUMNS: dict[str, type] = {
+    "column": str,
+    "model": str,
+    "given": str,
+    "parameter": str,
+    "achieved": float,
+    "higher_is_safer": bool,
+    "basis": str,
+    "statement": str,
+}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Measures(Results[Measure]):
+    """All figures of a table, and what they rest on."""
+
+    name: str = ""
+    records: int = 0
+    suppressed: int = 0
+    quasi: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Models that make no statement about the table, and why."""
+    counted: Literal["people", "rows"] = "people"
+    """Whether the figures count people, or rows of people who may have several: then they say too much."""
+
+    @property
+    def found(self) -> tuple[Measure, ...]:
+        """The figures themselves."""
+        return tuple(self)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        return make_frame(COLUMNS, (vars(one) | {"given": one.others} for one in self))
+
+    def value(self, model: str, column: str | None = None, **given: Any) -> float:
+        """One figure: the first with this model, column and other parameters."""
+        for one in self:
+            same = all(one.given.get(name) == value for name, value in given.items())
+            if one.model == model and column in (None, one.column) and same:
+                return one.achieved
+        raise QueryError(f"no figure for {model}.", hint=f"There are {', '.join({m.model: 0 for m in self})}.")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "table": self.name,
+            "records": self.records,
+            "suppressed": self.suppressed,
+            "quasi_identifiers": list(self.quasi),
+            "sensitive": list(self.sensitive),
+            "counted": self.counted,
+            "measures": [one.to_dict() for one in self],
+            "skipped": dict(self.skipped),
+        }
+
+    def _subject(self) -> str:
+        return self.name
+
+    def _headline(self) -> str:
+        left_out = f", {self.suppressed:,} suppressed" if self.suppressed else ""
+        of = "" if self.counted == "people" else " (rows, not people)"
+        return f"{len(self)} figure{'' if len(self) == 1 else 's'}, {self.records:,} records{of}{left_out}"
+
+
+def measure(
+    table: Any,
+    policy: Policy | str | Path | None = None,
+    *,
+    quasi: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    suppressed: str | None = SUPPRESSED,
+    engine: str | Engine | None = None,
+) -> Measures:
+    """Measure a release, or any table with a policy or with the names of its columns.
+
+    `suppressed` is what another tool wrote into all quasi-identifiers of a record that it dropped; such rows belong
+    to no class. People are counted where the policy names their key and the table has it; a release leaves the key
+    out, so where its people may have several rows the figures are of rows, and say so.
+
+    >>> import noren as nr
+    >>> import polars as pl
+    >>> visits = pl.DataFrame({"who": [1, 1, 2, 3], "town": ["Ulm"] * 3 + ["Bonn"], "ill": list("abba")})
+    >>> nr.measure(visits, quasi=["town"], sensitive=["ill"]).value("k-anonymity")
+    1
+    >>> roles = {"who": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
+    >>> diverse = nr.models.DistinctLDiversity(on="ill", l=2)
+    >>> policy = nr.Policy(attributes=roles, require=[diverse], method="mondrian", people={"key": "who"})
+    >>> found = nr.measure(visits[:3], policy)
+    >>> found.value("k-anonymity"), found.counted
+    (2, 'people')
+    """
+    policy = None if policy is None else read_policy(policy)
+    if is_release(table):
+        release = open_release(table)
+        roles = _named(release.columns, quasi, sensitive)
+        if not roles and policy is not None:
+            roles = {name: column.role for name, column in policy.attributes.items()}
+        return _measured(_in_roles(release, roles), engine, several=not release.manifest.rows_are_people)
+    if policy is None and not (quasi or sensitive):
+        raise QueryError(
+            "which columns find people and which are secret is not known.",
+            hint="Give a policy, or name quasi-identifiers and sensitive columns.",
+        )
+    if policy is not None and not (quasi or sensitive):
+        foreign = foreign_table(table, policy, suppressed=suppressed)
+        people = names_people(foreign.store)
+        return _measured(foreign, engine, people=people, several=bool(policy.people.key) and not people)
+    source = open_source(table)
+    named = _named(source.columns, quasi, sensitive)
+    key = () if policy is None else policy.people.key
+    foreign = read_foreign(source, named, people=key, suppressed=suppressed)
+    people = names_people(foreign.store)
+    return _measured(foreign, engine, people=people, several=bool(key) and not people)
+
+
+def _in_roles(published: Published, roles: Mapping[str, Role]) -> Published:
+    """The same cells, with other roles of some columns."""
+    changed = {}
+    for statement in published.statements:
+        if statement.name in roles:
+            column = statement.column
+            domain = None if column.is_open else column.domain
+            changed[statement.name] = statement.over(column.met(column.name, domain, role=roles[column.name]))
+    return published.over(changed)
+
+
+def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str]) -> dict[str, Role]:
+    roles = dict.fromkeys(sensitive, Role.SENSITIVE)
+    for name in quasi:
+        roles[name] = Role.SENSITIVE_QUASI_IDENTIFIER if name in roles else Role.QUASI_IDENTIFIER
+    absent = [name for name in roles if name not in columns]
+    if absent:
+        raise QueryError(f"there is no column {', '.join(map(repr, absent))}.", hint=f"Columns: {', '.join(columns)}.")
+    return roles
+
+
+def _measured(
+    published: Published, engine: str | Engine | None, *, people: bool = False, several: bool = False
+) -> Measures:
+    """Every model that says something about the table, with parameters that do not matter.
+
+    With `people`, the store says whose row each is; with `several`, people may have several rows and nobody knows.
+    """
+    asked = [model for model in candidates(published) if "prior" in model.needs]
+    overall = overall_distributions(published, asked)
+    skipped: dict[str, str] = {}
+
+    def checks(noted: dict[str, str]) -> list[tuple[Model, Check]]:
+        evidence = Evidence(published.by_name, overall, people)
+        found = [(model, _check(model, evidence, noted)) for model in candidates(published)]
+        return [(model, check) for model, check in found if check is not None]
+
+    def make() -> Judgement:
+        return Judgement([check for _, check in checks({})], several=several)
+
+    speaking = [model for model, _ in checks(skipped)]
+    verdicts = engine_for(published, engine).judge(published, make)
+    found = []
+    for model, verdict in zip(speaking, verdicts, strict=True):
+        ignored = {model.measured, *model.figure_ignores}
+        given = {n: v for n, v in model.parameters().items() if n not in ignored and v is not None}
+        found.append(
+            Measure(
+                verdict.column,
+                model.model,
+                model.measured,
+                given,
+                verdict.achieved,
+                model.higher_is_safer,
+                verdict.basis,
+                verdict.statement,
+            )
+        )
+    evidence = Evidence(published.by_name, overall)
+    return Measures(
+        _reachable(found),
+        name=published.title,
+        records=published.records,
+        suppressed=published.suppressed,
+        quasi=evidence.quasi_identifiers(),
+        sensitive=tuple(statement.name for statement in evidence.secrets()),
+        skipped=skipped,
+        counted="rows" if several else "people",
+    )
+
+
+def _reachable(found: Sequence[Measure]) -> list[Measure]:
+    """The figures, without those of a larger l than the first that no parameter reaches."""
+    out: list[Measure] = []
+    ended: set[tuple[str, str]] = set()
+    for one in found:
+        key = (one.column, one.model)
+        if key in ended:
+            continue
+        nothing = MODELS[one.model].hopeless
+        if nothing is not None and one.achieved >= nothing:
+            ended.add(key)
+        out.append(one)
+    return out
+
+
+def candidates(published: Published) -> list[Model]:
+    """All models that may say something about the table and its secrets, each with parameters that do not matter."""
+    evidence = Evidence(published.by_name, {})
+    out: list[Model] = []
+    for statement in (None, *evidence.secrets()):
+        for kind in MODELS.values():
+            terms = statement is not None and statement.role is Role.QUASI_SENSITIVE
+            if statement is None or (kind.about == "terms") == terms:
+                out += kind.probes(statement)
+    return out
+
+
+def _check(model: Model, evidence: Evidence, skipped: dict[str, str]) -> Check | None:
+    """The check whose figure is what a column achieves; None, and the reason noted, where the model does not apply."""
+    name, _, way = model.identity.partition("/")
+    called = " on ".join([name if way in ("", "equal") else f"{name} ({way})", *model.on])
+    if "order" in model.needs and not evidence.columns[model.on[0]].column.is_ordered:
+        skipped.setdefault(called, "the values have no declared order.")
+        return None
+    try:
+        return model.measuring(evidence)
+    except ModelDoesNotApply as error:
+        if model.on or evidence.quasi_identifiers():
+            skipped.setdefault(called, error.message)
+        return None

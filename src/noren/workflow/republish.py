@@ -1,0 +1,163 @@
+"""What a register is told of a draft: who is in it, how columns are drawn, which values every class leaves possible.
+
+The values are read from the published cells, as a reader reads them, and from nothing that a method computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.engines import Reading, Table
+from noren.models.base import QUASI
+from noren.models.class_keys import key_columns
+from noren.policy.options import RandomnessOptions
+from noren.policy.policy import Policy
+from noren.ragged import chosen, offsets_of, owners
+from noren.schema.column import Column
+from noren.secret import ClassSets, DrawnColumn, KeyRule, Publication, PublishedClasses, RecordStream, Register
+from noren.statements import Design, Statement
+from noren.workflow.draft import Draft
+
+
+def person_digests(table: Table, key: str, stream: RecordStream) -> NDArray[np.uint64]:
+    """What a register knows the person of every record by."""
+    reading = Reading(drop=table.drop, key=key)
+    parts = [stream.people(batch.keys) for batch in table.engine.encoded(table.source, reading)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint64)
+
+
+@dataclass
+class Registration:
+    """One register, what it knows people by, and what a release adds to it."""
+
+    register: Register
+    stream: RecordStream
+    key: str
+    rule: KeyRule
+    memoised: bool
+    digests: NDArray[np.uint64] | None = None
+    """What it knows the person of every record of the table by."""
+    new: Publication | None = None
+
+    def read(self, table: Table) -> None:
+        self.digests = person_digests(table, self.key, self.stream)
+
+    def recalled(self, table: Table, policy: Policy) -> Table:
+        """The table with what earlier releases leave possible, of columns that must stay among the same values."""
+        assert self.digests is not None, "read first"
+        names = [name for model in policy.require if model.invariant for name in model.on]
+        known, columns = self.register.contents, policy.randomness.columns
+        found = {name: known.sets_of(columns.get(name, name), self.digests) for name in names}
+        return replace(table, earlier=found) if found else table
+
+    def check(self, draft: Draft, policy: Policy) -> list[str]:
+        """Raise where an earlier release could be intersected with this one; else what the holder should know."""
+        assert self.digests is not None, "read first"
+        self.new = publication(draft, policy, self.digests, self.rule, self.memoised)
+        return self.register.check(self.new)
+
+    def recording(self, published: Callable[[], bool]) -> AbstractContextManager[None]:
+        """The register holds the release while it is published, and afterwards if it was."""
+        assert self.new is not None, "checked first"
+        return self.register.recording(self.new, published)
+
+
+def registrations(policy: Policy, secret: Path | None, stream: RecordStream | None) -> list[Registration]:
+    """The register of the secret; where none is used, those that lie beside the policy."""
+    options = policy.randomness
+    if secret is not None and stream is not None:
+        memoised = options.mode == "memoised"
+        return [Registration(Register.open(secret), stream, str(options.record_key), options.rule, memoised)]
+    out = []
+    for register in Register.beside(policy.base):
+        rule = register.contents.key
+        names = [name for name in policy.attributes if rule and options.columns.get(name, name) == rule.column]
+        if rule is not None and names:
+            out.append(Registration(register, register.stream(), names[0], rule, memoised=False))
+    return out
+
+
+def publication(
+    draft: Draft, policy: Policy, digests: NDArray[np.uint64], rule: KeyRule, memoised: bool
+) -> Publication:
+    """What a register must know of a draft. `digests` are those of all records."""
+    options = policy.randomness
+    people, place = np.unique(digests[draft.keep], return_inverse=True)
+    columns = {name: draft.by_name[name].column for name in draft.designs}
+    classes: dict[str, PublishedClasses] = {}
+    for statement in draft.statements:
+        if not statement.role.needs_requirement or statement.name in draft.designs or statement.name not in draft.cells:
+            continue
+        found = class_sets(draft, statement)
+        if found is not None:
+            asked = [model for model in policy.require if statement.name in model.on]
+            classes[options.columns.get(statement.name, statement.name)] = PublishedClasses(
+                _of_people(found, place.ravel(), len(people)),
+                max([2, *(model.least_set_size for model in asked)]),
+                any(model.invariant for model in asked),
+            )
+    return Publication(
+        key=rule,
+        drawn=drawn_columns(columns, draft.designs, options),
+        memoised=memoised,
+        people=people,
+        classes=classes,
+        named=frozenset(options.columns.get(name, name) for name in options.columns),
+        repeat=options.repeat,
+        spent=policy.spent,
+        budget=options.budget,
+    )
+
+
+def drawn_columns(
+    columns: Mapping[str, Column], designs: Mapping[str, Design], options: RandomnessOptions
+) -> dict[str, DrawnColumn]:
+    """How every drawn column is drawn, under the name that the register knows."""
+    return {
+        options.columns.get(name, name): DrawnColumn(columns[name].domain.values, design.title, design.eta, design.p)
+        for name, design in designs.items()
+    }
+
+
+def class_sets(draft: Draft, statement: Statement) -> ClassSets | None:
+    """The values that the class of every published record leaves possible; None where cells say nothing of values."""
+    import polars as pl
+
+    rows = np.flatnonzero(draft.keep)
+    cells = draft.cells[statement.name].take(rows)
+    kinds, kind = cells.distinct()
+    told = statement.possible(kinds)
+    if told is None:
+        return None
+    if statement.is_class:
+        number = kind
+    else:
+        keys = [one for one in draft.statements if one.role in QUASI and one.is_key and one.name in draft.cells]
+        batch = {one.name: draft.cells[one.name].take(rows) for one in keys}
+        frame = pl.DataFrame({f"k{i}": key for i, key in enumerate(key_columns(keys, batch))})
+        number = frame.select(pl.struct(pl.all()).rank("dense"))[:, 0].to_numpy().astype(np.int64) - 1
+    pairs = np.unique(np.stack([number, kind], axis=1), axis=0)
+    bounds, entries = chosen(told[0], pairs[:, 1])
+    width = max(1, statement.d)
+    found = np.unique(pairs[owners(bounds), 0] * width + told[1][entries])
+    sizes = np.bincount(found // width, minlength=int(number.max(initial=-1)) + 1)
+    return ClassSets(statement.domain.values, number, offsets_of(sizes), found % width).distinct()
+
+
+def _of_people(sets: ClassSets, person: NDArray[np.int64], people: int) -> ClassSets:
+    """The sets of people who may have several records: all that any of these leaves possible."""
+    if len(person) == people:
+        which = np.empty(people, np.int64)
+        which[person] = sets.which
+        return ClassSets(sets.values, which, sets.bounds, sets.codes)
+    bounds, entries = chosen(sets.bounds, sets.which)
+    width = max(1, len(sets.values))
+    found = np.unique(person[owners(bounds)] * width + sets.codes[entries])
+    sizes = np.bincount(found // width, minlength=people)
+    return ClassSets(sets.values, np.arange(people), offsets_of(sizes), found % width).distinct()

@@ -1,0 +1,98 @@
+"""From a table and a policy to a draft that holds: what the methods decide is drafted, and decided anew with larger
+classes where people have several records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from typing import Any
+
+from noren.engines import Plan, Table
+from noren.errors import PolicyError
+from noren.methods.parts import together
+from noren.models import KAnonymity
+from noren.models.base import Model
+from noren.models.judgement import Judgement
+from noren.models.verdict import Verdict
+from noren.policy.policy import Policy
+from noren.progress import Stage, quiet
+from noren.release.store import MemoryStore, PeopleStore, Store
+from noren.statements import concat
+from noren.statements.batch import PERSON
+from noren.workflow.absence import left_out
+from noren.workflow.apart import parted
+from noren.workflow.draft import Draft
+from noren.workflow.verify import demand
+
+GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
+"""How many times as large classes are made, where people have several records, until enough people are in each."""
+STRICTER = 0.15
+"""By which power of that a requirement that compares with the whole table becomes stricter: the people of a class are
+not spread as its records are."""
+
+
+def decide(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
+    """What every method of the policy decides for its columns, as one plan."""
+    try:
+        return together(table, policy.parts, stage=stage)
+    except PolicyError as error:
+        raise PolicyError(error.problems, source=policy.source) from None
+
+
+def drafted(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
+    """The draft of a plan, within what the policy permits to be left out."""
+    most = max((getattr(method, "suppression", 0.0) for method in policy.methods), default=0.0)
+    return Draft(table, plan, most=most, **secrets)
+
+
+def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
+    """A draft that holds. Methods form classes of records: where people have several, classes grow until enough people
+    are in each."""
+    if (elsewhere := parted(table, policy, **secrets)) is not None:
+        return elsewhere
+    if table.people is None or not policy.forms_classes:
+        return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
+    for factor in GROWTH:
+        grown = replace(table, requirements=tuple(larger(policy.require, factor)))
+        rules = policy.model_copy(update={"require": grown.requirements})
+        draft = drafted(table, decide(grown, rules, stage=stage), policy, **secrets)
+        verdicts = judged(draft, [model for model in policy.require if not model.of_mechanism])
+        if all(verdict.holds is True for verdict in verdicts):
+            return draft
+    demand(verdicts)
+    return draft
+
+
+def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
+    """The requirements with classes that many times as large, and closer to the whole table by less than that."""
+    least = max([2, *(model.least_class_size for model in requirements)])
+    out = [
+        model.model_copy(update={"k": ceil(model.least_class_size * factor)})
+        if model.least_class_size > 1
+        else model.model_copy(update={model.parameter: model.required / factor**STRICTER})
+        if model.relative and factor > 1
+        else model
+        for model in requirements
+    ]
+    counted = any(model.least_class_size > 1 for model in requirements)
+    return out if counted or factor == 1 else [*out, KAnonymity(k=ceil(least * factor))]
+
+
+def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
+    """The draft's verdicts, counting people, before anything is shuffled or written."""
+    table = draft.table
+    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
+    cells = concat(list(made))
+    store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
+    if PERSON in cells:
+        store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
+    published, overall = draft.published(store), draft.overall()
+    several = PERSON in cells
+
+    make = partial(Judgement.of, published.by_name, requirements, overall, people=several)
+    found = [*table.engine.judge(published, make), *left_out(draft)]
+    draft.forget()
+    return found

@@ -1,0 +1,222 @@
+"""What a release says of the values under its general values: no more than its cells show and the policy declares.
+
+Numbers and dates become what lies between the edges that published cells show. Of texts those values stay that a cell
+shows by name; whatever else lies under a published general value is one stand-in for it, whether or not somebody has
+such a value. Leaves that the policy declares (a hierarchy file, values, bins) are listed as they were declared. That
+a value is missing or was merged is said where a published record has it: it is nobody's word about those left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.engines import Recode
+from noren.schema.column import Column
+from noren.schema.domain import MISSING, OTHER, OTHERS, Domain, bin_labels, whole_domain
+from noren.schema.extents import Ends, bounds_on, ends_of, measure_for
+from noren.schema.hierarchy import Hierarchy
+from noren.schema.kinds import CALENDAR, NUMERIC, Kind, is_code
+from noren.schema.nodes import Nodes, Tight, Tree, tree_of
+
+LONGEST_RANGE = 10_000
+"""Whole numbers that a reader lists at most between the edges of a column."""
+OR_MISSING = f" or {MISSING}"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of general values on its way out: its meaning, the nodes that occur, every record's node among them."""
+
+    column: Column
+    nodes: Nodes
+    data: NDArray[np.int64]
+    place: NDArray[np.int64]
+    """The published base value of every value that the method saw; -1 for those that nothing published covers."""
+    tight: Tight | None = None
+    """What certainly occurs in every class, as far as the published values can say it."""
+
+
+def declares_leaves(column: Column) -> bool:
+    """Whether the policy names the values under the general ones."""
+    return column.domain.source != "data" or (column.tree is not None and not column.tree.grown)
+
+
+def shown(column: Column, change: Recode, codes: NDArray, keep: NDArray[np.bool_]) -> Shown:
+    """The column as its cells show it, given everybody's true codes and who is published."""
+    used = np.unique(change.data[keep])
+    held = np.bincount(codes[keep], minlength=column.d) > 0
+    number = np.zeros(len(change.nodes), np.int64)
+    number[used] = np.arange(len(used))
+    line = _on_a_line(column, change.nodes, used, held)
+    found = line or _named(column, change.nodes, used, held)
+    data = number[change.data]
+    runs = found[1].runs
+    order = np.array(sorted(range(len(runs)), key=lambda node: runs[node]), np.int64)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    nodes = Nodes.from_runs(found[1].d, [found[1].labels[i] for i in order], [runs[i] for i in order])
+    lost = change.tight == "ends" and line is None  # values of an order are known by name alone, not by their place
+    return Shown(found[0], nodes, rank[data], found[2], None if lost else change.tight)
+
+
+Found = tuple[Column, Nodes, NDArray[np.int64]]
+
+
+# ---------------------------------------------------------------------- numbers and dates
+
+
+def line_kind(domain: Domain) -> tuple[Kind, int] | None:
+    """What stands on the line of an ordered domain, and the digits of codes; None where no label could tell."""
+    if not domain.is_ranked or domain.edges is not None:
+        return None
+    if domain.kind in (*NUMERIC, *CALENDAR):
+        return domain.kind, 0
+    if domain.has_ends:
+        inner = [value for value in domain.plain if not value.startswith("below ") and not value.endswith(" above")]
+        return ("integer" if all(value.lstrip("-").isdecimal() for value in inner) else "number"), 0
+    width = len(domain.plain[0]) if domain.plain else 0
+    return ("string", width) if is_code(domain.plain) and width <= 15 else None
+
+
+def _on_a_line(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found | None:
+    """The column over what lies between published edges; None where a label does not tell its edges."""
+    domain = column.domain
+    line = line_kind(domain)
+    if line is None:
+        return None
+    labels = [nodes.labels[node] for node in used.tolist()]
+    bare = [label.removesuffix(OR_MISSING) for label in labels]
+    ends: list[Ends | None] = [None if label == MISSING else ends_of(label, line[0]) for label in bare]
+    if any(one is None and label != MISSING for one, label in zip(ends, bare, strict=True)):
+        return None
+    measure = measure_for(line[0], [one for one in ends if one is not None], line[1])
+    bounds = [None if one is None else bounds_on(one, measure) for one in ends]
+    gone = domain.missing_code
+    lacks = np.zeros(len(used), bool)
+    if gone is not None and held[gone]:
+        lacks = nodes.covers(used, np.full(len(used), gone))
+    made, edges = _between(domain, measure, [one for one in bounds if one is not None], bool(lacks.any()))
+    runs = []
+    for bound, without in zip(bounds, lacks.tolist(), strict=True):
+        pieces = [] if bound is None else [tuple(int(np.searchsorted(edges, end)) for end in bound)]
+        if without:
+            last = len(made) - 1
+            whole = bool(pieces) and pieces[0][1] == last
+            pieces = [(pieces[0][0], last + 1)] if whole else [*pieces, (last, last + 1)]
+        runs.append(pieces)
+    place = np.array(made.find(domain.values), np.int64)
+    return column.met(column.name, made, hierarchy=None), Nodes.from_runs(len(made), labels, runs), place
+
+
+def _between(
+    domain: Domain, measure: str, bounds: Sequence[tuple[float, float]], missing: bool
+) -> tuple[Domain, NDArray[np.float64]]:
+    """The base values between the ends of intervals, and the edges at which they part."""
+    declared = [end for end in (domain.bottom, domain.top) if end is not None]
+    finite = sorted({end for bound in bounds for end in bound if isfinite(end)} | set(declared))
+    low = domain.bottom is not None or any(bound[0] == -inf for bound in bounds)
+    high = domain.top is not None or any(bound[1] == inf for bound in bounds)
+    outer = ([-inf] if low or not finite else [], [inf] if high or not finite else [])
+    if measure == "integer" and finite and finite[-1] - finite[0] <= LONGEST_RANGE:
+        made = whole_domain(int(finite[0]), int(finite[-1]), low, high, missing, domain.format)
+        inner = np.arange(finite[0], finite[-1] + 1)
+        return made, np.concatenate([outer[0], inner, outer[1]])
+    edges = (*outer[0], *finite, *outer[1])
+    values = (*bin_labels(edges, measure), *([MISSING] if missing else []))
+    return Domain(values, "string", edges=edges, measure=measure, format=domain.format), np.array(edges)
+
+
+# ---------------------------------------------------------------------- texts
+
+
+def _named(column: Column, nodes: Nodes, used: NDArray[np.int64], held: NDArray[np.bool_]) -> Found:
+    """The column over the values that cells show, and one stand-in for what else lies under each general value."""
+    values = column.domain.values
+    sizes = nodes.sizes[used]
+    names = np.array([_names_all(nodes, node, values) for node in used.tolist()], bool)
+    smallest = np.full(len(values), -1, np.int64)
+    named = np.zeros(len(values), bool)
+    for i in np.argsort(-sizes, kind="stable").tolist():  # the smallest last: it stays
+        members = nodes.members(int(used[i]))
+        if names[i]:
+            named[members] = True
+        else:
+            smallest[members] = i
+    covered = named | (smallest >= 0)
+    named |= covered & held & np.array([value in (MISSING, OTHER) for value in values])
+    listed = np.flatnonzero(named)
+    general = np.flatnonzero(~names)
+    labels = _stand_ins(nodes, used, general, named, {values[code] for code in listed.tolist()})
+    stands = {int(i): len(listed) + at for at, i in enumerate(general.tolist())}
+    place = np.full(len(values), -1, np.int64)
+    place[listed] = np.arange(len(listed))
+    for code in np.flatnonzero(covered & ~named).tolist():
+        place[code] = stands[int(smallest[code])]
+    first = {i: int(nodes.members(int(used[i]))[0]) for i in stands}
+    over: list[list[int]] = []
+    for i, node in enumerate(used.tolist()):
+        inside = set(place[nodes.members(node)].tolist())
+        under = [j for j in stands if sizes[j] <= sizes[i] and nodes.covers(np.array([node]), np.array([first[j]]))[0]]
+        over.append(sorted(inside | {stands[j] for j in under if not names[i]}))
+    texts = (*(values[code] for code in listed.tolist()), *labels)
+    made = Domain(texts, "string" if labels else column.domain.kind, hidden=tuple(labels), format=column.domain.format)
+    tree = _tree(column, nodes, used, listed, general, texts)
+    every = [nodes.labels[node] for node in used.tolist()]
+    return column.met(column.name, made, hierarchy=tree), Nodes.from_members(len(texts), every, over), place
+
+
+def _names_all(nodes: Nodes, node: int, values: Sequence[str]) -> bool:
+    """Whether the label of a node names every value under it."""
+    members = nodes.members(node).tolist()
+    label = nodes.labels[node]
+    return label == (values[members[0]] if len(members) == 1 else "{" + ", ".join(values[c] for c in members) + "}")
+
+
+def _stand_ins(
+    nodes: Nodes, used: NDArray[np.int64], general: NDArray[np.int64], named: NDArray[np.bool_], taken: set[str]
+) -> list[str]:
+    """The names of the stand-ins: that of the general value, or of what else lies under it."""
+    out: list[str] = []
+    for i in general.tolist():
+        node = int(used[i])
+        members = nodes.members(node)
+        inner = any(
+            j != i and nodes.sizes[used[j]] < nodes.sizes[node] and nodes.covers(used[i : i + 1], first)[0]
+            for j in general.tolist()
+            for first in [nodes.members(int(used[j]))[:1]]
+        )
+        label = OTHERS + nodes.labels[node] if inner or named[members].any() else nodes.labels[node]
+        while label in taken:
+            label += " "
+        taken.add(label)
+        out.append(label)
+    return out
+
+
+def _tree(
+    column: Column,
+    nodes: Nodes,
+    used: NDArray[np.int64],
+    listed: NDArray[np.int64],
+    general: NDArray[np.int64],
+    texts: Sequence[str],
+) -> Hierarchy | None:
+    """The levels above the published values, where a rule made them from the values alone."""
+    tree = column.tree
+    if tree is None or tree.grown != "values" or not texts:
+        return None
+    numbered: Tree = tree_of(tree)
+    rows = [[level[code] for level in tree.levels] for code in listed.tolist()]
+    for at, i in enumerate(general.tolist()):
+        node = int(used[i])
+        member = int(nodes.members(node)[0])
+        height = int(np.argmax(numbered.at[:, member] == node))
+        own = texts[len(listed) + at]
+        rows.append([own] * height + [level[member] for level in tree.levels[height:]])
+        rows[-1][0] = own
+    return replace(Hierarchy(tuple(zip(*rows, strict=True))), grown="values")

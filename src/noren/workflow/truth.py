@@ -1,0 +1,334 @@
+"""The original beside a release: what must be true of the two together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.engines import Engine, Reading, Records, Table, TermRecords, engine_for
+from noren.engines.engine import Counting
+from noren.engines.priors import priors
+from noren.errors import DataError
+from noren.models.base import Model, Overall
+from noren.models.verdict import Verdict
+from noren.policy.policy import Policy
+from noren.policy.reading import dropping, open_table
+from noren.release.release import Release
+from noren.schema.column import Column
+from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.kinds import reader, sniff
+from noren.schema.roles import Role
+from noren.statements import MeanStatement, Statement
+from noren.workflow.absence import missing_verdict
+from noren.workflow.overall import tallied
+from noren.workflow.prepare import prepare
+from noren.workflow.tightness import tight_columns, tight_verdicts
+from noren.workflow.tuples import as_published
+
+
+class Truth:
+    """The original beside a release, coded as the release is. Nothing of it may leave the holder."""
+
+    def __init__(
+        self, release: Release, policy: Policy | None, original: Any, engine: str | Engine | None = None
+    ) -> None:
+        self.release = release
+        self.policy = policy
+        self.given = original
+        self.engine = engine_for(original, engine)
+        source = as_published(original, release) if policy is None else open_table(original, policy, self.engine)
+        self.source = self.engine.held(source, original)
+        self.drop = [] if policy is None else dropping(policy, self.source.columns)
+        self._terms: dict[str, TermRecords] | None = None
+        self._counts: dict[tuple[bool, str], NDArray[np.int64]] = {}
+        self._table: Table | None = None
+        self._meeting = Lock()
+
+    def counts(self, names: Sequence[str], strangers: bool = False) -> dict[str, NDArray[np.int64]]:
+        """How often each value of the published domains occurs in the original.
+
+        With `strangers`, one entry more counts cells outside a domain taken from the data: only records have them that
+        were left out.
+        """
+        fresh = [name for name in names if (strangers, name) not in self._counts]
+        if fresh:
+            self._counts |= {(strangers, name): found for name, found in self._count(fresh, strangers).items()}
+        return {name: self._counts[strangers, name].copy() for name in names}
+
+    def _count(self, names: Sequence[str], strangers: bool) -> dict[str, NDArray[np.int64]]:
+        domains = {name: self.release.column(name).domain for name in names}
+        self._demand(names)
+        coarse = {name: domain for name, domain in domains.items() if not domain.names_all}
+        domains = {name: domain for name, domain in domains.items() if domain.names_all}
+        found = {name: self._in(domain, name, strangers) for name, domain in coarse.items()}
+        if strangers:
+            domains = {name: _with_rest(domain) for name, domain in domains.items()}
+        try:
+            return found | (self._counted(domains) if domains else {})
+        except DataError:
+            if self.policy is None:
+                raise
+            written = {name: self._as_written(domain, name, strangers) for name, domain in domains.items()}
+            return found | self._counted(written)
+
+    def _in(self, domain: Domain, name: str, strangers: bool) -> NDArray[np.int64]:
+        """The counts over a domain that does not name all values: the original's values find their places in it."""
+        if self.policy is not None and name in self.table.columns and not self.table.columns[name].is_open:
+            column, counts = self.table.columns[name], self.table.counts[name]
+            values, tree = column.domain.values, column.tree
+        else:
+            profile = self.engine.profile(self.source, Counting([name], drop=self.drop))
+            profile.demand(self.source.name)
+            texts, lost = profile.columns[name].counts, profile.columns[name].missing
+            written = sniff(texts)
+            read = reader(written.kind, written.format)
+            values, tree = (*(read(text) or text for text in texts), MISSING), None
+            counts = np.array([*texts.values(), lost], np.int64)
+        place = np.array(domain.find(values, tree), np.int64)
+        strange = int(counts[place < 0].sum())
+        if strange and not strangers:
+            raise DataError(
+                f"{self.source.name}: {strange} cells of {name!r} lie under nothing that the release publishes.",
+                hint="Give the table that the release was made from, and its policy.",
+            )
+        out = np.bincount(place[place >= 0], counts[place >= 0], minlength=len(domain)).astype(np.int64)
+        return np.append(out, strange) if strangers else out
+
+    def _counted(self, domains: Mapping[str, Domain]) -> dict[str, NDArray[np.int64]]:
+        counts = {name: np.zeros(len(domain), np.int64) for name, domain in domains.items()}
+        source = self.source if self._table is None else self._table.source  # which is not parsed again
+        for batch in self.engine.encoded(source, Reading(domains, drop=self.drop)):
+            for name, codes in batch.codes.items():
+                counts[name] += np.bincount(codes, minlength=len(domains[name]))
+        return counts
+
+    def _as_written(self, domain: Domain, name: str, strangers: bool) -> Domain:
+        """The published domain, read as the original writes it; among people left out the word for others may be a
+        value that the policy declares, which no published record has and no release lists."""
+        column = self.table.columns.get(name)
+        if column is None or column.is_open:
+            return domain
+        written = domain.written_as(column.domain)
+        declared = strangers and OTHER in column.domain.index and OTHER not in written.index
+        return replace(written, values=(*written.values, OTHER), kind="string") if declared else written
+
+    @property
+    def table(self) -> Table:
+        """The original as it met its policy: that pass found out how numbers and dates are written."""
+        assert self.policy is not None
+        with self._meeting:  # of two threads that want it, one reads it
+            if self._table is None:
+                self._table = prepare(self.given, self.policy, self.engine, sample=False)
+        return self._table
+
+    @property
+    def records(self) -> Records:
+        """Everybody's codes, for the replay of the method."""
+        return self.table.records
+
+    def _demand(self, names: Sequence[str]) -> None:
+        absent = [name for name in names if name not in self.source.columns]
+        if absent:
+            raise DataError(
+                f"{self.source.name}: no column {', '.join(map(repr, absent))}, which the release has.",
+                hint="Give the table that the release was made from.",
+            )
+
+    def terms(self) -> dict[str, TermRecords]:
+        """The terms of the original as they were linked: over the policy's knowledge and the terms the release adds.
+
+        Unknown terms count only where they were to be published, as when the release was made.
+        """
+        if self._terms is None:
+            self._terms = self._read_terms([s for s in self.release.statements if s.role is Role.QUASI_SENSITIVE])
+        return self._terms
+
+    def _read_terms(self, statements: Sequence[Statement]) -> dict[str, TermRecords]:
+        if not statements:
+            return {}
+        policy, names = self.policy, [statement.name for statement in statements]
+        if policy is None or any(name not in policy.knowledge for name in names):
+            raise DataError(
+                "how the original writes its sets of terms is not known.",
+                hint="Give the policy that the release was made with.",
+            )
+        self._demand(names)
+        loose = [name for name in self.drop if name not in names]
+        profile = self.engine.profile(self.source, Counting([*names, *loose], terms=names, drop=self.drop))
+        profile.demand(self.source.name, names)
+        columns = {}
+        for statement in statements:
+            name = statement.name
+            known = dict.fromkeys([*policy.knowledge[name].terms, *statement.domain.values])
+            keeps = policy.attributes[name].unknown == "keep"
+            domain = Domain(tuple(known | dict.fromkeys(profile.columns[name].counts if keeps else ())))
+            columns[name] = statement.column.met(name, domain, knowledge=policy.knowledge[name])
+        parts: dict[str, list[Any]] = {name: [] for name in columns}
+        reading = Reading(terms={name: column.domain for name, column in columns.items()}, drop=self.drop)
+        for batch in self.engine.encoded(self.source, reading):
+            for name, cells in batch.terms.items():
+                parts[name].append(cells)
+        return {n: TermRecords(column, type(parts[n][0]).concat(parts[n])) for n, column in columns.items()}
+
+    def priors(self) -> dict[str, Overall]:
+        """Beliefs in labels before the release."""
+        return priors(Records(0, {}, {}, self.terms()))
+
+    # ------------------------------------------------------------------ what must be true
+
+    def verdicts(self) -> list[Verdict]:
+        """Every true value is possible as often as it is true; no term is published that is not."""
+        found = [self._no_term_more(column) for column in self.terms().values()]
+        if self.release.manifest.sample is not None:
+            return [*self._sampled(), *found]
+        return [*self._possible(), *self._tight(), *self._means(), *found]
+
+    def left_out(self, requirements: Sequence[Model]) -> list[Verdict]:
+        """Those who are missing, as far as the release shows what the original has more than it."""
+        release = self.release
+        if not release.suppressed or release.manifest.sample is not None or not release.manifest.rows_are_people:
+            return []
+        names = [one.name for one in release.statements if one.role.needs_requirement and one.lists_values]
+        names = [name for name in names if release.column(name).terms is None]
+        counts = self.counts(names, strangers=True) if names else {}
+        columns: dict[str, Column] = {}
+        places: dict[str, NDArray[np.int64]] = {}
+        for name in names:
+            statement = release.column(name)
+            if not counts[name][statement.d :].any():
+                columns[name], counts[name] = statement.column, counts[name][: statement.d]
+            elif (place := self._places_of(statement)) is not None:  # some of the missing alone have their value
+                columns[name], counts[name], places[name] = self.table.columns[name], self.table.counts[name], place
+        return [missing_verdict(release, requirements, columns, counts, places)]
+
+    def _places_of(self, statement: Statement) -> NDArray[np.int64] | None:
+        """Where the published values stand among the original's; None where that is not known."""
+        own = None if self.policy is None else self.table.columns.get(statement.name)
+        if own is None or own.is_open:
+            return None
+        found = [own.domain.index.get(value, -1) for value in statement.domain.values]
+        return np.array(found, np.int64) if min(found, default=0) >= 0 else None
+
+    def _means(self) -> list[Verdict]:
+        """Means of classes have the mean of the original, where no number is missing and nobody was left out."""
+        release, out = self.release, []
+        averaged = [s for s in release.statements if isinstance(s, MeanStatement)]
+        if not averaged or self.policy is None or release.suppressed:
+            return []
+        for statement in averaged:
+            column = self.table.columns[statement.name]
+            amounts = None if column.is_open else column.domain.amounts
+            if amounts is None or column.domain.has_missing:
+                continue
+            truth = float(amounts @ self.table.counts[statement.name]) / max(1, self.table.n)
+            total = sum(
+                float(statement.numbers[statement.checked(batch[statement.name])].sum())
+                for batch in release.batches([statement.name])
+            )
+            found = total / max(1, release.records)
+            slack = 0.5 * 10.0**-statement.decimals + 1e-9 * float(np.abs(amounts).max(initial=0.0))
+            holds = abs(found - truth) <= slack and release.records == self.table.n
+            text = f"the means of the classes {'agree' if holds else 'do not agree'} with the mean of all records"
+            n, short = release.records, 0 if holds else release.records
+            out.append(Verdict("means-are-true", statement.name, truth, found, holds, "the original", n, short, text))
+        return out
+
+    def _sampled(self) -> list[Verdict]:
+        """A sample has about as many people as its share says: within eight standard deviations. Who they are, and so
+        how often a value must be possible, is not known."""
+        release, share = self.release, self.release.manifest.sample
+        listed = [s.name for s in release.statements if s.lists_values and s.terms is None]
+        if not listed or share is None:
+            return []
+        whole = int(self.counts(listed[:1], strangers=True)[listed[0]].sum())
+        people = release.records + release.suppressed
+        near = abs(people - share * whole) <= 8 * np.sqrt(whole * share * (1 - share)) + 1
+        found = people / max(1, whole)
+        text = f"the release speaks of {people} of {whole} records"
+        short = 0 if near else people
+        return [Verdict("sample-size", "all columns", share, found, bool(near), "the original", people, short, text)]
+
+    def _possible(self) -> list[Verdict]:
+        """Every true value must be possible at least as often as it is true, less the records that were left out."""
+        release = self.release
+        hidden = [s for s in release.statements if s.hides and s.lists_values]
+        names = [s.name for s in hidden if s.design is None or s.design.p == 1.0]
+        if not names:
+            return []
+        missing = release.suppressed
+        truth, seen = self.counts(names, strangers=missing > 0), tallied(release, names)
+        out = []
+        for name in names:
+            statement = release.column(name)
+            possible = statement.possible_counts(seen.get(name, np.zeros(statement.d, np.int64)))
+            strange = int(truth[name][statement.d :].sum())
+            short = np.append(np.maximum(truth[name][: statement.d] - possible, 0), strange)
+            records = int(truth[name].sum())
+            holds = int(short.sum()) <= missing and records == release.records + missing
+            text = "every value is possible at least as often as it is true"
+            if missing:
+                text += f", apart from the {missing} records left out"
+            if not holds:
+                text = "some true values are not possible"
+            if records != release.records + missing:
+                text = f"the original has {records} records, the release {release.records} and {missing} left out"
+            out.append(
+                Verdict(
+                    model="truth-in-set",
+                    column=name,
+                    required=1.0,
+                    achieved=float(1 - max(0, short.sum() - missing) / max(1, records)),
+                    holds=holds,
+                    basis="the original",
+                    records=records,
+                    breaches=max(0, int(short.sum()) - missing),
+                    statement=text,
+                )
+            )
+        return out
+
+    def _tight(self) -> list[Verdict]:
+        """What is said of every class is true as far as counts can show it."""
+        names = tight_columns(self.release)
+        if not names:
+            return []
+        return tight_verdicts(self.release, self.counts(names, strangers=self.release.suppressed > 0))
+
+    def _no_term_more(self, column: TermRecords) -> Verdict:
+        """No term is published more often than it is true. Which record had which is not known any more."""
+        release, statement = self.release, self.release.column(column.name)
+        shown = np.zeros(statement.d, np.int64)
+        for batch in release.batches([statement.name]):
+            shown += statement.checked(batch[statement.name]).counts()
+        place = [column.domain.index[value] for value in statement.domain.values]
+        over = np.maximum(shown - column.cells.counts()[place], 0)
+        records, people = len(column.cells), release.records + release.suppressed
+        text = "no term is published more often than it is true"
+        if over.any():
+            text = "some terms are published more often than they are true"
+        whole = release.manifest.sample is None
+        if whole and records != people:
+            text = f"the original has {records} records, the release speaks of {people}"
+        return Verdict(
+            model="terms-are-true",
+            column=statement.name,
+            required=1.0,
+            achieved=float(1 - over.sum() / max(1, int(shown.sum()))),
+            holds=not over.any() and (records == people or not whole),
+            basis="the original",
+            records=records,
+            breaches=int(over.sum()),
+            statement=text,
+        )
+
+
+def _with_rest(domain: Domain) -> Domain:
+    """A domain with a place for missing values, and for all other ones where it was taken from the data."""
+    rest = (OTHER, MISSING) if domain.source == "data" else (MISSING,)
+    added = tuple(label for label in rest if label not in domain.index)
+    return replace(domain, values=(*domain.values, *added), kind="string") if added else domain

@@ -1,0 +1,190 @@
+"""Regression: exact columns as least squares and maximum likelihood have it, hidden ones within their errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.optimize import minimize
+
+import noren as nr
+from noren.errors import QueryError
+from noren.estimates.statistics.regression import Regression
+from tests.unit.estimates.statistics.worlds import drawn, exact, general, grouped, people
+
+FAR = 6.5
+
+
+def columns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    frame = people()
+    male = (frame["sex"] == "M").to_numpy().astype(float)
+    return np.stack([np.ones(len(male)), frame["age"].to_numpy(), male], axis=1), frame["pay"].to_numpy(), male
+
+
+def test_gaussian_on_exact_columns_is_least_squares_with_robust_errors() -> None:
+    x, y, _ = columns()
+    fit = exact().regress("pay ~ age + sex")
+    beta = np.linalg.lstsq(x, y, rcond=None)[0]
+    np.testing.assert_allclose(fit.theta[0], beta, rtol=1e-8)
+    left, back = y - x @ beta, np.linalg.inv(x.T @ x)
+    robust = back @ ((x * left[:, None] ** 2).T @ x) @ back * len(y) / (len(y) - 3)
+    np.testing.assert_allclose(fit.cov, robust, rtol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_other_families_on_exact_columns_are_at_the_maximum_of_the_likelihood(family: str) -> None:
+    x, pay, _ = columns()
+    y = (people()["vote"] == "yes").to_numpy() if family == "binomial" else pay
+
+    def loss(beta: np.ndarray) -> float:
+        eta = x @ beta
+        return float((np.log1p(np.exp(eta)) if family == "binomial" else np.exp(eta)).sum() - y @ eta)
+
+    response = "vote" if family == "binomial" else "pay"
+    fit = exact().regress(f"{response} ~ age + sex", family)  # type: ignore[arg-type]
+    best = minimize(loss, fit.theta[0], method="BFGS", options={"gtol": 1e-4})
+    np.testing.assert_allclose(fit.theta[0], best.x, atol=1e-4)
+    assert loss(fit.theta[0]) <= best.fun + 1e-6
+
+
+def test_a_multinomial_of_two_classes_is_the_binomial() -> None:
+    two = exact().regress("vote ~ age + sex", "binomial")
+    many = exact().regress("vote ~ age + sex", "multinomial")
+    np.testing.assert_allclose(two.theta, many.theta)
+    assert many.frame["class"].to_list() == ["yes"] * 3
+
+
+MODELS = [
+    ("vote ~ pay + sex", "binomial"),
+    ("pay ~ age + sex", "gaussian"),
+    ("pay ~ age*sex", "poisson"),
+    ("age ~ pay + trade", "gaussian"),
+    ("trade ~ sex", "multinomial"),
+]
+
+
+@pytest.mark.parametrize(("formula", "family"), MODELS)
+def test_hidden_columns_give_the_coefficients_of_the_table_within_their_errors(formula: str, family: str) -> None:
+    truth = exact().regress(formula, family)  # type: ignore[arg-type]
+    found = drawn().regress(formula, family)  # type: ignore[arg-type]
+    assert found.estimator == "scores"
+    assert found.titles == truth.titles
+    errors = np.sqrt(np.diag(found.cov))
+    assert (np.abs(found.theta.ravel() - truth.theta.ravel()) < FAR * errors).all()
+    assert (errors >= 0.9 * np.sqrt(np.diag(truth.cov))).all()
+
+
+def test_one_random_member_would_flatten_what_scores_do_not() -> None:
+    release = drawn()
+    member = release.frame()["pay"].list.get(0).to_numpy()
+    naive = np.corrcoef(member, release.frame()["age"].to_numpy())[0, 1]
+    assert float(release.correlation("pay", "age")) > 1.3 * naive
+
+
+def test_too_little_is_refused_with_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import noren.estimates.statistics.fitting as module
+
+    monkeypatch.setattr(module, "SIGNAL", 1e6)
+    with pytest.raises(QueryError, match="say least about") as error:
+        drawn().regress("vote ~ pay + sex", "binomial")
+    assert 'estimator="likelihood"' in str(error.value)
+    assert "records of this kind would do" in str(error.value)
+
+
+def test_levels_of_which_none_can_be_told_are_refused() -> None:
+    with pytest.raises(QueryError, match=r"too few|rest on too little|no stable solution") as error:
+        drawn(40, 4).regress("vote ~ C(pay) + trade + age:C(pay)", "binomial")
+    assert 'estimator="likelihood"' in str(error.value)
+
+
+def test_a_likelihood_fit_stands_where_scores_do_not() -> None:
+    fit = drawn(120, 3).regress("vote ~ pay + sex", "binomial", estimator="likelihood")
+    assert fit.estimator == "likelihood"
+    assert "normal prior" in fit.assumes
+    assert np.isfinite(fit.theta).all()
+    assert (np.diag(fit.cov) > 0).all()
+
+
+def test_a_likelihood_fit_of_exact_columns_is_the_usual_one() -> None:
+    usual = exact(1_200).regress("pay ~ age + sex")
+    found = exact(1_200).regress("pay ~ age + sex", estimator="likelihood")
+    np.testing.assert_allclose(found.theta, usual.theta, rtol=0.02, atol=0.01)
+    np.testing.assert_allclose(np.diag(found.cov), np.diag(usual.cov), rtol=0.6)
+
+
+def test_general_columns_are_fitted_by_likelihood() -> None:
+    truth = exact(1_200).regress("pay ~ age + sex")
+    for release in (general(), grouped()):
+        found = release.regress("pay ~ age + sex")
+        assert found.estimator == "likelihood"
+        assert "at random" in found.assumes
+        errors = np.sqrt(np.diag(found.cov))
+        assert (np.abs(found.theta[0] - truth.theta[0]) < FAR * errors).all()
+        assert (errors[1:] < np.abs(truth.theta[0][1:]) / 2).all()
+    with pytest.raises(QueryError, match="no unbiased scores"):
+        general().regress("pay ~ age", estimator="scores")
+
+
+def test_levels_that_cannot_be_told_are_left_out_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    import noren.estimates.statistics.fitting as module
+
+    monkeypatch.setattr(module, "SIGNAL", 7.0)  # one welder looks like as many less than once in a billion
+    frame = people()
+    rare = frame.with_columns(trade=pl.Series(one_welder(frame["trade"].to_list())))
+    roles = dict.fromkeys(frame.columns, "plain") | {"trade": "sensitive"}
+    require = [nr.models.FrequencyLDiversity(on="trade", l=2)]
+    release = nr.anonymize(rare, nr.Policy(attributes=roles, require=require, dependence={"most": 1.0}))
+    fit = release.regress("age ~ trade")
+    assert any("Too rare to tell" in note and "welder" in note for note in fit.notes)
+    assert not any("welder" in title for title in fit.titles)
+
+
+def one_welder(trades: list[str]) -> list[str]:
+    """The same, with one welder only."""
+    return ["welder", *("nurse" if trade == "welder" else trade for trade in trades[1:])]
+
+
+@pytest.fixture(scope="module")
+def fit() -> Regression:
+    return drawn().regress("vote ~ pay*sex", "binomial")
+
+
+def test_predictions_are_chances_with_intervals(fit: Regression) -> None:
+    found = fit.predict([{"pay": 1, "sex": "F"}, {"pay": 6, "sex": "M"}])
+    assert found.columns == ["pay", "sex", "mean", "std_error", "low", "high"]
+    assert (found["low"] < found["mean"]).all()
+    assert (found["mean"] < found["high"]).all()
+    assert found["high"].max() < 1 < 1 + found["low"].min()
+    assert found["mean"][1] > found["mean"][0]
+    with pytest.raises(QueryError, match="no level 'X'"):
+        fit.predict({"pay": 1, "sex": "X"})
+    with pytest.raises(QueryError, match="is needed"):
+        fit.predict({"pay": 1})
+
+
+def test_a_fit_shows_itself(fit: Regression, tmp_path: Path) -> None:
+    text = str(fit)
+    assert text.splitlines()[0] == "vote ~ pay*sex"
+    assert all(title in text for title in ("(constant)", "pay:sex[M]", "std_error", "p_value"))
+    assert repr(fit) == "<Regression of vote ~ pay*sex: binomial, 4 coefficients, 4,000 records, scores>"
+    assert fit.frame.columns == ["term", "coef", "std_error", "z", "p_value", "low", "high"]
+    assert fit.to_dict()["coefficients"][0]["term"] == "(constant)"
+    assert fit.coef["pay"] == fit.theta[0][1]
+    fit.save_plot(tmp_path / "fit.svg")
+    assert b"pay:sex[M]" in (tmp_path / "fit.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "match"),
+    [
+        ("pay ~ age", "gamma", "no family"),
+        ("trade ~ age", "binomial", "a binomial response has two"),
+        ("trade ~ age", "gaussian", "holds no numbers"),
+        ("pay ~ wage", "gaussian", "no column 'wage'"),
+    ],
+)
+def test_what_makes_no_model_is_refused(formula: str, family: str, match: str) -> None:
+    with pytest.raises(QueryError, match=match):
+        drawn().regress(formula, family)  # type: ignore[arg-type]

@@ -1,0 +1,248 @@
+"""Limits of the pipeline, each at the last number that passes and the first that does not."""
+
+from __future__ import annotations
+
+from math import ceil
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import noren as nr
+from noren.errors import DataError, PolicyError, QueryError
+from noren.models import BetaLikeness, DistinctLDiversity, KAnonymity
+from noren.schema.domain import MISSING, OTHER, Domain
+from noren.schema.roles import Role
+from noren.secret import RecordStream, Secret
+from noren.sources.source import open_source
+from noren.workflow import advice, keys, refusal
+from noren.workflow.compare import _can_be_learned, _within
+from noren.workflow.domains import _distinct, untold
+from noren.workflow.grid import MOST_SETTINGS, settings, under
+from noren.workflow.keys import UniqueKeys
+from noren.workflow.measure import Measure, _named, _reachable
+from noren.workflow.prepare import _demand_people, _watched, prepare, remarks
+from noren.workflow.refusal import Told, refused
+from noren.workflow.screen import Screen
+from noren.workflow.settling import larger
+from tests.statements import meaning
+
+ROLES: dict[str, Any] = {"who": "identifier", "home": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
+ASKED = [DistinctLDiversity(on="ill", l=2)]
+
+
+def rules(**more: Any) -> nr.Policy:
+    return nr.Policy(**({"attributes": ROLES, "require": ASKED, "method": "mondrian"} | more))
+
+
+# ---------------------------------------------------------------- people with several rows
+
+
+@pytest.mark.parametrize(
+    ("records", "distinct", "cells", "people"),
+    [
+        (100, 9, 100, False),
+        (100, 10, 100, True),
+        (400, 19, 400, False),
+        (400, 20, 400, True),
+        (100, 99, 100, True),
+        (100, 100, 100, False),
+        (100, 90, 90, False),
+    ],
+)
+def test_an_identifier_that_repeats_names_people(records: int, distinct: int, cells: int, people: bool) -> None:
+    profile: Any = SimpleNamespace(
+        identifiers=["who"], records=records, distinct=lambda name: distinct, cells=lambda name: cells
+    )
+    if not people:
+        _demand_people(rules(), profile)
+        return
+    with pytest.raises(PolicyError, match=f"{cells} records have {distinct} different values of the identifier 'who'"):
+        _demand_people(rules(), profile)
+
+
+@pytest.mark.parametrize(
+    ("people", "watched"),
+    [
+        ({}, ["who", "home"]),
+        ({"rows": "independent"}, []),
+        ({"key": "who"}, []),
+        ({"household": "home"}, ["who"]),
+    ],
+)
+def test_identifiers_are_watched_unless_people_are_known(people: dict[str, str], watched: list[str]) -> None:
+    assert _watched(rules(people=people), ["who", "home", "town", "ill", "other"]) == watched
+
+
+def test_the_holder_is_told_of_values_that_fewer_than_five_share() -> None:
+    table = pl.DataFrame({"ill": ["a"] * 30 + ["b"] * 5 + ["c"] * 4 + ["d"], "town": ["u"] * 40})
+    policy = nr.Policy(attributes={"ill": "sensitive", "town": "plain"}, require=ASKED, method="decoys")
+    assert [one for one in remarks(prepare(table, policy), policy) if "fewer than five" in one] == [
+        "ill: the published domain names 2 values that fewer than five records share (min_count and rare can merge or "
+        "refuse them)"
+    ]
+    shared = table.filter(pl.col("ill") < "c")
+    assert not [one for one in remarks(prepare(shared, policy), policy) if "fewer than five" in one]
+
+
+# ---------------------------------------------------------------- keys
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7, 8, 100])
+@pytest.mark.parametrize("repeated", [0, 1, 3])
+def test_repeated_keys_are_counted_whatever_is_looked_at_at_once(
+    at_once: int, repeated: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "RANGE_RECORDS", at_once)
+    found = UniqueKeys(RecordStream(Secret.fresh()))
+    names = [f"p{i}" for i in range(8)] + ["p5"] * repeated
+    for start in range(0, len(names), 4):
+        found(pa.array(names[start : start + 4]))
+    if repeated:
+        with pytest.raises(DataError, match=f"'pid' is not unique: {repeated} records repeat"):
+            found.demand_unique("pid")
+    else:
+        found.demand_unique("pid")
+        found.found(2)
+        with pytest.raises(DataError, match="2 records repeat"):
+            found.demand_unique("pid")
+    found.close()
+
+
+# ---------------------------------------------------------------- grids
+
+
+def test_a_grid_of_the_most_settings_is_tried_and_no_larger_one() -> None:
+    policy = rules(require=[KAnonymity(k=2), *ASKED])
+    assert settings(policy, {}) == [{}]
+    assert under(policy, {}) is policy
+    assert settings(policy, {"k": [2, 3], "l": [4]}) == [{"k": 2, "l": 4}, {"k": 3, "l": 4}]
+    assert len(settings(policy, {"k": [*range(2, MOST_SETTINGS + 2)]})) == MOST_SETTINGS
+    with pytest.raises(QueryError, match="has 201 settings"):
+        settings(policy, {"k": [*range(2, MOST_SETTINGS + 3)]})
+    with pytest.raises(QueryError, match="no requirement has a parameter 't'"):
+        settings(policy, {"t": [0.1]})
+    with pytest.raises(QueryError, match="no values of 'k'"):
+        settings(policy, {"k": []})
+    large, diverse = under(policy, {"k": 7}).require
+    assert (large.required, diverse.required) == (7, 2)
+    with pytest.raises(QueryError, match="k-anonymity cannot have k = 1: "):
+        under(policy, {"k": 1})
+
+
+def test_a_method_of_groups_needs_as_many_records() -> None:
+    methods: Any = [SimpleNamespace(k=5), SimpleNamespace()]
+    assert _within(methods, 5)
+    assert not _within(methods, 4)
+    assert _within(methods[1:], 1)
+
+
+def test_quasi_identifiers_and_secrets_can_be_learned() -> None:
+    assert {role for role in Role if _can_be_learned(meaning("a", 2, role))} == {*Role} - {
+        Role.PLAIN,
+        Role.QUASI_SENSITIVE,
+    }
+    assert not _can_be_learned(None)
+
+
+# ---------------------------------------------------------------- larger classes
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, 3.0])
+def test_classes_grow_by_a_factor_however_they_are_asked_for(factor: float) -> None:
+    (one,) = larger([KAnonymity(k=5)], factor)
+    assert one.required == ceil(5 * factor)
+    near, *counted = larger([BetaLikeness(on="ill", beta=2.0)], factor)
+    assert near.required == pytest.approx(2.0 / factor**0.15)
+    assert [model.required for model in counted] == ([] if factor == 1 else [ceil(2 * factor)])
+    _, same = larger([KAnonymity(k=3), BetaLikeness(on="ill", beta=2.0)], factor)
+    assert same.required == pytest.approx(2.0 / factor**0.15)
+
+
+# ---------------------------------------------------------------- what may be listed
+
+
+def test_a_declared_domain_is_listed_and_one_of_the_data_only_as_far_as_it_is_published() -> None:
+    occurs = np.array([True, False, False, False])
+    values = ("a", "b", OTHER, MISSING)
+    assert untold(Domain(values, "string", "data"), occurs).tolist() == [True, False, False, False]
+    assert untold(Domain(values, "string", "policy"), occurs).tolist() == [True, True, False, False]
+
+
+def test_labels_that_read_alike_are_numbered_from_two_on() -> None:
+    assert _distinct(["a", "b", "a", "a", "a (2)"]) == ["a", "b", "a (2)", "a (3)", "a (2) (2)"]
+
+
+def test_columns_are_named_by_roles() -> None:
+    found = _named(["a", "b", "c"], ["a", "b"], ["b", "c"])
+    assert found == {"a": Role.QUASI_IDENTIFIER, "b": Role.SENSITIVE_QUASI_IDENTIFIER, "c": Role.SENSITIVE}
+    with pytest.raises(QueryError, match=r"there is no column 'd', 'e'\."):
+        _named(["a"], ["e"], ["d"])
+
+
+def test_figures_end_with_the_first_that_nothing_reaches() -> None:
+    nothing = nr.models.RecursiveCLDiversity.hopeless
+    assert nothing is not None
+
+    def figure(achieved: float, column: str = "ill") -> Measure:
+        return Measure(column, "recursive-cl-diversity", "c", {}, achieved, False, "", "")
+
+    found = [figure(1.0), figure(nothing), figure(nothing), figure(2.0, "job")]
+    assert _reachable(found) == [found[0], found[1], found[3]]
+
+
+# ---------------------------------------------------------------- what columns tell
+
+
+def told(protected: str, by: str, share: float, alone: float = 0.0, asked: int = 100) -> Told:
+    return Told(protected, by, share, alone, asked)
+
+
+def test_what_is_told_surely_is_two_standard_deviations_below() -> None:
+    assert told("a", "b", 0.5, 0.25, 300).surely == pytest.approx(0.25 - 2 * (0.25 * 0.75 / 300) ** 0.5)
+    assert told("a", "b", 0.25, 0.5).surely == 0, "less than alone is nothing"
+    assert told("a", "b", 1.0).surely == 1
+    assert told("a", "b", 0.5, asked=0).surely == pytest.approx(0.5 - 2 * 0.5)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_ten_columns_have_a_line_and_the_rest_is_counted(more: int) -> None:
+    order = [f"{part}{i}" for part in "st" for i in range(10 + more)]
+    found = [told(f"s{i}", f"t{i}", 0.9 - i / 100) for i in range(10 + more)]
+    problems = refused(found, hidden=[f"s{i}" for i in range(10 + more)], order=order, policy=rules()).problems
+    assert len(problems) == 10 + more
+    assert problems[-1].message == "and 1 more pairs, among 2 columns." if more else "'t9'" in problems[-1].message
+    assert problems[-1].hint is not None
+    assert not any(one.hint for one in problems[:-1])
+    assert "[dependence] most = 0.91 accepts it" in problems[-1].hint
+    assert "protect 't0', 't1'" in problems[-1].hint
+
+
+@pytest.mark.parametrize(("names", "text"), [(1, "'a'"), (2, "'a' and 'b'"), (6, "'e' and 'f'"), (7, "'f' and 1 more")])
+def test_lists_of_names_end_after_six(names: int, text: str) -> None:
+    assert refusal._listed("abcdefgh"[:names]).endswith(text)
+
+
+@pytest.mark.parametrize(("most", "looked_at"), [(0.2, True), (0.27, True), (0.28, False), (0.5, False)])
+def test_a_pair_is_let_go_five_deviations_below_the_limit(most: float, looked_at: bool) -> None:
+    """One in a hundred is found: under a limit of 0.27 or 0.28 a deviation is 0.0529 or 0.0539."""
+    people = np.zeros(100, np.int64)
+    screen = Screen({"a": people}, {"a": np.ones((2, 100))}, certain=0.9, support=1.0, right=0.9)
+    assert screen._may_exceed(0.01, 0.0, most) == looked_at
+
+
+@pytest.mark.parametrize(("records", "all_of_them"), [(30, True), (31, False)])
+def test_a_draft_is_tried_on_so_many_records(records: int, all_of_them: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "RECORDS", 30)
+    source = open_source(pl.DataFrame({"a": list(range(records))}))
+    assert (advice._some(source, records) is source) == all_of_them
+
+
+def test_undecided_pairs_are_counted() -> None:
+    made: Any = SimpleNamespace(found=advice.Findings())
+    pairs = [told("a", "b", 0.9), told("b", "a", 0.8), told("a", "c", 0.7)]
+    assert advice._undecided(made, pairs[:2]).undecided == "b and a"
+    assert advice._undecided(made, pairs).undecided == "b and a and 1 more pairs"
