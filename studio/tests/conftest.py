@@ -23,7 +23,8 @@ def house(hospital: Path) -> Iterator[House]:
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table of a hospital that does not exist."""
     import pyarrow.csv as pv
-    from noren.demo import hospital_table
+
+    from noren.cli import hospital_table
 
     target = tmp_path_factory.mktemp("tables") / "hospital.csv"
     pv.write_csv(hospital_table(800), target)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pv
-from noren.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
 from tests.leaks.test_closed_world import mended
 
 import noren as nr
+from noren.cli import POLICY_TOML, disease_hierarchy_csv, hospital_table
 
 ROWS = 800
 MARKUP = (

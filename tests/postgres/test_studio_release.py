@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-from noren.demo import hospital_table
 
 import noren as nr
+from noren.cli import hospital_table
 from noren.progress import quiet
 from noren_studio.places import is_release
 from noren_studio.questions import call_of, public_place

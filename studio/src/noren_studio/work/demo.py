@@ -12,7 +12,8 @@ RECORDS = 5_000
 def make_demo(stage: Stage, folder: str) -> str:
     """A hospital table that describes nobody; returns its path."""
     import pyarrow.csv as pv
-    from noren.demo import hospital_table
+
+    from noren.cli import hospital_table
 
     target = Path(folder) / "demo-hospital.csv"
     with stage("Making the demo", None):

@@ -25,9 +25,9 @@ WIDE = 8
 def make_demo_release(stage: Stage, folder: str, records: int = 5_000) -> dict[str, str]:
     """The demo's hospital, published: the release, and beside it what its holder keeps."""
     import pyarrow.csv as pv
-    from noren.demo import POLICY_TOML, disease_hierarchy_csv, hospital_table
 
     from noren import Policy
+    from noren.cli import POLICY_TOML, disease_hierarchy_csv, hospital_table
     from noren.workflow import run
 
     base = Path(folder) / "demo-release"
