@@ -34,14 +34,17 @@ class _Part:
 
 
 class Reservoir:
-    """A uniform random sample, without replacement, of at most so many of the records that were added."""
+    """A uniform random sample, without replacement, of at most so many of the records that were added.
 
-    def __init__(self, most: int, columns: Sequence[str]) -> None:
+    The same places are taken at every try: which records are looked at is no release, and no verdict may depend on it.
+    """
+
+    def __init__(self, most: int, columns: Sequence[str], *, seed: int = 0) -> None:
         self.most = most
         self._columns = list(columns)
         self.seen = 0
         """Records that passed by."""
-        self._rng = np.random.default_rng()  # which records are looked at is no release
+        self._rng = np.random.default_rng(seed)
         self._highest = np.uint64(2**64 - 1)
         self._parts: list[_Part] = []
         self._held = 0

@@ -96,7 +96,7 @@ def _tried(some: Source, text: str) -> list[Told]:
     if len(policy.published) > WIDEST:
         return []
     found = told(settled(prepare(some, policy), policy), ASKED)
-    return [one for one in found if one.surely > MARGIN * policy.dependence.most]
+    return [one for one in found if one.at_most > MARGIN * policy.dependence.most]
 
 
 def _corrected(made: Proposal, studied: Study, found: Sequence[Told], *, join: bool) -> Findings:

@@ -4,10 +4,17 @@ For every protected column A and every other published column B the adversary kn
 *other* people, sees the person's published cell of B and the person's own cell of A, and concludes by Bayes. Counted
 are the people whose true value is then believed with certainty, beyond those whom their own cell gives away already.
 
+What counts is the expectation over the design, not what one draw came to: how often two drawn cells leave one value is
+averaged over cells that are imagined for every pair of true values that occurs, as often as it occurs. They are drawn
+under a fixed key that is no secret, for people in an order that follows from what they have. So the verdict is a
+function of table and policy, whatever the secret and however often one tries; cells that a method decided are taken as
+they are. Two standard errors of the draw, and of the imagining, are counted against the holder.
+
 In a small table, or over many values, two columns seem to tell each other by chance: what only a few others show is
 then wrong about as often as the person's set leaves room for. Certainty therefore counts only as far as it proves
-right: among people who are as well supported, for nearly all of them. Large tables are sampled, by chance and from all
-of the table, and only the sampled records are coded and drawn; nothing is skipped because a domain is large.
+right: among people who are as well supported, for nearly all of them, and for more than chance explains. Who is nearly
+certain by the own cell and by how common the values are is not counted. Large tables are sampled, from all of them, and
+only the sampled records are coded; nothing is skipped because a domain is large.
 """
 
 from __future__ import annotations
@@ -18,29 +25,35 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.designs import draw_columns
 from noren.engines.reservoir import ReservoirSource
 from noren.policy.policy import Policy
+from noren.secret import RecordStream, Secret
+from noren.secret.carried import numbered_digests
+from noren.secret.key import KEY_BYTES
 from noren.statements import Cells, MemberStatement, SetStatement, Statement, concat
 from noren.statements.batch import PERSON
 from noren.workflow import screen
 from noren.workflow.draft import Draft
 from noren.workflow.picked import PickedSource, picked
-from noren.workflow.refusal import Told, refused
+from noren.workflow.refusal import Told, least_refused, refused
 
 KNOWN = 200_000
 """Records from which the adversary learns how columns go together."""
 ASKED = 20_000
-"""Records whose secrets are asked for, and at most so many products of their possible values:"""
+"""Imagined records whose secrets are asked for, and at most so many products of their possible values:"""
 PRODUCTS = 20_000_000
 LEAST = 1_000
-"""Records that are asked for however many values are possible."""
+"""Imagined records that are asked for however many values are possible."""
 DENSE = 1 << 22
 """Pairs of values up to which how often they occur together is a table."""
 CERTAIN = 0.99
 SUPPORT = 2
 """Other people who must show the same before somebody is certain."""
 RIGHT = 0.95
-"""How often certainty must prove right, among people with about as many others who show the same, to be believed."""
+"""How often certainty must prove right, among people with about as many others who show the same, to be believed,"""
+PROOF = 3.0
+"""and by how many standard deviations more often than their own cells alone let one expect."""
 
 
 def told(draft: Draft, most_asked: int | None = None, above: float | None = None) -> list[Told]:
@@ -52,27 +65,27 @@ def told(draft: Draft, most_asked: int | None = None, above: float | None = None
     hidden = [s for s in statements if s.role.needs_requirement and s.hides]
     if not hidden or len(statements) < 2:
         return []
-    truth, cells = _sampled(draft)
+    truth, cells = _sampled(draft, drawn=False)
     n = len(next(iter(truth.values()))) if truth else 0
     if n < 2 * SUPPORT:
         return []
     shown = [s for s in statements if s.name in truth and s.d]
-    rows = {s.name: _Possible.of(s, cells[s.name].take(slice(0, most_asked or ASKED))) for s in shown}
-    loud = None if above is None else _screened(truth, rows, shown, hidden, above)
+    rows = _Imagined(draft, truth, cells, shown)
+    most, people = most_asked or ASKED, draft.records
+    loud = None if above is None else _screened(rows, shown, hidden, least_refused(above, people, LEAST))
     out = []
     for own in hidden:
-        if own.name not in rows or (loud is not None and not any(name == own.name for name, _ in loud)):
+        others = [s for s in shown if s.name != own.name and (loud is None or (own.name, s.name) in loud)]
+        if own.name not in truth or not others:
             continue
-        listed = rows[own.name].listed(own.d)
+        listed = rows.of(own.name, most).listed(own.d)
         a, prior = truth[own.name], np.bincount(truth[own.name], minlength=own.d).astype(np.float64)
-        alone = _certain(listed.weight * prior[listed.value], listed.value, a[: len(listed)])
-        for other in shown:
-            if other.name == own.name or (loud is not None and (own.name, other.name) not in loud):
-                continue
-            wide = listed.value.shape[1] * rows[other.name].value.shape[1]
-            asked = min(len(listed), max(LEAST, PRODUCTS // wide))
-            share = _told(listed.first(asked), rows[other.name].first(asked), a, truth[other.name], own.d, other.d)
-            out.append(Told(own.name, other.name, share, alone, asked))
+        alone = _certain(listed.weight * prior[listed.value], listed.value, np.resize(a, most))
+        for other in others:
+            beside = rows.of(other.name, most)
+            asked = min(most, max(LEAST, PRODUCTS // (listed.value.shape[1] * beside.value.shape[1])))
+            more = _told(listed.first(asked), beside.first(asked), a, truth[other.name], own.d, other.d)
+            out.append(Told(own.name, other.name, more, alone, asked, people))
     return sorted(out, key=lambda one: -one.more)
 
 
@@ -88,43 +101,66 @@ def demand_independence(draft: Draft, policy: Policy) -> list[str]:
     most = policy.dependence.most
     if most >= 1:
         return []
-    found = [one for one in told(draft, above=most) if one.surely > most]
+    found = [one for one in told(draft, above=most) if one.at_most > most]
     if not found:
         return []
     raise refused(found, {s.name for s in draft.statements if s.hides}, list(draft.by_name), policy)
 
 
+class _Imagined:
+    """Cells of imagined people: each has what a sampled person has, and drawn columns are drawn for each anew."""
+
+    def __init__(
+        self, draft: Draft, truth: Mapping[str, NDArray], cells: Mapping[str, Cells], shown: Sequence[Statement]
+    ) -> None:
+        self.truth = truth
+        self._cells = cells
+        self._designs = draft.designs
+        self._statements = {s.name: s for s in shown}
+        self._stream = RecordStream(Secret(bytes(KEY_BYTES)))  # a known key: nothing that is drawn here is published
+        self._found: dict[tuple[str, int], _Possible] = {}
+
+    def of(self, name: str, people: int) -> _Possible:
+        """What the cells of the first so many leave possible of a column."""
+        if (name, people) not in self._found:
+            statement, codes = self._statements[name], np.resize(self.truth[name], people)
+            if name in self._designs:
+                numbers = numbered_digests(np.arange(people))
+                design = {name: self._designs[name]}
+                cells: Cells = draw_columns(design, {name: codes}, self._stream, digests=numbers)[name]
+            else:
+                cells = self._cells[name].take(np.resize(np.arange(len(self.truth[name])), people))
+            self._found[name, people] = _Possible.of(statement, cells)
+        return self._found[name, people]
+
+
 def _screened(
-    truth: Mapping[str, NDArray[np.int64]],
-    rows: Mapping[str, _Possible],
-    shown: Sequence[Statement],
-    hidden: Sequence[Statement],
-    most: float,
+    rows: _Imagined, shown: Sequence[Statement], hidden: Sequence[Statement], most: float
 ) -> set[tuple[str, str]]:
     """The pairs that are worth a close look."""
-    few = {s.name: rows[s.name].first(screen.ASKED).dense(s.d).T for s in shown if s.d <= screen.MOST_VALUES}
-    found = screen.Screen(truth, few, certain=CERTAIN, support=SUPPORT, right=RIGHT)
+    few = {s.name: rows.of(s.name, screen.ASKED).dense(s.d).T for s in shown if s.d <= screen.MOST_VALUES}
+    found = screen.Screen(rows.truth, few, certain=CERTAIN, support=SUPPORT, right=RIGHT)
     return found.loud({s.name for s in hidden}, [s.name for s in shown], most)
 
 
-def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
-    """True codes of listed columns and published cells of some records, drawn from all of the table; one a person, for
-    another row of the same person is nothing that the adversary knows from others."""
+def _sampled(draft: Draft, *, drawn: bool = True) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
+    """True codes of listed columns and published cells of some records from all of the table, one a person, for
+    another row of the same person is nothing that the adversary knows from others; their order follows from what they
+    have. Without `drawn`, cells of columns that are not drawn."""
     table = draft.table
-    rng = np.random.default_rng()  # which records are looked at is no release
     listed = [s.name for s in draft.statements if not s.column.is_open and s.name not in _term_columns(draft)]
+    decided = [name for name in listed if drawn or name not in draft.designs]
     if (known := draft.sampled(KNOWN)) is not None:
-        order = rng.permutation(len(next(iter(known[0].values()))))
         places = {name: draft.published_codes(name, table.columns[name].domain.values) for name in listed}
-        truth = {name: places[name][known[0][name]][order] for name in listed}
-        return _told_apart(truth), {name: known[1][name].take(order) for name in listed}
-    source = _some(draft, rng)
+        truth = {name: places[name][known[0][name]] for name in listed}
+        return _in_order(truth, {name: known[1][name] for name in decided}, None)
+    source = _some(draft, np.random.default_rng(0))  # the same records at every try
     codes: dict[str, list[NDArray]] = {name: [] for name in listed}
     parts: list[dict[str, Cells]] = []
     whose: list[NDArray[np.int64]] = []
     for batch in table.engine.encoded(source, table.reading(listed, draft.key)):
         at = source.numbers(batch.start, batch.records)
-        published = draft.cells_of(batch, listed, np.arange(batch.records), at)
+        published = draft.cells_of(batch, decided, np.arange(batch.records), at)
         parts.append({name: cells for name, cells in published.items() if name != PERSON})
         if table.people is not None:
             whose.append(table.people[at])
@@ -133,21 +169,48 @@ def _sampled(draft: Draft) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cell
     draft.forget()
     if not parts:
         return {}, {}
-    order = rng.permutation(sum(len(part) for part in codes[listed[0]]))
-    if whose:
-        order = order[np.unique(np.concatenate(whose)[order], return_index=True)[1]]
-        order = rng.permutation(order)
-    truth, cells = {}, {}
+    cells, truth = {}, {}
     for name in listed:  # column by column, so that none is held twice for longer than that
         place = draft.published_codes(name, table.columns[name].domain.values)
-        truth[name] = place[np.concatenate(codes.pop(name))][order]
-        cells[name] = concat([{name: part.pop(name)} for part in parts])[name].take(order)
-    return _told_apart(truth), cells
+        truth[name] = place[np.concatenate(codes.pop(name))]
+        if name in decided:
+            cells[name] = concat([{name: part.pop(name)} for part in parts])[name]
+    return _in_order(truth, cells, np.concatenate(whose) if whose else None)
+
+
+def _in_order(
+    truth: Mapping[str, NDArray[np.int64]], cells: Mapping[str, Cells], whose: NDArray[np.int64] | None
+) -> tuple[dict[str, NDArray[np.int64]], dict[str, Cells]]:
+    """The same records, one a person, in an order that follows from what they have, mixed like any sample."""
+    columns = [*truth.values(), *(found.distinct()[1] for found in cells.values())]
+    row = np.zeros(len(columns[0]) if columns else 0, np.uint64)
+    for number in columns:
+        row = _mixed(row ^ (number.astype(np.uint64) + np.uint64(1)))
+    if whose is not None:
+        person = np.unique(whose, return_inverse=True)[1].reshape(-1)
+        together = np.zeros(int(person.max(initial=-1)) + 1, np.uint64)
+        np.add.at(together, person, row)
+        row = _mixed(row ^ together[person])
+    order = np.argsort(row, kind="stable")
+    begins = np.flatnonzero(np.diff(row[order], prepend=~row[order[:1]]))
+    again = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    order = order[np.argsort(_mixed(row[order] ^ _mixed(again.astype(np.uint64))), kind="stable")]
+    if whose is not None:
+        order = order[np.sort(np.unique(whose[order], return_index=True)[1])]
+    found = {name: codes[order] for name, codes in truth.items()}
+    return _told_apart(found), {name: one.take(order) for name, one in cells.items()}
+
+
+def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Words without pattern, one for each (the finaliser of SplitMix64)."""
+    words = (words + np.uint64(0x9E3779B97F4A7C15)) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
 
 
 def _some(draft: Draft, rng: np.random.Generator) -> ReservoirSource | PickedSource:
-    """Published records by chance: those that were taken while values were counted, or where these are too few for how
-    many were left out, some of another pass."""
+    """Published records from all of the table: those that were taken while values were counted, or where these are too
+    few for how many were left out, some of another pass."""
     table = draft.table
     if table.known is not None:
         taken = table.known.of(draft.keep, table.name)
@@ -216,48 +279,64 @@ class _Possible:
         return np.asarray(np.where(here.any(axis=1), (self.weight * here).sum(axis=1), self.floor))
 
 
-def _certain(
+def _certain(belief: NDArray[np.float64], values: NDArray[np.int64], truth: NDArray[np.int64]) -> float:
+    """The share of records whose true value is believed with certainty."""
+    best, sure = _believed(belief)
+    return float((sure & (values[np.arange(len(truth)), best] == truth)).mean()) if len(truth) else 0.0
+
+
+def _believed(belief: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where the likeliest value stands, and whether it is certain. Nobody is sure of what nothing speaks for."""
+    best = belief.argmax(axis=1)
+    return best, belief[np.arange(len(best)), best] >= CERTAIN * np.maximum(belief.sum(axis=1), 1e-300)
+
+
+def _newly_certain(
+    alone: NDArray[np.float64],
     belief: NDArray[np.float64],
+    support: NDArray[np.float64],
     values: NDArray[np.int64],
     truth: NDArray[np.int64],
-    support: NDArray[np.float64] | None = None,
+    people: int,
 ) -> float:
-    """The share of records whose true value is believed with certainty; with `support` of every value, only as far as
-    certainty with so many others behind it proves right."""
+    """The share of records whose true value is believed with certainty, and was not nearly so by the own cell alone:
+    as far as certainty with so many others behind it (`support`, of every value) proves right. Records may be those of
+    fewer people, again and again."""
     if not len(truth):
         return 0.0
-    total, best = belief.sum(axis=1), belief.argmax(axis=1)
-    row = np.arange(len(truth))
-    sure = belief[row, best] >= CERTAIN * np.maximum(total, 1e-300)  # nobody is sure of what nothing speaks for
-    right = sure & (values[row, best] == truth)
-    if support is None:
-        return float(right.mean())
-    behind = support[row, best]
-    sure &= behind >= SUPPORT
-    strength = np.floor(np.log2(np.maximum(behind, 1.0))).astype(np.int64)
-    found = np.bincount(strength[sure], minlength=1)
-    good = np.bincount(strength[sure & right], minlength=len(found))
-    return float(good[good >= RIGHT * found].sum() / len(truth))
+    row, (best, sure) = np.arange(len(truth)), _believed(belief)
+    behind, before = support[row, best], alone[row, best] / np.maximum(alone.sum(axis=1), 1e-300)
+    sure &= (behind >= SUPPORT) & (before < RIGHT)
+    strength = np.floor(np.log2(np.maximum(behind[sure], 1.0))).astype(np.int64)
+    before, right = before[sure], values[row, best][sure] == truth[sure]
+    found, good = np.bincount(strength, minlength=1), np.bincount(strength, right, 1)
+    by_chance, spread = np.bincount(strength, before, 1), np.bincount(strength, before * (1 - before), 1)
+    proven = (good - by_chance) * np.sqrt(min(1.0, people / len(truth))) >= PROOF * np.sqrt(spread)
+    return float(good[proven & (good >= RIGHT * found)].sum() / len(truth))
 
 
 def _told(own: _Possible, other: _Possible, a: NDArray[np.int64], b: NDArray[np.int64], d: int, others: int) -> float:
-    """The share of people who are certain from their own cell and from the other column's.
+    """The share of people who are certain from their own cell and from the other column's, and not from their own.
 
-    Of the other people's pairs only those are looked up that both cells leave possible.
+    Rows are of the people in their order, and again from the first. Of the other people's pairs only those are looked
+    up that both cells leave possible.
     """
     pairs, n = _Pairs.of(b * d + a, d * others), len(own)
+    my_a, my_b = np.resize(a, n), np.resize(b, n)
     expected = np.zeros(own.value.shape)
     for k in range(other.value.shape[1]):
         weight = other.weight[:, k] - other.floor * (other.weight[:, k] > 0)
         expected += weight[:, None] * pairs.count(other.value[:, k, None] * d + own.value)
+    usual = np.bincount(a, minlength=d)[own.value]
     if other.floor > 0:
-        expected += other.floor * np.bincount(a, minlength=d)[own.value]
-    mine = other.at(b[:n])
-    expected -= mine[:, None] * (own.value == a[:n, None])
+        expected += other.floor * usual
+    mine = other.at(my_b)
+    expected -= mine[:, None] * (own.value == my_a[:, None])
     belief = own.weight * expected
     belief[belief < 1e-12 * max(1e-300, float(belief.max(initial=0.0)))] = 0.0
     largest = np.maximum(other.weight.max(axis=1), other.floor)
-    return _certain(belief, own.value, a[:n], expected / np.maximum(largest, 1e-300)[:, None])
+    support = expected / np.maximum(largest, 1e-300)[:, None]
+    return _newly_certain(own.weight * usual, belief, support, own.value, my_a, len(a))
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Making:
         self, batch: CodeBatch, names: Sequence[str], rows: NDArray[np.int64], at: NDArray[np.int64]
     ) -> dict[str, Cells]:
         """What is published of some records of a batch; `at` are their numbers in the table."""
-        sets = self._draw(batch, rows, at)
+        sets = self._draw(batch, rows, at) if any(name in self.designs for name in names) else {}
         out: dict[str, Cells] = {}
         for name in names:
             if name in self.cells:

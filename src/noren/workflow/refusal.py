@@ -12,7 +12,7 @@ from noren.policy.policy import Policy
 from noren.policy.toml import value
 
 DEVIATIONS = 2.0
-"""Standard deviations by which a share must exceed the limit: the people asked are a sample, and may be few."""
+"""Standard errors that are counted against the holder."""
 LINES = 10
 """Columns that are spoken of singly, and"""
 NAMED = 6
@@ -25,27 +25,39 @@ class Told:
 
     protected: str
     by: str
-    share: float
-    """People whose true value is believed with certainty."""
+    more: float
+    """People whose true value is believed with certainty, and not by their own cell: expected over the design."""
     alone: float
-    """The same from the person's own cell alone."""
-
+    """People whose own cell makes it certain."""
     asked: int
-    """People whose secrets were asked for."""
+    """Imagined people whose secrets were asked for."""
+    people: int
+    """People of the release, each of whom is drawn for once."""
 
     @property
-    def more(self) -> float:
-        return self.share - self.alone
+    def share(self) -> float:
+        """People who are certain from both."""
+        return min(1.0, self.more + self.alone)
 
     @property
-    def surely(self) -> float:
-        """The least that the other column tells, as far as so few people show it."""
+    def at_most(self) -> float:
+        """What the other column tells if the draw is not kind, by two standard errors."""
         more = min(1.0, max(0.0, self.more))
-        return more - DEVIATIONS * float(np.sqrt(more * (1 - more) / max(1, self.asked)))
+        return more + DEVIATIONS * float(
+            np.sqrt(more * (1 - more) * (1 / max(1, self.people) + 1 / max(1, self.asked)))
+        )
 
     @property
     def both(self) -> frozenset[str]:
         return frozenset((self.protected, self.by))
+
+
+def least_refused(most: float, people: int, asked: int) -> float:
+    """The least expected share that is refused with this limit, when so many people are asked: the smaller root of
+    (most - x)^2 = 4 c x (1 - x)."""
+    c = DEVIATIONS**2 * (1 / max(1, people) + 1 / max(1, asked))
+    half = most + c / 2
+    return float((half - np.sqrt(max(0.0, half**2 - (1 + c) * most**2))) / (1 + c))
 
 
 def cover(found: Sequence[Told], order: Callable[[str], int]) -> dict[str, list[Told]]:
@@ -101,7 +113,7 @@ def _ways_out(
 ) -> str:
     leave = [member for name in few for member in policy.composites.get(name, (name,))]
     open_ = sorted({one.by for one in found if one.by not in hidden}, key=order.index)
-    most = max(one.more for one in found)
+    most = max(one.at_most for one in found)
     return (
         f"Leave {_listed(leave, len(leave))} out (role 'identifier'); "
         + (f"protect {_listed(open_)} too; " if open_ else "")

@@ -44,7 +44,7 @@ class Screen:
         self._weights = {name: table.astype(np.float32) for name, table in likelihoods.items()}
         self._n = len(next(iter(likelihoods.values())).T) if likelihoods else 0
         self._codes = {name: truth[name].astype(np.uint8) for name in likelihoods}
-        self._asked = {name: truth[name][: self._n] for name in likelihoods}
+        self._asked = {name: np.resize(truth[name], self._n) for name in likelihoods}
         self._mine = {name: table[self._asked[name], np.arange(self._n)] for name, table in self._weights.items()}
         self._largest = {name: table.max(axis=0) for name, table in self._weights.items()}
 
@@ -52,16 +52,16 @@ class Screen:
         """Ordered pairs (protected, other) that may exceed the limit."""
         out = {(own, other) for own in owns for other in names if own != other and not {own, other} <= {*self._weights}}
         known = [name for name in names if name in self._weights]
-        alone = {name: self._alone(name) for name in known if name in owns}
-        for one, other, pairs in self._pairs(known, alone):
+        asked = {name for name in known if name in owns}
+        for one, other, pairs in self._pairs(known, asked):
             for own, by, table in ((one, other, pairs), (other, one, pairs.T)):
-                if own in alone and self._may_exceed(self._share(own, by, table), alone[own], most):
+                if own in asked and self._may_exceed(self._share(own, by, table), most):
                     out.add((own, by))
         return out
 
-    def _may_exceed(self, share: float, alone: float, most: float) -> bool:
-        error = max(DEVIATIONS * float(np.sqrt((share + alone + most) / max(1, self._n))), UNSEEN / max(1, self._n))
-        return share - alone + error > most
+    def _may_exceed(self, share: float, most: float) -> bool:
+        error = max(DEVIATIONS * float(np.sqrt((share + most) / max(1, self._n))), UNSEEN / max(1, self._n))
+        return share + error > most
 
     def _pairs(self, names: Sequence[str], owns: Collection[str]) -> Iterator[tuple[str, str, NDArray[np.float32]]]:
         """Two columns, of which one is among `owns`, and how often a value of one stands beside a value of the other.
@@ -104,16 +104,9 @@ class Screen:
             key = key * np.uint32(len(self._weights[name])) + self._codes[name]
         return key
 
-    def _alone(self, own: str) -> float:
-        """The share of people whom their own cell gives away."""
-        table = self._weights[own]
-        prior = np.bincount(self._codes[own], minlength=len(table)).astype(np.float32)
-        belief = table * prior[:, None]
-        true = belief[self._asked[own], np.arange(self._n)]
-        return float((true >= (self._certain + SLACK) * np.maximum(belief.sum(axis=0), 1e-30)).mean())
-
     def _share(self, own: str, by: str, pairs: NDArray[np.float32]) -> float:
-        """The share of people who may be certain of the truth from their own cell and another column's."""
+        """The share of people who may be certain of the truth from their own cell and another column's, and not nearly
+        so from their own."""
         row, truth = np.arange(self._n), self._asked[own]
         expected = pairs @ self._weights[by]
         expected[truth, row] -= self._mine[by]
@@ -123,7 +116,9 @@ class Screen:
             return 0.0
         best = belief[:, sure].argmax(axis=0)
         behind = expected[best, sure] / np.maximum(self._largest[by][sure], 1e-30)
-        kept = behind >= self._support
+        usual = self._weights[own][:, sure] * np.bincount(self._codes[own], minlength=len(expected))[:, None]
+        alone = usual[best, np.arange(len(sure))] / np.maximum(usual.sum(axis=0), 1e-30)
+        kept = (behind >= self._support) & (alone < self._right + SLACK)
         right = kept & (best == truth[sure])
         strength = np.floor(np.log2(np.maximum(behind, 1.0))).astype(np.int64)
         found = np.bincount(strength[kept], minlength=1)

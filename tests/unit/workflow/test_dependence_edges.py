@@ -45,7 +45,7 @@ def draft() -> Draft:
 
 def test_as_many_people_are_asked_as_wanted(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {one.asked for one in told(draft, 50)} == {50}
-    assert {one.asked for one in told(draft)} == {N}
+    assert {one.asked for one in told(draft)} == {dependence.ASKED}
     monkeypatch.setattr(dependence, "ASKED", 80)
     assert {one.asked for one in told(draft)} == {80}
     assert {one.asked for one in told(draft, 90)} == {90}

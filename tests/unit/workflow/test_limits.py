@@ -198,14 +198,22 @@ def test_figures_end_with_the_first_that_nothing_reaches() -> None:
 
 
 def told(protected: str, by: str, share: float, alone: float = 0.0, asked: int = 100) -> Told:
-    return Told(protected, by, share, alone, asked)
+    return Told(protected, by, share - alone, alone, 10**9, asked)
 
 
-def test_what_is_told_surely_is_two_standard_deviations_below() -> None:
-    assert told("a", "b", 0.5, 0.25, 300).surely == pytest.approx(0.25 - 2 * (0.25 * 0.75 / 300) ** 0.5)
-    assert told("a", "b", 0.25, 0.5).surely == 0, "less than alone is nothing"
-    assert told("a", "b", 1.0).surely == 1
-    assert told("a", "b", 0.5, asked=0).surely == pytest.approx(0.5 - 2 * 0.5)
+def test_two_standard_errors_are_counted_against_the_holder() -> None:
+    assert told("a", "b", 0.5, 0.25, 300).at_most == pytest.approx(0.25 + 2 * (0.25 * 0.75 / 300) ** 0.5)
+    assert told("a", "b", 1.0).at_most == 1
+    assert told("a", "b", 0.5, asked=0).at_most == pytest.approx(0.5 + 2 * 0.5)
+    assert Told("a", "b", 0.5, 0.0, 300, 10**9).at_most == pytest.approx(0.5 + 2 * (0.25 / 300) ** 0.5), "so is asking"
+
+
+@pytest.mark.parametrize("most", [0.0, 0.05, 0.5, 0.95])
+@pytest.mark.parametrize("people", [1, 40, 10**6])
+def test_the_least_share_that_is_refused_reaches_the_limit(most: float, people: int) -> None:
+    least = refusal.least_refused(most, people, 1000)
+    assert 0 <= least <= most
+    assert Told("a", "b", least, 0.0, 1000, people).at_most == pytest.approx(most, abs=1e-9)
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -217,7 +225,7 @@ def test_ten_columns_have_a_line_and_the_rest_is_counted(more: int) -> None:
     assert problems[-1].message == "and 1 more pairs, among 2 columns." if more else "'t9'" in problems[-1].message
     assert problems[-1].hint is not None
     assert not any(one.hint for one in problems[:-1])
-    assert "[dependence] most = 0.91 accepts it" in problems[-1].hint
+    assert "[dependence] most = 0.97 accepts it" in problems[-1].hint, "0.9 and two standard errors of 100 people"
     assert "protect 't0', 't1'" in problems[-1].hint
 
 
@@ -231,7 +239,7 @@ def test_a_pair_is_let_go_five_deviations_below_the_limit(most: float, looked_at
     """One in a hundred is found: under a limit of 0.27 or 0.28 a deviation is 0.0529 or 0.0539."""
     people = np.zeros(100, np.int64)
     screen = Screen({"a": people}, {"a": np.ones((2, 100))}, certain=0.9, support=1.0, right=0.9)
-    assert screen._may_exceed(0.01, 0.0, most) == looked_at
+    assert screen._may_exceed(0.01, most) == looked_at
 
 
 @pytest.mark.parametrize(("records", "all_of_them"), [(30, True), (31, False)])

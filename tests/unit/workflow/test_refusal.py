@@ -12,7 +12,7 @@ POLICY = nr.Policy(attributes=dict.fromkeys(NAMES, "sensitive"), require=[nr.mod
 
 
 def pair(by: str, protected: str, share: float) -> Told:
-    return Told(protected, by, share, 0.01, 1000)
+    return Told(protected, by, share - 0.01, 0.01, 10**9, 10**9)
 
 
 def test_a_column_that_all_others_tell_is_one_line() -> None:
