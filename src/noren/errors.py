@@ -6,11 +6,59 @@ logs and bug reports travel further than the table does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NAMED_FROM = 5
 """A value that was found in the data is named only if this many records share it."""
+MOST_LISTED = 10
+"""Problems that one message lists; the others are counted."""
+MOST_NAMED = 5
+"""Columns of a table that one message names."""
+_BASES = r"(?:jdbc|postgres(?:ql)?|mysql|mariadb|mssql|sqlserver|oracle|redis|mongodb)"
+_MASKS = (
+    (
+        re.compile(r"([\w.-]*(?:password|passwd|pwd|passphrase)\s*=\s*)('(?:[^'\\]|\\.)*'?|\"[^\"]*\"?|\S+)", re.I),
+        r"\1***",
+    ),
+    (re.compile(r"([?&;][\w.-]*(?:secret|token|signature|sig|key)=)[^\s&;]+", re.IGNORECASE), r"\1***"),
+    (re.compile(r"\b([a-z][a-z0-9+.-]+://)[^\n]*@", re.IGNORECASE), r"\1***@"),
+    (re.compile(rf"\b({_BASES}(?:\+\w+)?:)(?:[^\n]*@|[^\s:?]*:\S*)", re.IGNORECASE), r"\1***"),
+    (re.compile(r"\b([a-z][a-z0-9+.-]+:)\S*@", re.IGNORECASE), r"\1***@"),
+)
+"""What looks like an address with a password, and what is shown of it."""
+_DATUM = re.compile(r"\s*[-+]?[\d.][\d.,:/\s+-]*(?:e[+-]?\d+)?\s*", re.IGNORECASE)
+
+
+def mask(text: str) -> str:
+    """The text without passwords: whatever looks like an address that may hold one is cut down to its kind and host.
+
+    Every error passes through here. What is no text (a file name in another encoding) becomes printable.
+    """
+    for pattern, shown in _MASKS:
+        text = pattern.sub(shown, text)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text of the operating system was UTF-8."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def looks_like_data(names: Iterable[str]) -> bool:
+    """Whether one of the names of a table's columns is a number, a date or a time."""
+    return any(_DATUM.fullmatch(name) for name in names)
+
+
+def list_columns(columns: Iterable[str]) -> str:
+    """Some names of columns of a table, and how many there are besides. Where one looks like data none is named: it may
+    be somebody's record that stands in the place of the names."""
+    names = list(columns)
+    if looks_like_data(names):
+        return f"{len(names):,} columns"
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class NorenError(Exception):
@@ -19,9 +67,9 @@ class NorenError(Exception):
     exit_code = 2
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
-        self.message = message
-        self.hint = hint
-        super().__init__(message if hint is None else f"{message}\n  Hint: {hint}")
+        self.message = mask(message)
+        self.hint = None if hint is None else mask(hint)
+        super().__init__(self.message if hint is None else f"{self.message}\n  Hint: {self.hint}")
 
 
 @dataclass(frozen=True)
@@ -38,14 +86,17 @@ class Problem:
 
 
 class PolicyError(NorenError):
-    """The policy contradicts itself or the data. Carries every problem found, not only the first."""
+    """The policy contradicts itself or the data. Carries every problem found, and lists the first ones."""
 
     def __init__(self, problems: Iterable[Problem], *, source: str = "policy") -> None:
-        self.problems: Sequence[Problem] = tuple(problems)
+        self.problems: Sequence[Problem] = tuple(
+            replace(one, where=mask(one.where), message=mask(one.message), hint=mask(one.hint)) for one in problems
+        )
         self.source = source
         count = len(self.problems)
-        head = f"{source}: {count} problem{'s' if count != 1 else ''}"
-        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems)]))
+        head = f"{source}: {count:,} problem{'s' if count != 1 else ''}"
+        more = [f"  and {count - MOST_LISTED:,} more."] if count > MOST_LISTED else []
+        super().__init__("\n".join([head, *(f"  {problem}" for problem in self.problems[:MOST_LISTED]), *more]))
 
 
 class DataError(NorenError):

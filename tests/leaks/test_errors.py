@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 import noren as nr
 from noren.cli.main import main
+from tests.unit.sources.test_workbook import workbook
 
 MARK = "Xq7Marker"
 NUMBER = "987650123"
@@ -154,6 +156,53 @@ def test_a_value_that_many_share_may_be_named(tmp_path):
     before = (*RECORDS, *(f"m{i},z1,{MARK}" for i in range(4)))
     data, policy = Case(f"k99,z1,{MARK}", "", s=ABCD, before=before).write(tmp_path)
     with pytest.raises(nr.errors.PolicyError, match=MARK):
+        nr.anonymize(data, policy)
+
+
+ILLS = ("flu", "gout", "burn")
+HEADLESS = {
+    "texts that return": [f"{MARK}{i},{20 + i % 9},{'nurse' if i % 2 else 'clerk'},{ILLS[i % 3]}" for i in range(60)],
+    "texts alone": [f"{MARK}{i},Ulm,{'nurse' if i % 2 else 'clerk'},{ILLS[i % 3]}" for i in range(60)],
+    "no text returns": [f"{MARK}{i},town{i},job{i},ill{i}" for i in range(60)],
+    "no number in the first record": [f"{MARK},unknown,job,x", *(f"Bob{i},{i % 9},nurse,flu" for i in range(60))],
+    "holes in the first record": [f"{MARK},,q,x", *(f"Bob{i},{i % 9},nurse,flu" for i in range(60))],
+    "two records": [f"{MARK},34,nurse,flu", "Bob,31,clerk,gout"],
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx"])
+@pytest.mark.parametrize("name", HEADLESS)
+def test_the_first_record_of_a_file_without_a_header_is_not_quoted(name, suffix, tmp_path):
+    data, policy = tmp_path / f"data.{suffix}", tmp_path / "policy.toml"
+    rows = [line.split(",") for line in HEADLESS[name]]
+    if suffix == "xlsx":
+        workbook(data, [[int(cell) if cell.isdecimal() else cell or None for cell in row] for row in rows])
+    else:
+        data.write_text("\n".join(("\t" if suffix == "tsv" else ",").join(row) for row in rows) + "\n")
+    roles = 'person = "identifier"\nage = "quasi-identifier"\nwork = "quasi-identifier"\ndisease = "sensitive"\n'
+    policy.write_text(f"[attributes]\n{roles}\n" + REQUIRE.replace('"s"', '"disease"'))
+    for words in (["anonymize", data, policy, "--to", tmp_path / "out"], ["compare", data, policy]):
+        for more in ([], ["--json"]):
+            done = CliRunner().invoke(main, [str(word) for word in [*words, *more]])
+            assert done.exit_code == 2, done.output
+            said = done.output.replace(str(tmp_path), "")
+            assert not [cell for cell in rows[0] if cell and re.search(rf"\b{cell}\b", said)], said
+
+
+def test_at_most_five_columns_and_ten_problems_are_named(tmp_path):
+    data, policy = tmp_path / "data.csv", tmp_path / "policy.toml"
+    names = [f"column_of_name_{i}" for i in range(10_000)]
+    lines = [",".join(["ab"[i % 2], *map(str, range(10_000))]) for i in range(3)]
+    data.write_text("\n".join([",".join(["s", *names]), *lines]))
+    policy.write_text(f'[attributes]\ns = "sensitive"\n{REQUIRE}')
+    for words in (["anonymize", data, policy, "--to", tmp_path / "out"], ["risk", data, "--quasi", "nobody"],
+                  ["hierarchy", data, "nobody"], ["strength", data, "nobody"]):  # fmt: skip
+        for more in ([], ["--json"]):
+            done = CliRunner().invoke(main, [str(word) for word in [*words, *more]])
+            assert done.exit_code == 2, done.output
+            assert len(set(re.findall(r"column_of_name_\d+", done.output))) <= 5
+            assert done.output.count("\n") < 30
+    with pytest.raises(nr.errors.PolicyError, match=r"9,995 more columns that the policy does not name"):
         nr.anonymize(data, policy)
 
 

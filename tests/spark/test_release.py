@@ -181,7 +181,7 @@ def test_tables_come_from_wherever_spark_reads(session: Any, engine: Any, tmp_pa
 
 
 def test_what_cannot_be_read_is_refused_by_name(engine: Any, tmp_path: Path) -> None:
-    with pytest.raises(nr.errors.DataError, match="nowhere: Spark cannot read it"):
+    with pytest.raises(nr.errors.DataError, match="nowhere: no such file"):
         nr.anonymize(tmp_path / "nowhere", RULES, engine=engine)
     with pytest.raises(nr.errors.DataError, match="which table of the base"):
         nr.anonymize("jdbc:derby:memory:none", RULES, engine=engine)

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from noren.engines.spark.chain import Chain
-from noren.engines.spark.files import files_at
+from noren.engines.spark.files import parquet_files
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
 from noren.sources.markers import with_markers
 from noren.sources.sample import sampled
-from noren.sources.source import Place
+from noren.sources.source import Place, Writing
 from noren.statements import CodeCells, OpenCells, TermCells, take
 from noren.statements.numbered_sets import numbered
 from noren.statements.set_cells import SetCells
@@ -92,25 +92,11 @@ def written(folder: Path, sizes: list[int], group: int = 4) -> Path:
 
 @pytest.mark.parametrize("parallel", [1, 2, 3, 50])
 def test_files_fall_into_partitions_in_their_order(parallel: int, tmp_path: Path) -> None:
-    found = files_at(str(written(tmp_path / "t", [9, 1, 6])), parallel)
-    assert found is not None
+    folder = written(tmp_path / "t", [9, 1, 6])
+    found, _ = parquet_files(sorted(folder.iterdir()), parallel, "t", Writing())
     assert len(found.parts) == min(parallel, 6)
-    read = [batch.column("a").to_pylist() for part in range(len(found.parts)) for batch in found.read(part, ["a"])]
+    read = [batch.column("a").to_pylist() for part in range(len(found.parts)) for batch in found.rows(part, [], ["a"])]
     assert [cell for part in read for cell in part] == [str(number) for number in range(16)]
-
-
-def test_what_spark_must_read_itself_is_left_to_it(tmp_path: Path) -> None:
-    folder = written(tmp_path / "t", [3, 3])
-    assert files_at(str(tmp_path / "nowhere"), 2) is None
-    assert files_at("hdfs://host/t", 2) is None
-    assert files_at(str(tmp_path / "*.parquet"), 2) is None
-    pq.write_table(pa.table({"a": [1, 2]}), folder / "z.parquet")
-    assert files_at(str(folder), 2) is None, "its columns differ"
-    (folder / "z.parquet").unlink()
-    (folder / "_SUCCESS").touch()
-    assert files_at(str(folder), 2) is not None
-    (folder / "year=2026").mkdir()
-    assert files_at(str(folder), 2) is None, "folders in folders have columns in their names"
 
 
 class Base:

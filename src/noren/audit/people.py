@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from noren.audit.base import Case
 from noren.engines import Table
 from noren.engines.records import QUASI, Records
-from noren.errors import DataError, QueryError
+from noren.errors import DataError, QueryError, list_columns
 from noren.ragged import row_numbers
 from noren.release.published import Published
 from noren.statements import CodeCells, OpenCells, Statement
@@ -120,8 +120,8 @@ class People:
     def _texts(self, name: str) -> Texts:
         source = self.table.source
         if name not in source.columns:
-            known = ", ".join(source.columns)
-            raise QueryError(f"{source.name}: no column {name!r} to take the truth from.", hint=f"It has {known}.")
+            hint = f"It has {list_columns(source.columns)}."
+            raise QueryError(f"{source.name}: no column {name!r} to take the truth from.", hint=hint)
         known_texts: dict[str, int] = {}
         parts = []
         for batch in source.batches([name]):

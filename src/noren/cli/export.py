@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from noren.cli.options import RELEASE, OneOf
+from noren.cli.options import RELEASE, OneOf, named
 from noren.cli.render import echo_json, say, stages
 
 
@@ -32,7 +32,7 @@ def export(release: Path | str, form: str, to: Path, tables: int, seed: int | No
     with stages(as_json)("Drawing tables", None if form == "wide-csv" else BURN_IN + tables * BETWEEN) as meter:
         good_for = run(opened, to, form, m=tables, seed=seed, progress=meter)
     if as_json:
-        echo_json({"written": str(to), "form": form, "good_for": good_for})
+        echo_json({"written": named(to), "form": form, "good_for": good_for})
         return
     say(f"Written: {to}")
     say(f"{form}: {good_for}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import traceback
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 
 from noren import __version__
 from noren.cli.render import announce_memory, echo_json, say
-from noren.errors import NorenError, OutOfReach
+from noren.errors import MOST_LISTED, NorenError, OutOfReach, is_utf8, mask
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,6 +23,7 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["noren.json"] = "--json" in args
+        ctx.meta["noren.unreadable"] = not all(map(is_utf8, args))
         if not ctx.meta["noren.json"]:
             announce_memory()
         return super().parse_args(ctx, args)
@@ -33,29 +35,39 @@ class Commands(click.Group):
             if ctx.meta["noren.json"]:
                 problems = [str(problem) for problem in getattr(error, "problems", ())]
                 report = {"error": type(error).__name__, "message": error.message, "hint": error.hint}
-                echo_json(report | ({"problems": problems} if problems else {}))
+                echo_json(report | ({"problems": problems[:MOST_LISTED]} if problems else {}))
             else:
                 say(f"Error: {error}", err=True)
             ctx.exit(error.exit_code)
 
     def _invoke(self, ctx: click.Context) -> Any:
         """Runs the command. Python ends with 1 whatever went wrong, which here says that a requirement is not met."""
+        if ctx.meta["noren.unreadable"]:
+            raise NorenError("a name on the command line is not UTF-8.", hint="Rename the file.")
         try:
             return super().invoke(ctx)
-        except (NorenError, click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            vars(error)["message"] = mask(error.message)
+            raise
+        except (NorenError, click.exceptions.Exit, click.Abort):
             raise
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
+            if NO_ROOM.search(str(error)):
+                raise _no_memory() from None
             what = str(error) if error.filename is None else f"{error.filename}: {error.strerror}."
             raise NorenError(what, hint="Check the path, its permissions and the space left.") from None
         except KeyboardInterrupt:
             say("Stopped; nothing was published.", err=True)
             ctx.exit(130)
         except MemoryError:
-            hint = "Close other programs, name fewer columns, or take a machine with more memory."
-            raise OutOfReach("there is not enough memory for this.", hint=hint) from None
-        except Exception as error:
+            raise _no_memory() from None
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, in Polars
+                raise
+            if NO_ROOM.search(str(error)):
+                raise _no_memory() from None
             if os.environ.get("NOREN_DEBUG"):
                 raise
             place = traceback.extract_tb(error.__traceback__)[-1]
@@ -63,6 +75,15 @@ class Commands(click.Group):
                 f"a fault in Noren: {type(error).__name__} at {place.filename}:{place.lineno}. Nothing was published.",
                 hint="Please report it. NOREN_DEBUG=1 shows more, and may show cells of the table.",
             ) from None
+
+
+NO_ROOM = re.compile("shared object|allocate memory|start new thread", re.IGNORECASE)
+"""What libraries say when they cannot be loaded, or do not begin, for want of memory."""
+
+
+def _no_memory() -> OutOfReach:
+    hint = "Close other programs, name fewer columns, or take a machine with more memory."
+    return OutOfReach("there is not enough memory for this.", hint=hint)
 
 
 class LazyCommands(Commands):

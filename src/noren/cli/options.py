@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 
 import click
 
+from noren.errors import mask
+
 
 def names_of(registry: str) -> tuple[str, ...]:
     """The names in a registry that is written module:name."""
@@ -48,7 +50,7 @@ def named(place: Any) -> str:
 
         in_store = place.partition("://")[0] in (*STORES, "file")
         return str(place_of(place)) if in_store else Address.parse(place).name
-    return str(place)
+    return mask(str(place))
 
 
 def reads_queries(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from noren.engines import Group, Plan, Recode, Records
-from noren.errors import QueryError
+from noren.errors import QueryError, list_columns
 from noren.ragged import row_numbers
 from noren.schema.column import Column
 from noren.schema.domain import Domain
@@ -160,7 +160,7 @@ class GeneralTable:
 
     def column(self, name: str) -> GeneralColumn:
         if name not in self.columns:
-            raise QueryError(f"there is no column {name!r}.", hint=f"Columns: {', '.join(self.columns)}.")
+            raise QueryError(f"there is no column {name!r}.", hint=f"It has {list_columns(self.columns)}.")
         return self.columns[name]
 
     def quasi_columns(self) -> list[GeneralColumn]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from noren.errors import ReleaseError
+from noren.errors import ReleaseError, list_columns
 from noren.models.base import Accumulator, Check, Evidence, Model, Overall
 from noren.models.classes import AlikeClasses, ClassFindings
 from noren.models.verdict import Verdict
@@ -46,7 +46,7 @@ class Judgement:
         if absent:
             raise ReleaseError(
                 f"the requirements name columns that the release does not have: {', '.join(map(repr, absent))}.",
-                hint=f"It has {', '.join(evidence.columns)}.",
+                hint=f"It has {list_columns(evidence.columns)}.",
             )
         return cls([check for model in requirements for check in model.checks(evidence)], show, several)
 

@@ -116,9 +116,9 @@ RULES: dict[str, Rule] = {
 def make_hierarchy(source: Source, column: str, by: str | None = None) -> tuple[Hierarchy, str]:
     """A hierarchy of a column of a table, and what it is made of. Without a rule, the one that fits its kind."""
     if column not in source.columns:
-        from noren.policy.problems import closest
+        from noren.policy.problems import closest_column
 
-        raise DataError(f"{source.name} has no column {column!r}.", hint=closest(column, source.columns))
+        raise DataError(f"{source.name} has no column {column!r}.", hint=closest_column(column, source.columns))
     profile = engine_for(source).profile(source, Counting([column]))
     profile.demand(source.name)
     counted = profile.columns[column]

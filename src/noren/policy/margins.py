@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from noren.errors import Problem
 from noren.methods.base import Method
 from noren.policy.options import MOST_ROWS, PeopleOptions
-from noren.policy.problems import closest
+from noren.policy.problems import closest_column
 from noren.schema.column import Column
 from noren.schema.roles import Role
 
@@ -68,7 +68,9 @@ def margin_problems(
         where = f"margins[{number}]"
         for name in margin.of:
             if name not in attributes:
-                out.append(Problem(f"{where}.of", f"no column {name!r} in [attributes].", closest(name, attributes)))
+                out.append(
+                    Problem(f"{where}.of", f"no column {name!r} in [attributes].", closest_column(name, attributes))
+                )
             elif attributes[name].role in (Role.IDENTIFIER, Role.QUASI_SENSITIVE):
                 message = f"{name!r} is {attributes[name].role}: it has no values to count."
                 out.append(Problem(f"{where}.of", message, "Name columns that are published value by value."))

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from noren.errors import Problem
+from noren.errors import Problem, list_columns
 from noren.methods.base import Method
 from noren.methods.parts import idle_problems
 from noren.methods.suppress import Suppress
@@ -38,6 +38,13 @@ def closest(word: str, known: Iterable[str]) -> str:
     if near:
         return f"Did you mean {near[0]!r}?"
     return f"Known: {', '.join(names)}." if names else ""
+
+
+def closest_column(word: str, columns: Iterable[str]) -> str:
+    """A hint that names the nearest column, or some of them."""
+    names = list(columns)
+    near = get_close_matches(word, names, n=1)
+    return f"Did you mean {near[0]!r}?" if near else f"Known: {list_columns(names)}." if names else ""
 
 
 def from_validation(where: str, error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
@@ -97,7 +104,7 @@ def cross_problems(
             if name in attributes:
                 out += _role_problem(where, name, attributes[name], model, parts)
             elif name not in broken:
-                out.append(Problem(where, f"no column {name!r} in [attributes].", closest(name, attributes)))
+                out.append(Problem(where, f"no column {name!r} in [attributes].", closest_column(name, attributes)))
     for name, attribute in attributes.items():
         if attribute.role.needs_requirement and name not in protected and name not in broken:
             out.append(
@@ -169,7 +176,7 @@ def sharing_problems(
         for name in method.on:
             where = f"method[{number}].on"
             if name not in attributes:
-                out.append(Problem(where, f"no column {name!r} in [attributes].", closest(name, attributes)))
+                out.append(Problem(where, f"no column {name!r} in [attributes].", closest_column(name, attributes)))
             elif name in owner:
                 message = f"{name!r} belongs to method[{owner[name]}] already."
                 out.append(Problem(where, message, "A column is treated by one method."))

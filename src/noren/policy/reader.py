@@ -17,7 +17,7 @@ from noren.models import MODELS
 from noren.models.base import Model, searched
 from noren.policy.margins import Margin
 from noren.policy.options import DataOptions, PeopleOptions, RandomnessOptions
-from noren.policy.problems import closest, from_validation, sharing_problems
+from noren.policy.problems import closest, closest_column, from_validation, sharing_problems
 from noren.policy.together import Together, read_groups, spelled
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
@@ -157,7 +157,7 @@ class Reader:
         for option, name in named:
             if name not in attributes and name not in self.broken:
                 message = f"no column {name!r} in [attributes]."
-                self.problems.append(Problem(f"people.{option}", message, closest(name, attributes)))
+                self.problems.append(Problem(f"people.{option}", message, closest_column(name, attributes)))
         key = randomness.record_key
         if people.key and key is not None and people.key != (key,):
             message = f"people are told apart by {', '.join(people.key)}, and decoys are memoised by {key!r}."
@@ -246,14 +246,14 @@ class Reader:
         key = randomness.record_key
         if key is not None and key not in attributes and key not in self.broken:
             message = f"no column {key!r} in [attributes]."
-            self.problems.append(Problem("randomness.record_key", message, closest(key, attributes)))
+            self.problems.append(Problem("randomness.record_key", message, closest_column(key, attributes)))
         if randomness.secret is not None and key is None:
             hint = "A secret needs a record key: the column that names a person."
             self.problems.append(Problem("randomness.record_key", "missing.", hint))
         for name in randomness.columns:
             if name not in attributes and name not in self.broken:
                 message = f"no column {name!r} in [attributes]."
-                self.problems.append(Problem("randomness.columns", message, closest(name, attributes)))
+                self.problems.append(Problem("randomness.columns", message, closest_column(name, attributes)))
         if len({*randomness.columns.values()}) < len(randomness.columns):
             message = "two columns cannot have been one and the same."
             self.problems.append(Problem("randomness.columns", message, "Give each a name of its own."))

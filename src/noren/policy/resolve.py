@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -15,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines.profile import OPEN_LIMIT, Profile, ValueCounts
-from noren.errors import NAMED_FROM, NorenError, PolicyError, Problem
+from noren.errors import MOST_NAMED, NAMED_FROM, NorenError, PolicyError, Problem, looks_like_data
 from noren.policy.policy import Policy
-from noren.policy.problems import closest
 from noren.policy.tuples import tuple_domain
 from noren.policy.values import domain_of, named
 from noren.policy.weights import weight_problems
@@ -50,21 +50,33 @@ def decimal_of(policy: Policy, name: str) -> str | None:
 
 def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list[Problem]:
     """Columns that only one side knows."""
-    unnamed = [
+    unnamed = [name for name in columns if name not in policy.attributes]
+    absent = [name for name in policy.attributes if name not in columns]
+    near = {name: found for name in absent for found in get_close_matches(name, unnamed, n=1)}
+    shown = list(dict.fromkeys(near.values()))
+    if len(absent) < len(policy.attributes) and not looks_like_data(columns):
+        shown = list(dict.fromkeys([*shown, *unnamed]))
+    shown = [name for name in unnamed if name in shown[:MOST_NAMED]]
+    problems = [
         Problem(
             f"attributes.{name}",
             f"{source} has the column {name!r}, which the policy does not name.",
             "Give it a role; a harmless column has the role 'plain', an unwanted one 'identifier' (dropped).",
         )
-        for name in columns
-        if name not in policy.attributes
+        for name in shown
     ]
-    absent = [
-        Problem(f"attributes.{name}", f"{source} has no column {name!r}.", closest(name, columns))
-        for name in policy.attributes
-        if name not in columns
+    if more := len(unnamed) - len(shown):
+        what = f"{more:,} {'more ' if shown else ''}column{'s' if more > 1 else ''}"
+        hint = "Is its first line a header? Then give them roles." if not shown else "Give them roles, too."
+        problems.append(Problem("attributes", f"{source} has {what} that the policy does not name.", hint))
+    return problems + [
+        Problem(
+            f"attributes.{name}",
+            f"{source} has no column {name!r}.",
+            f"Did you mean {near[name]!r}?" if near.get(name) in shown else "",
+        )
+        for name in absent
     ]
-    return unnamed + absent
 
 
 def resolve(policy: Policy, source: str, columns: Sequence[str], profile: Profile) -> dict[str, Met]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, 
 from noren.errors import Problem
 from noren.methods.base import Method
 from noren.models.base import Model
-from noren.policy.problems import closest, from_validation
+from noren.policy.problems import closest_column, from_validation
 from noren.schema.column import Column, MatrixSpec
 from noren.schema.hierarchy import value_text
 from noren.schema.roles import Role
@@ -177,7 +177,7 @@ class Gathered:
             elif name not in self.attributes:
                 if name not in self.broken:
                     message = f"no column {name!r} in [attributes]."
-                    out.append(Problem(where, message, closest(name, self.attributes)))
+                    out.append(Problem(where, message, closest_column(name, self.attributes)))
             elif self.attributes[name].role in (Role.IDENTIFIER, Role.QUASI_SENSITIVE):
                 message = f"{name!r} has the role {self.attributes[name].role} and has no single value to hide."
                 out.append(Problem(where, message, "Leave it out of the list."))

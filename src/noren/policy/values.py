@@ -221,6 +221,9 @@ def _ruled(
         start = floor(first / step) * step
         edges = [start + i * step for i in range(max(1, ceil((last - start) / step + 1e-9)) + 1)]
     else:
+        if float(argument) < 2 or float(argument) % 1:
+            message = "quantiles are a whole number, 2 or more."
+            return None, [Problem(f"{where}.bins", message, "For example 'quantiles:8'.")]
         edges = [-inf, *quantile_cuts(numbers, counts, int(float(argument))), inf]
     if bottom is not None:
         edges = [-inf, bottom, *(edge for edge in edges if edge > bottom)]

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from noren.errors import QueryError, ReleaseError
+from noren.errors import QueryError, ReleaseError, list_columns
 from noren.release.store import Store
 from noren.statements import CellBatch, Cells, Design, Statement, batch_length, concat
 
@@ -46,7 +46,7 @@ class Published:
     def column(self, name: str) -> Statement:
         """What the cells of one column say."""
         if name not in self.by_name:
-            raise QueryError(f"there is no column {name!r}.", hint=f"Columns: {', '.join(self.columns)}.")
+            raise QueryError(f"there is no column {name!r}.", hint=f"It has {list_columns(self.columns)}.")
         return self.by_name[name]
 
     @property

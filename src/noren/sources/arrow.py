@@ -50,6 +50,11 @@ def _blank(column: Any, markers: Sequence[str]) -> Any:
     return pc.if_else(pc.is_in(column, value_set=pa.array(meant, kind)), pa.scalar(None, kind), column)
 
 
+def types_of(schema: Any) -> dict[str, str]:
+    """The types of columns by their names."""
+    return {field.name: str(field.type) for field in schema}
+
+
 class ParquetSource:
     """A Parquet file, read row group by row group."""
 
@@ -66,10 +71,11 @@ class ParquetSource:
             with pq.ParquetFile(path) as file:
                 self.columns = check_columns(file.schema_arrow.names, self.name)
                 self.rows: int | None = file.metadata.num_rows
+                self.types = types_of(file.schema_arrow)
                 self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
                 self._refuse_bombs(file.metadata)
-        except (pa.ArrowException, OSError, UnicodeError):
-            raise self._unreadable() from None
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise self._unreadable("encrypt" in str(error).lower()) from None
 
     def _refuse_bombs(self, metadata: Any) -> None:
         """A file that claims to unpack to far more than its size is refused before anything of it is read."""
@@ -80,7 +86,9 @@ class ParquetSource:
                 hint="If it is your own file, write it again with smaller row groups.",
             )
 
-    def _unreadable(self) -> DataError:
+    def _unreadable(self, encrypted: bool = False) -> DataError:
+        if encrypted:
+            return DataError(f"{self.path}: is encrypted.", hint="Decrypt it first: no key can be given here.")
         return DataError(f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again.")
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -92,9 +100,9 @@ class ParquetSource:
             with pq.ParquetFile(self.path, read_dictionary=dictionaries, pre_buffer=False) as file:
                 for part in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
                     part.validate(full=True)  # texts that are not UTF-8, places outside a dictionary
-                    yield blank(part, self.missing_values)
-        except (pa.ArrowException, OSError, UnicodeError):
-            raise self._unreadable() from None
+                    yield blank(part.select(list(columns)), self.missing_values)
+        except (pa.ArrowException, OSError, UnicodeError) as error:
+            raise self._unreadable("encrypt" in str(error).lower()) from None
 
 
 class IpcSource:
@@ -110,6 +118,7 @@ class IpcSource:
         try:
             with self._open() as reader:
                 self.columns = check_columns(reader.schema.names, self.name)
+                self.types = types_of(reader.schema)
         except UnicodeError:
             raise self._unreadable() from None
 

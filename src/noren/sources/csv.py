@@ -7,14 +7,17 @@ import csv
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from noren.ahead import ahead
 from noren.errors import DataError
-from noren.sources.header import demand_header
+from noren.sources.header import MISSING, demand_header
 from noren.sources.numbered import NotPlain, numbered_batches
+from noren.sources.place import Place, Spot
 from noren.sources.source import Writing, check_columns
 
 SEPARATORS = ",;\t|"
@@ -42,10 +45,12 @@ class CsvSource:
     """A CSV file with a header line. Every cell is text; an empty cell is missing."""
 
     rows: int | None = None
+    piece: tuple[int, int] | None = None
+    """The first byte and the end of what is read where that is not the whole file."""
 
     def __init__(
         self,
-        path: Path,
+        path: Spot,
         *,
         separator: str | None = None,
         encoding: str | None = None,
@@ -77,6 +82,8 @@ class CsvSource:
         except UnicodeError as error:
             raise _broken(self.name, encoding, getattr(error, "start", None)) from None
         text = text.removeprefix("\ufeff")
+        if "\0" in text:
+            raise _not_text(self.name)
         if separator is None:
             separator = sniff_separator(text)
         elif len(separator) != 1:
@@ -90,7 +97,7 @@ class CsvSource:
         except (csv.Error, StopIteration):
             raise DataError(f"{path}: the header cannot be read.", hint="Is a quote never closed?") from None
         if doubted:
-            demand_header(self.name, text, separator, (*self.missing_values, "NA", "?"))
+            demand_header(self.name, text, separator, (*self.missing_values, *MISSING))
         self.columns = check_columns(header, self.name)
         before = text[: len(text) - len(text.lstrip("\r\n"))]
         self._blank_lines = max(before.count("\n"), before.count("\r"))
@@ -111,6 +118,7 @@ class CsvSource:
             separator=self.separator,
             missing=self.missing_values,
             block=BLOCK_BYTES,
+            has_header=self._has_header,
         )
         try:
             for batch in ahead(reading):
@@ -170,7 +178,8 @@ class CsvSource:
                 block_size=block or BLOCK_BYTES,
                 encoding="utf8" if self._utf8 else self.encoding,
                 use_threads=threads,
-                skip_rows=self._blank_lines,
+                skip_rows=self._blank_lines if self._has_header else 0,
+                column_names=None if self._has_header else list(self.columns),
             ),
             parse_options=pv.ParseOptions(
                 delimiter=self.separator,
@@ -188,11 +197,40 @@ class CsvSource:
             ),
         )
 
+    def pieces(self, size: int) -> list[CsvSource]:
+        """The same rows in sources of about as many bytes, one behind the other.
+
+        A text with quotes is not cut: whether a line break ends a record is known only from its beginning on.
+        """
+        single = self.encoding.lower().startswith(("cp125", "latin", "iso-8859", "iso8859"))
+        if self.size < 2 * size or _gzipped(self.path) or not (self._utf8 or single) or self._has_quotes():
+            return [self]
+        cuts = [0]
+        with self.path.open("rb") as file:
+            while cuts[-1] + 2 * size <= self.size:
+                file.seek(cuts[-1] + size)
+                file.readline()
+                cuts.append(file.tell())
+        cuts = [*cuts, self.size] if cuts[-1] < self.size else cuts
+        return [self._cut_out(start, stop) for start, stop in pairwise(cuts)]
+
+    def _cut_out(self, start: int, stop: int) -> CsvSource:
+        part = copy(self)
+        part.piece = (start, stop)
+        return part
+
+    @property
+    def _has_header(self) -> bool:
+        return self.piece is None or self.piece[0] == 0
+
     def _stream(self) -> Any:
-        """The bytes of the file, unpacked."""
+        """The bytes of the file or of its piece, unpacked."""
         import pyarrow as pa
 
-        return pa.input_stream(str(self.path), compression="gzip" if _gzipped(self.path) else None)
+        file = self.path.open("rb") if isinstance(self.path, Place) else pa.OSFile(str(self.path))
+        if self.piece is not None:
+            return file.get_stream(self.piece[0], self.piece[1] - self.piece[0])
+        return pa.CompressedInputStream(file, "gzip") if _gzipped(self.path) else file
 
     def _has_quotes(self) -> bool:
         """Whether quoted cells may hold line breaks; without any quote the faster block reader is safe."""
@@ -226,8 +264,9 @@ class CsvSource:
         ragged = self._ragged_row() if "columns, got" in text else None
         if ragged is not None:
             number, expected, actual = ragged
+            behind = "" if self._has_header else f" behind byte {self.piece[0]:,}"  # type: ignore[index]
             return DataError(
-                f"{self.name}: row {number} has {actual} cells, the header has {expected}.",
+                f"{self.name}: row {number}{behind} has {actual} cells, the header has {expected}.",
                 hint=f"Mend the row, or set the separator if {self.separator!r} is not the right one.",
             )
         if isinstance(error, UnicodeError) or "utf8" in text.lower() or "utf-8" in text.lower():
@@ -260,29 +299,32 @@ def _behind(rows: int, batches: Iterator[Any]) -> Iterator[Any]:
             yield batch.slice(skipped)
 
 
-def _sample(path: Path) -> bytes:
+def _sample(path: Spot) -> bytes:
     try:
-        if _gzipped(path):
-            with gzip.open(path) as file:
-                return file.read(SAMPLE_BYTES)
-        with path.open("rb") as raw:
-            return raw.read(SAMPLE_BYTES)
+        with _unpacked(path) as file:
+            return bytes(file.read(SAMPLE_BYTES))
     except BROKEN:
         raise _unreadable(path) from None
 
 
-def _gzipped(path: Path) -> bool:
+def _unpacked(path: Spot) -> Any:
+    """The open file, without its compression."""
+    if not _gzipped(path):
+        return path.open("rb")
+    return gzip.open(path if isinstance(path, Path) else path.open("rb"))
+
+
+def _gzipped(path: Spot) -> bool:
     return path.suffix.lower() == ".gz"
 
 
-def _unreadable(path: Path) -> DataError:
+def _unreadable(path: Spot) -> DataError:
     return DataError(f"{path}: cannot be read.", hint="Is the file complete, and may you read it?")
 
 
-def contains_byte(path: Path, byte: bytes) -> bool:
+def contains_byte(path: Spot, byte: bytes) -> bool:
     """Whether the byte stands anywhere in the (unpacked) file."""
-    opener = gzip.open if _gzipped(path) else open
-    with opener(path, "rb") as file:
+    with _unpacked(path) as file:
         while chunk := file.read(1 << 22):
             if byte in chunk:
                 return True
@@ -301,8 +343,12 @@ def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
     """Byte order marks, then UTF-8, then cp1252 where no byte sequence looks like UTF-8. Second: was it a guess?"""
     if sample.startswith(codecs.BOM_UTF8):
         return "utf-8-sig", False
+    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32", False
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", False
+    if b"\0" in sample:
+        return _sniff_wide(sample, name), True
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample, final=False)
         return "utf-8", False
@@ -315,6 +361,19 @@ def sniff_encoding(sample: bytes, name: str) -> tuple[str, bool]:
     except UnicodeDecodeError as error:
         raise _broken(name, "utf-8", error.start) from None
     return "cp1252", True
+
+
+def _sniff_wide(sample: bytes, name: str) -> str:
+    """The encoding of two or four bytes a character in which text with NUL bytes is a text of mostly Latin letters."""
+    for encoding in ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"):
+        text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample)
+        if "\0" not in text and sum(map(str.isascii, text)) > len(text) / 2:
+            return encoding
+    raise _not_text(name)
+
+
+def _not_text(name: str) -> DataError:
+    return DataError(f"{name}: holds NUL characters, so it is no text.", hint="Remove them, or give the encoding.")
 
 
 def sniff_separator(text: str) -> str:

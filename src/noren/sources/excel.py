@@ -6,6 +6,7 @@ from pathlib import Path
 
 from noren.errors import DataError
 from noren.sources.arrow import FrameSource
+from noren.sources.header import LOOKED_AT, MISSING, demand_names
 from noren.sources.source import Writing
 
 INSTALL = "pip install 'noren[excel]'"
@@ -23,6 +24,8 @@ def open_excel(place: str, writing: Writing) -> FrameSource:
         raise DataError(message, hint=f"{INSTALL}, or save the sheet as CSV.") from None
     except Exception:  # whatever a reader of somebody else's format raises may quote cells
         raise DataError(f"{path}: cannot be read as an Excel workbook.", hint="Save the sheet as CSV.") from None
+    rows = frame.head(LOOKED_AT).cast(pl.String, strict=False).fill_null("").rows()
+    demand_names(str(path), [frame.columns, *rows], ("", *writing.missing_values, *MISSING))
     source = FrameSource(frame, writing.missing_values)
     source.name = str(path)
     return source

@@ -10,6 +10,8 @@ from itertools import islice, pairwise
 from noren.errors import DataError
 from noren.schema.kinds import CALENDAR, NUMERIC, is_code, sniff
 
+MISSING = ("NA", "?")
+"""What stands for a missing cell in many tables, besides what is declared."""
 LOOKED_AT = 200
 """Lines that are looked at."""
 FEWEST = 3
@@ -42,11 +44,16 @@ def demand_header(name: str, text: str, separator: str, missing: Sequence[str]) 
     if len(rows) < 2:
         return
     _demand_separator(name, rows, separator)
+    demand_names(name, rows, missing)
+
+
+def demand_names(name: str, rows: Sequence[Sequence[str]], missing: Sequence[str]) -> None:
+    """Refuse a table whose first row is probably a record."""
     if is_headless(rows, missing):
         raise DataError(
             f"{name}: the first line is probably a record and not a header: its cells are like those below them.",
-            hint="Write a line with the names of the columns above it. If it does hold names, put a letter before "
-            "those that are numbers or dates.",
+            hint="Write a line with the names of the columns above it. If it does hold names, make them differ from "
+            "the cells, with a letter before those that are numbers or dates.",
         )
 
 
@@ -73,7 +80,8 @@ def _demand_separator(name: str, rows: Sequence[Sequence[str]], separator: str) 
 
 
 def is_headless(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
-    """Whether the cells of the first row are of the kinds of the columns below: numbers, dates, codes."""
+    """Whether the cells of the first row are of the kinds of the columns below (numbers, dates, codes), or are values
+    that return there."""
     first, below = rows[0], rows[1:]
     alike = other = 0
     numbers: list[str] = []
@@ -84,7 +92,9 @@ def is_headless(rows: Sequence[Sequence[str]], missing: Sequence[str]) -> bool:
         kind = sniff(cells).kind
         typed = kind in (*NUMERIC, *CALENDAR) or is_code(cells)
         if not typed:
-            other += cell.strip() not in cells
+            returns = cell in cells and len(set(cells)) > 1  # a box that is ticked with its own name is none
+            alike += returns
+            other += cell not in cells
             continue
         both = sniff([*cells, cell]).kind
         same = is_code([*cells, cell]) if is_code(cells) else both == kind or (both in NUMERIC and kind in NUMERIC)

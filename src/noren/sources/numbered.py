@@ -26,9 +26,16 @@ class NotPlain(Exception):
 
 
 def numbered_batches(
-    stream: Any, header: Sequence[str], columns: Sequence[str], *, separator: str, missing: Sequence[str], block: int
+    stream: Any,
+    header: Sequence[str],
+    columns: Sequence[str],
+    *,
+    separator: str,
+    missing: Sequence[str],
+    block: int,
+    has_header: bool = True,
 ) -> Iterator[Any]:
-    """RecordBatches of these columns of a binary stream that begins with a header line.
+    """RecordBatches of these columns of a binary stream, which begins with a header line or a record.
 
     Cells are texts, numbered in each batch in the order in which they first occur; those in `missing` are null. All
     batches have one schema, that of the other reader.
@@ -38,7 +45,8 @@ def numbered_batches(
     nothing = pa.array(missing, pa.string())
     with stream:
         reading = _Reading(stream, len(header), separator, block)
-        reading.skip_header()
+        if has_header:
+            reading.skip_header()
         reading.want([columns.index(name) if name in columns else -1 for name in header], len(columns))
         while (rows := reading.number()) is not None:
             if rows:

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from noren.errors import DataError
 from noren.sources.arrow import blank
-from noren.sources.source import BATCH_ROWS, Writing, check_columns
+from noren.sources.source import ADDRESSES, BATCH_ROWS, Writing, check_columns
 
 INSTALL = "pip install 'noren[postgres]'"
 OURS = ("table", "query", "schema")
@@ -73,8 +73,10 @@ class Address:
             parts = urlsplit(text)
             pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
             host, base = parts.hostname or dict(pairs).get("host") or "localhost", parts.path.strip("/")
+            if "@" in parts.path or parts.port == 0:  # what was meant as a password holds a slash
+                raise ValueError
         except ValueError:
-            raise DataError("not an address of PostgreSQL.", hint=_EXAMPLE) from None
+            raise DataError("not an address of PostgreSQL.", hint=f"{ADDRESSES} {_EXAMPLE}") from None
         ours = {name: value for name, value in pairs if name in OURS}
         rest = urlencode([(name, value) for name, value in pairs if name not in OURS], quote_via=quote)
         uri = urlunsplit((parts.scheme, parts.netloc, parts.path, rest, ""))

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from noren.errors import DataError
+from noren.errors import DataError, is_utf8, mask
 
 BATCH_ROWS = 1 << 16
 
@@ -91,6 +91,7 @@ SOURCES = {
 """Who opens what: a suffix of a file or a scheme with its colon ("postgresql:"), and module:function of the opener."""
 OTHERWISE = ".csv"
 """A file of another suffix is read as text; what is none says so."""
+ADDRESSES = "An address is written postgresql://user:password@host/base?table=name, with %2F for a / in a password."
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]+:)//", re.IGNORECASE)
 
 
@@ -104,7 +105,7 @@ def open_source(
     """A source for a path or URI that `SOURCES` knows, or any object with the Arrow C stream interface."""
     writing = Writing(separator, encoding, tuple(missing_values))
     if isinstance(data, str | Path):
-        return _opener(data)(str(data), writing)
+        return _open_place(data, writing)
     if hasattr(data, "batches") and hasattr(data, "notes"):
         source: Source = data
         return source
@@ -118,36 +119,54 @@ def open_source(
     )
 
 
-def _opener(place: str | Path) -> Opener:
-    """Who opens a place. A URI is named by its scheme alone: the rest of it may hold a password."""
+def _open_place(place: str | Path, writing: Writing) -> Source:
+    """The source of a file, of a folder of files, or of a URI, which is named by its scheme alone: the rest of it may
+    hold a password."""
     uri = SCHEME.match(place) if isinstance(place, str) else None
     if uri is not None:
-        kind = uri[1].lower()
-        if kind not in SOURCES:
+        scheme = uri[1].lower()
+        if scheme not in SOURCES:
             known = ", ".join(f"{one}//" for one in SOURCES if one.endswith(":"))
             raise DataError(
-                f"cannot read from {kind}//.",
+                f"cannot read from {scheme}//.",
                 hint=f"Known: {known}, and files." if known else "Give the path of a file.",
             )
-    else:
-        path = Path(place)
-        if not path.exists():
-            raise DataError(f"{path}: no such file.", hint="Check the path; it is relative to the current directory.")
-        if path.is_dir():
-            raise DataError(f"{path}: is a directory.", hint="Name a CSV, Parquet or Arrow file.")
-        kind = path.suffix.lower() if path.suffix.lower() in SOURCES else OTHERWISE
-    module, _, name = SOURCES[kind].partition(":")
+        return _opener(scheme)(str(place), writing)
+    from noren.sources.folder import FolderSource, list_files
+
+    files = list_files(Path(place))
+    parts = [_opener(demand_file(Path(str(file))).suffix.lower())(str(file), writing) for file in files]
+    return parts[0] if files == [Path(place)] else FolderSource(str(place), parts)
+
+
+def _opener(kind: str) -> Opener:
+    """Who opens a kind of place, as `SOURCES` names it."""
+    module, _, name = SOURCES[kind if kind in SOURCES else OTHERWISE].partition(":")
     found: Opener = getattr(import_module(module), name)
     return found
 
 
+def demand_file(path: Path) -> Path:
+    """The path of a file that can be read more than once, as every table is; anything else is refused."""
+    if not is_utf8(str(path)):
+        raise DataError(f"{path}: its name is not UTF-8.", hint="Rename the file.")
+    if not path.exists():
+        if mask(str(path)) != str(path):  # an address that is none: what of it is a password nobody knows
+            raise DataError("neither the path of a file nor an address that can be read.", hint=ADDRESSES)
+        raise DataError(f"{path}: no such file.", hint="Check the path; it is relative to the current directory.")
+    if not path.is_file():
+        raise DataError(f"{path}: is not a file.", hint="A table is read more than once: write it to a file first.")
+    return path
+
+
 def check_columns(columns: Sequence[str], name: str) -> tuple[str, ...]:
     """Column names must be there, and be different from each other."""
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for position, column in enumerate(columns, 1):
         if not column.strip():
             raise DataError(f"{name}: column {position} has no name.", hint="Give every column a name in the header.")
         if column in seen:
-            raise DataError(f"{name}: two columns are called {column!r}.", hint="Rename one of them.")
-        seen.add(column)
+            message = f"{name}: columns {seen[column]} and {position} have the same name."
+            raise DataError(message, hint="Rename one of them.")
+        seen[column] = position
     return tuple(columns)

@@ -13,6 +13,10 @@ from noren.schema.extents import kind_of
 from noren.schema.kinds import Format, as_number, number_text, reader
 from noren.statements.set_cells import code_dtype
 
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""The first of January of the year 1 and the last of December of 9999, in days from 1970."""
+_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
 
 def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
     """The distinct texts of a column and, for each row, the position of its text or -1 where it is missing.
@@ -40,6 +44,7 @@ def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
         ) from None
     if pa.types.is_floating(kind):
         texts = _plain_numbers(pc.if_else(pc.is_in(texts, pa.array(["nan", "-nan"])), None, texts))
+    _demand_writable(texts, encoded.dictionary, name)
     indices = encoded.indices
     if indices.null_count or indices.type not in (pa.int8(), pa.int16(), pa.int32()):
         indices = indices.cast(pa.int32()).fill_null(-1)
@@ -50,6 +55,24 @@ def as_dictionary(column: Any, name: str) -> tuple[Any, NDArray[np.int32]]:
         positions = np.where(np.isin(positions, lost), -1, positions).astype(np.int32)
         texts = texts.fill_null("")
     return texts, positions
+
+
+def _demand_writable(texts: Any, values: Any, name: str) -> None:
+    """Refuse what files and bases do not agree on: a NUL character, a date outside of the calendar."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pc.any(pc.match_substring(texts, "\0")).as_py():
+        raise DataError(f"column {name!r} holds a NUL character.", hint="Remove it from the table: it is no text.")
+    if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+        ends = pc.min_max(values.cast(pa.int64()) if not pa.types.is_date32(values.type) else values.cast(pa.int32()))
+        low, high = (end.as_py() for end in (ends["min"], ends["max"]))
+        days = 1 if pa.types.is_date32(values.type) else _DAY[getattr(values.type, "unit", "ms")]
+        if low is not None and not FIRST_DAY * days <= low <= high < (LAST_DAY + 1) * days:
+            raise DataError(
+                f"column {name!r} holds a date before the year 1 or after 9999, such as infinity.",
+                hint="Make it a missing cell, or a text that says what is meant.",
+            )
 
 
 def _is_bytes(kind: Any) -> bool:

@@ -137,7 +137,7 @@ def test_an_unclosed_quote_is_refused_without_a_quotation(tmp_path: Path) -> Non
         ("\n \n", "empty file"),
         ("a,b\n", "no records"),
         ("a,b", "no records"),
-        ("a,a\n1,2\n", "two columns are called 'a'"),
+        ("a,a\n1,2\n", "columns 1 and 2 have the same name"),
         ("a,,c\n1,2,3\n", "column 2 has no name"),
     ],
 )
@@ -147,7 +147,7 @@ def test_files_without_a_table(tmp_path: Path, content: str, message: str) -> No
 
 def test_paths_that_are_no_file(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "absent.csv")
-    assert "is a directory" in refused(tmp_path)
+    assert "holds no files" in refused(tmp_path)
     assert "cannot be read" in refused(write(tmp_path, "not zipped", "people.csv.gz"))
 
 

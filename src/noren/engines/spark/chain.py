@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from noren.engines.spark.files import Files
+from noren.engines.spark.files import Files, Sent
 from noren.sources.arrow import blank
 from noren.sources.source import Derived, Place, Source
 
@@ -68,8 +68,8 @@ class Chain:
     starts: tuple[int, ...] = ()
     """How many records come before every partition, where that is known, and how many there are."""
 
-    files: Files | None = None
-    """Where a task reads its rows itself, from which files."""
+    files: Files | Sent | None = None
+    """Where a task reads its rows itself, from what."""
 
     @classmethod
     def of(cls, source: Source, columns: Sequence[str], starts: Sequence[int] = ()) -> Chain:
@@ -87,8 +87,6 @@ class Chain:
         """The source of one partition, fed with its rows."""
         base: Any = base_of(self.top)
         if self.files is not None:
-            for _ in feed:
-                pass
-            feed = self.files.read(number, self.read)
+            feed = self.files.rows(number, feed, self.read)
         part = PartSource(base.name, base.columns, self.read, base.missing_values, feed=feed)
         return over(self.top, part, self.place(number))

@@ -24,10 +24,10 @@ from noren.engines.spark.gather import gathered
 from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.judge import CountedStore, judged
 from noren.engines.spark.session import TUPLE_COPIES, demand_room, demand_sealed, room, settings, started
-from noren.engines.spark.source import FilesSource, SparkSource, opened
+from noren.engines.spark.source import FilesSource, SparkSource, opened, send_table
 from noren.engines.spark.tasks import Codes, Count, Digest, Hash, Rewrite, Tuples, together
 from noren.engines.spark.wire import Wire
-from noren.errors import DataError, ReleaseError
+from noren.errors import ReleaseError
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent
@@ -70,21 +70,10 @@ class SparkEngine:
             self._session = data.sparkSession
             return SparkSource(data, missing_values=writing.missing_values)
         if isinstance(data, str | Path):
-            return opened(self.session, data, writing)
-        source = open_source(data, missing_values=writing.missing_values)
-        return source if isinstance(source, SparkSource | FilesSource) else self._sent(source)
-
-    def _sent(self, source: Source) -> Source:
-        """A table in this machine's memory, sent to the cluster."""
-        import pyarrow as pa
-
-        batches = list(source.batches(list(source.columns)))
-        if not batches:
-            raise DataError(f"{source.name}: no records: it has a header but no rows.", hint="Give a table with rows.")
-        whole = pa.Table.from_batches(batches)
-        plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in whole.columns]
-        frame = self.session.createDataFrame(pa.table(dict(zip(whole.column_names, plain, strict=True))))
-        return SparkSource(frame, source.name)
+            source = opened(self.session, data, writing)
+        else:
+            source = open_source(data, missing_values=writing.missing_values)
+        return source if isinstance(source, SparkSource | FilesSource) else send_table(self.session, source)
 
     def held(self, source: Source, data: Any) -> Source:
         return source

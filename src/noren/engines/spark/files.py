@@ -1,99 +1,135 @@
-"""Parquet files that every machine sees: tasks read them as one machine does, and no row passes through Java.
+"""Files that every machine sees: tasks read them as one machine does, and no row passes through Java.
 
-Texts stay the dictionaries that they are in the files, which is what makes reading cheap; and which rows a task has is
-decided here, by files in the order of their names and by row groups.
+Texts stay the dictionaries that they are in Parquet files, which is what makes reading cheap; and which rows a task has
+is decided here, by files in the order of their names, and in them by row groups or by pieces that end with a record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from noren.errors import DataError
-from noren.sources.arrow import RATIO, UNPACKED
-from noren.sources.source import BATCH_ROWS
+from noren.sources.arrow import open_parquet
+from noren.sources.csv import CsvSource
+from noren.sources.folder import FolderSource
+from noren.sources.source import BATCH_ROWS, Source, Writing
 
 ROWS_PER_PART = 1 << 20
-Unit = tuple[str, tuple[int, ...]]
+BYTES_PER_PART = 64 << 20
+"""Of text, which takes about as long as that many rows."""
+LEAST_BYTES = 1 << 20
+"""For fewer a piece of text is not worth a task of its own."""
+
+
+class Unit(Protocol):
+    """Some rows of a file; may travel."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]: ...
 
 
 @dataclass(frozen=True)
-class Files:
-    """The row groups of every partition; may travel."""
+class RowGroups:
+    """Some row groups of a Parquet file."""
 
-    parts: tuple[tuple[Unit, ...], ...]
+    path: str
+    groups: tuple[int, ...]
     texts: tuple[str, ...]
     """The columns that are read as dictionaries."""
-    schema: Any
 
-    def read(self, number: int, columns: Sequence[str]) -> Iterator[Any]:
-        """Some columns of a partition, in batches."""
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         texts = [name for name in self.texts if name in columns]
-        for path, groups in self.parts[number]:
-            try:
-                with pq.ParquetFile(path, read_dictionary=texts, pre_buffer=False) as file:
-                    for batch in file.iter_batches(BATCH_ROWS, row_groups=list(groups), columns=list(columns)):
-                        batch.validate(full=True)
-                        yield batch.select(list(columns))
-            except (pa.ArrowException, OSError, UnicodeError, KeyError):
-                raise DataError(
-                    f"{path}: not a readable Parquet file.", hint="Is it complete? Write it again."
-                ) from None
+        try:
+            with pq.ParquetFile(self.path, read_dictionary=texts, pre_buffer=False) as file:
+                for batch in file.iter_batches(BATCH_ROWS, row_groups=list(self.groups), columns=list(columns)):
+                    batch.validate(full=True)
+                    yield batch.select(list(columns))
+        except (pa.ArrowException, OSError, UnicodeError, KeyError):
+            raise DataError(
+                f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again."
+            ) from None
 
-    def nothing(self, columns: Sequence[str]) -> Any:
-        """Some columns of no row."""
+
+@dataclass(frozen=True)
+class Files:
+    """What the task of every partition reads; may travel."""
+
+    parts: tuple[tuple[Unit, ...], ...]
+    schema: Any
+
+    def rows(self, number: int, feed: Iterable[Any], columns: Sequence[str]) -> Iterator[Any]:
+        """Some columns of a partition, in batches; what feeds its task says nothing more."""
+        for _ in feed:
+            pass
+        for unit in self.parts[number]:
+            yield from unit.batches(columns)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A table of one machine, whose batches feed the tasks as they are: Spark has not all of Arrow's types."""
+
+    schema: Any
+
+    def rows(self, number: int, feed: Iterable[Any], columns: Sequence[str]) -> Iterator[Any]:
+        """Some columns of a partition, in batches."""
         import pyarrow as pa
 
-        kinds = [self.schema.field(name).type for name in columns]
-        return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in kinds], list(columns))
+        for payloads in feed:
+            for content in payloads.column(0):
+                with pa.ipc.open_stream(content.as_buffer()) as reader:
+                    for batch in reader:
+                        yield batch.select(list(columns))
 
 
-def files_at(place: str, parallel: int) -> Files | None:
-    """The files of a path that this machine sees, in lots; None for anything that Spark must read itself: folders in
-    folders, files that differ in their columns, other places."""
+def parquet_files(paths: Sequence[Path], parallel: int, name: str, writing: Writing) -> tuple[Files, Source]:
+    """Parquet files as tasks read them, and as one machine does."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = Path(place.removeprefix("file://"))
-    if not path.exists():
-        return None
-    found = sorted(one for one in path.iterdir() if one.name[0] not in "._") if path.is_dir() else [path]
-    if not found or not all(one.is_file() and one.suffix in (".parquet", ".pq") for one in found):
-        return None
-    try:
-        metadata = [pq.read_metadata(one) for one in found]
-        schemas = [one.schema.to_arrow_schema().remove_metadata() for one in metadata]
-    except (pa.ArrowException, OSError, UnicodeError):
-        return None
-    if any(schema != schemas[0] for schema in schemas):
-        return None
-    groups: list[tuple[str, int, int]] = []
-    for one, told in zip(found, metadata, strict=True):
-        for number in range(told.num_row_groups):
-            group = told.row_group(number)
-            if group.total_byte_size > UNPACKED + RATIO * one.stat().st_size:
-                raise DataError(
-                    f"{one}: a row group claims to unpack to more than {RATIO} times the size of the file.",
-                    hint="If it is your own file, write it again with smaller row groups.",
-                )
-            groups.append((str(one.resolve()), number, group.num_rows))
-    texts = tuple(field.name for field in schemas[0] if pa.types.is_string(field.type))
-    return Files(_lots(groups, parallel), texts, schemas[0])
+    source = FolderSource(name, [open_parquet(str(path), writing) for path in paths])
+    metadata = [pq.read_metadata(path) for path in paths]
+    schema = metadata[0].schema.to_arrow_schema().remove_metadata()
+    groups = [
+        ((path, number), told.row_group(number).num_rows)
+        for path, told in zip(paths, metadata, strict=True)
+        for number in range(told.num_row_groups)
+    ]
+    texts = tuple(field.name for field in schema if pa.types.is_string(field.type))
+    parts = []
+    for lot in split_lots(groups, parallel, ROWS_PER_PART):
+        by_file = groupby(lot, key=lambda one: one[0])
+        parts.append(
+            tuple(RowGroups(str(p.resolve()), tuple(number for _, number in some), texts) for p, some in by_file)
+        )
+    return Files(tuple(parts), schema), source
 
 
-def _lots(groups: Sequence[tuple[str, int, int]], parallel: int) -> tuple[tuple[Unit, ...], ...]:
-    """Row groups in their order, in partitions of about as many rows each."""
-    rows = sum(size for _, _, size in groups)
-    lots = max(1, min(len(groups), max(parallel, -(-rows // ROWS_PER_PART))))
-    out: list[dict[str, list[int]]] = [{} for _ in range(lots)]
+def csv_files(sources: Sequence[CsvSource], parallel: int, name: str) -> tuple[Files, Source]:
+    """Delimited text as tasks read it, by the reader of one machine, and as that machine does."""
+    import pyarrow as pa
+
+    whole = FolderSource(name, sources)
+    least = min(BYTES_PER_PART, max(LEAST_BYTES, sum(source.size for source in sources) // max(1, parallel)))
+    pieces = [piece for source in sources for piece in source.pieces(least)]
+    sizes = [piece.size if piece.piece is None else piece.piece[1] - piece.piece[0] for piece in pieces]
+    lots = split_lots(list(zip(pieces, sizes, strict=True)), parallel, BYTES_PER_PART)
+    return Files(tuple(map(tuple, lots)), pa.schema([(column, pa.string()) for column in whole.columns])), whole
+
+
+def split_lots(sized: Sequence[tuple[Any, int]], parallel: int, most: int) -> list[list[Any]]:
+    """Things in their order, in lots of about the same size."""
+    whole = sum(size for _, size in sized)
+    lots = max(1, min(len(sized), max(parallel, -(-whole // most))))
+    out: list[list[Any]] = [[] for _ in range(lots)]
     before = 0
-    for path, number, size in groups:
-        lot = min(lots - 1, (before + size // 2) * lots // max(1, rows))
-        out[lot].setdefault(path, []).append(number)
+    for one, size in sized:
+        out[min(lots - 1, (before + size // 2) * lots // max(1, whole))].append(one)
         before += size
-    return tuple(tuple((path, tuple(numbers)) for path, numbers in lot.items()) for lot in out)
+    return out

@@ -1,4 +1,7 @@
-"""A table in a Spark cluster. Which rows a partition has, and in which order, is the same whenever it is computed."""
+"""A table in a Spark cluster. Which rows a partition has, and in which order, is the same whenever it is computed.
+
+Files are read by this package's own readers, in tasks, so that a cluster reads the records that one machine reads.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,24 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from noren.engines.spark.files import Files, files_at
+from noren.engines.spark.files import Files, Sent, csv_files, parquet_files
 from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.session import settings
 from noren.errors import DataError
-from noren.sources.source import Writing, check_columns
+from noren.sources.csv import CsvSource
+from noren.sources.folder import HIDDEN, ONE_TABLE, list_files, suffix_of
+from noren.sources.place import STORES, Place, Spot, place_of
+from noren.sources.source import (
+    BATCH_ROWS,
+    OTHERWISE,
+    SCHEME,
+    SOURCES,
+    Source,
+    Writing,
+    check_columns,
+    demand_file,
+    open_source,
+)
 
 STEADY = frozenset({"FileSourceScanExec", "LocalTableScanExec", "RangeExec", "ProjectExec", "FilterExec", "UnionExec",
                     "ColumnarToRowExec", "InputAdapter", "WholeStageCodegenExec", "EmptyRelationExec"})  # fmt: skip
@@ -21,6 +37,8 @@ HELD = (
     "held as it came, and if a machine is lost that holds some of it, the run stops and publishes nothing"
 )
 OTHER = "Give a Parquet or CSV path, table:NAME, a jdbc: address with dbtable=..., or a DataFrame."
+PARQUET = (".parquet", ".pq")
+TEXT = (".csv", ".tsv", ".txt")
 
 
 class SparkSource:
@@ -85,35 +103,53 @@ class SparkSource:
 
 
 class FilesSource:
-    """Parquet files that every machine reads by itself."""
+    """A table that tasks read with the readers of one machine: files that all of them see, or what is sent to them."""
 
-    notes: tuple[str, ...] = ()
-
-    def __init__(self, session: Any, files: Files, name: str, missing_values: Sequence[str] = ()) -> None:
+    def __init__(
+        self, session: Any, files: Files | Sent, whole: Source, missing_values: Sequence[str] = (), frame: Any = None
+    ) -> None:
+        """`whole`: the same table as one machine reads it. `frame`: what feeds the tasks of a table that is sent."""
         self.session = session
-        self.files: Files | None = files
-        self.name = name
+        self.files = files
+        self.name = whole.name
+        self.notes = whole.notes
         self.missing_values = tuple(missing_values)
-        self.columns = check_columns(files.schema.names, name)
+        self.columns = whole.columns
         self.rows: int | None = None
-        self.partitions = len(files.parts)
+        self.frame = frame
+        self.batches = whole.batches
+        """All rows through this machine: for what nobody else can do."""
+
+    @property
+    def partitions(self) -> int:
+        if isinstance(self.files, Files):
+            return len(self.files.parts)
+        with settings(self.session):
+            return int(self.frame.rdd.getNumPartitions())
 
     def tasks(self, columns: Sequence[str]) -> Any:
-        """A number for every task, by which it knows its files."""
-        return self.session.range(0, self.partitions, 1, self.partitions)
+        """What feeds the tasks; of files a number for each, by which it knows them."""
+        return self.frame if self.frame is not None else self.session.range(0, self.partitions, 1, self.partitions)
 
     def nothing(self, columns: Sequence[str]) -> Any:
-        assert self.files is not None
-        return self.files.nothing(columns)
+        """These columns of no row."""
+        import pyarrow as pa
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """All rows through this machine: for what nobody else can do."""
-        from noren.sources.arrow import blank
+        kinds = [self.files.schema.field(name).type for name in columns]
+        return pa.RecordBatch.from_arrays([pa.array([], kind) for kind in kinds], list(columns))
 
-        assert self.files is not None
-        for number in range(self.partitions):
-            for batch in self.files.read(number, columns):
-                yield blank(batch, self.missing_values)
+
+def send_table(session: Any, source: Source) -> FilesSource:
+    """A table of this machine, sent to the cluster batch by batch."""
+    import pyarrow as pa
+
+    batches = list(source.batches(list(source.columns)))
+    if not batches:
+        raise DataError(f"{source.name}: no records: it has a header but no rows.", hint="Give a table with rows.")
+    whole = pa.Table.from_batches(batches)
+    most = max(1, min(BATCH_ROWS, -(-whole.num_rows // session.sparkContext.defaultParallelism)))
+    frame = session.createDataFrame(pa.Table.from_batches(_as_bytes(iter(whole.to_batches(most)))))
+    return FilesSource(session, Sent(whole.schema), source, frame=frame)
 
 
 def _as_bytes(batches: Iterator[Any]) -> Iterator[Any]:
@@ -149,32 +185,82 @@ def is_steady(frame: Any) -> bool:
     return True
 
 
-def opened(session: Any, place: str | Path, writing: Writing) -> SparkSource | FilesSource:
-    """A table that Spark reads: Parquet (a file, a folder, a glob), CSV, a table of the catalogue, a base."""
+def opened(session: Any, place: str | Path, writing: Writing) -> Source:
+    """A table that the cluster reads: Parquet and CSV (a file, a folder, a glob), a table of the catalogue, a base; of
+    anything else the source that one machine has."""
     text = str(place)
+    scheme = SCHEME.match(text)
     with ToldAsData(text):
         if text.startswith("jdbc:"):
             return _base(session, text, writing)
         if text.startswith("table:"):
             return SparkSource(session.table(text.removeprefix("table:")), text, writing.missing_values)
-        kinds = _endings(text)
-        if ".csv" in kinds or ".tsv" in kinds or ".txt" in kinds:
-            options = {"header": "true", "sep": writing.separator or ("\t" if ".tsv" in kinds else ","), "escape": '"'}
-            options |= {} if writing.encoding is None else {"encoding": writing.encoding}
-            return SparkSource(session.read.options(**options).csv(text), text, writing.missing_values)
-        files = files_at(text, session.sparkContext.defaultParallelism)
-        if files is not None:
-            return FilesSource(session, files, text, writing.missing_values)
-        return SparkSource(session.read.parquet(text), text, writing.missing_values)
+        if scheme is not None and scheme[1].lower() in SOURCES:
+            return open_source(text, missing_values=writing.missing_values)
+        if scheme is not None and scheme[1].lower() != "file:":
+            return _in_store(session, text, writing)
+        path = place_of(text)
+        assert isinstance(path, Path)
+        if path.is_dir() and any(one.is_dir() and not one.name.startswith(HIDDEN) for one in path.iterdir()):
+            return _read_by_spark(session, text, writing)
+        files = [demand_file(Path(str(one))) for one in list_files(path)]
+        return _of_files(session, files, text, writing)
 
 
-def _endings(text: str) -> list[str]:
-    """How a path ends; of a folder that this machine sees, how all its files end."""
-    folder = Path(text.removeprefix("file://"))
-    own = [end.lower() for end in Path(text.rstrip("/")).suffixes]
-    inside = [one for one in folder.iterdir() if one.name[0] not in "._"] if folder.is_dir() else []
-    shared = set.intersection(*({end.lower() for end in one.suffixes} for one in inside)) if inside else set()
-    return [*own, *shared]
+def _of_files(session: Any, files: Sequence[Path], text: str, writing: Writing) -> Source:
+    """Files that this machine sees, and so must all others."""
+    parallel = session.sparkContext.defaultParallelism
+    if suffix_of(files[0]) in PARQUET:
+        found, whole = parquet_files(files, parallel, text, writing)
+    elif SOURCES.get(suffix_of(files[0]), SOURCES[OTHERWISE]) == SOURCES[OTHERWISE]:
+        found, whole = csv_files([_text_of(file, writing) for file in files], parallel, text)
+    else:
+        return open_source(text, missing_values=writing.missing_values)
+    return FilesSource(session, found, whole, writing.missing_values)
+
+
+def _in_store(session: Any, text: str, writing: Writing) -> Source:
+    """Files behind an address. Text is read by our reader, or not at all; Parquet by Spark, which may have credentials
+    that this package has not."""
+    name = text.rstrip("/").partition("?")[0]
+    known = text.partition(":")[0].lower() in STORES
+    spots = list_files(place_of(text)) if known and not name.endswith(PARQUET) else [Path(name)]
+    if not {suffix_of(spot) for spot in spots} <= set(TEXT):
+        return _read_by_spark(session, text, writing)
+    if not known:
+        raise DataError(
+            f"{name}: Spark would read this text otherwise than noren does.",
+            hint="Write it as Parquet, or give the DataFrame that you have read.",
+        )
+    sources = [_text_of(spot, writing) for spot in spots]
+    found, whole = csv_files(sources, session.sparkContext.defaultParallelism, name)
+    return FilesSource(session, found, whole, writing.missing_values)
+
+
+def _text_of(spot: Spot, writing: Writing) -> CsvSource:
+    return CsvSource(
+        spot if isinstance(spot, Place) else spot.resolve(),
+        separator=writing.separator,
+        encoding=writing.encoding,
+        missing_values=writing.missing_values,
+        doubted=True,
+    )
+
+
+def _read_by_spark(session: Any, text: str, writing: Writing) -> SparkSource:
+    """Parquet in places that only Spark knows, or in folders whose names hold columns.
+
+    Spark takes the columns of one file for those of all and fills the rest with nothing, so each is compared.
+    """
+    frame = session.read.parquet(text)
+    files = sorted(frame.inputFiles())
+    kinds = [sorted((field.name, str(field.dataType)) for field in session.read.parquet(one).schema) for one in files]
+    for name, kind in zip(files, kinds, strict=True):
+        if kind != kinds[0]:
+            raise DataError(
+                f"{name}: its columns are not those of {files[0]}, though both are one table.", hint=ONE_TABLE
+            )
+    return SparkSource(frame, text, writing.missing_values)
 
 
 def _base(session: Any, text: str, writing: Writing) -> SparkSource:
@@ -183,7 +269,7 @@ def _base(session: Any, text: str, writing: Writing) -> SparkSource:
     given = dict(parse_qsl(rest, keep_blank_values=True))
     asked = {name: given.pop(name) for name in ("dbtable", "query") if name in given}
     if len(asked) != 1:
-        raise DataError("which table of the base?", hint=f'For example "{address.split("@")[-1]}?dbtable=people".')
+        raise DataError("which table of the base?", hint="Add ?dbtable=people (or &dbtable=people) to the address.")
     url = address + (f"?{urlencode(given)}" if given else "")
     frame = session.read.format("jdbc").option("url", url).options(**asked).load()
     return SparkSource(frame, "the table of the base", writing.missing_values)

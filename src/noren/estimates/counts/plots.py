@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from noren.errors import QueryError
+from noren.errors import QueryError, list_columns
 from noren.files import keep_out, write_whole
 from noren.results import visible
 
@@ -140,7 +140,7 @@ def _checked(frame: pl.DataFrame, by: Sequence[str], kind: str) -> pl.DataFrame:
             f"a chart shows one, two or three different columns. Got {len(by)}.", hint="Name fewer columns."
         )
     if missing := [column for column in (*by, *MEASURES) if column not in frame.columns]:
-        raise QueryError(f"the estimate has no column {missing[0]!r}.", hint=f"It has {', '.join(frame.columns)}.")
+        raise QueryError(f"the estimate has no column {missing[0]!r}.", hint=f"It has {list_columns(frame.columns)}.")
     if not frame.height:
         raise QueryError("the estimate has no cells to draw.", hint="Widen the query.")
     if kind not in ("auto", "bar", "grouped", "heatmap"):

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.errors import QueryError
+from noren.errors import QueryError, list_columns
 from noren.estimates.counts.ranges import SIGNS, in_range
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
@@ -48,7 +48,7 @@ class Grouping:
 
 def find(name: str, columns: Mapping[str, Column]) -> Column:
     if name not in columns:
-        raise QueryError(f"the release has no column {name!r}.", hint=f"It has {', '.join(columns)}.")
+        raise QueryError(f"the release has no column {name!r}.", hint=f"It has {list_columns(columns)}.")
     return columns[name]
 
 
