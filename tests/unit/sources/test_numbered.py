@@ -48,7 +48,7 @@ def rows_of(source: CsvSource) -> Rows:
 
 
 CELLS = st.text('ab01,;"\n\rß€ ', max_size=9) | st.sampled_from(
-    ["", "?", "0", "00", "longer than a word", "longer than a ward", '""', "\x00", "\x00\x00"]
+    ["", "?", "0", "00", "longer than a word", "longer than a ward", '""', "\x01", "\x01\x01"]
 )
 
 

@@ -545,7 +545,8 @@ def test_a_form_is_not_read_as_another(form: type[Statement]) -> None:
 # ---------------------------------------------------------------- any texts
 
 
-texts = st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=2, max_size=6, unique=True)
+LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0")  # no table holds a NUL character
+texts = st.lists(st.text(LETTERS, min_size=1), min_size=2, max_size=6, unique=True)
 
 
 @given(texts)
