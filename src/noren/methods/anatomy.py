@@ -45,6 +45,7 @@ class Anatomy(ClassMethod):
         "Secrets are published apart from the other columns, as groups of records with several secrets each."
     )
     hides_quasi: ClassVar[bool] = False
+    whole_people: ClassVar[bool] = False
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.rule import Silent

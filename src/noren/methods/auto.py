@@ -106,7 +106,7 @@ class Auto(ClassMethod):
         asked = [model for model in requirements if not model.of_mechanism]
         return self._best(table, requirements, lambda method: method.recode(table, asked, order))
 
-    def settled(
+    def decided(
         self,
         records: Records,
         requirements: Sequence[Model],
@@ -116,7 +116,7 @@ class Auto(ClassMethod):
     ) -> Plan:
         """Every method answers for those whom it leaves out, and is chosen by what it loses then."""
         asked = [model for model in requirements if not model.of_mechanism]
-        return self._best(records, requirements, lambda method: method.settled(records, asked, order, members))
+        return self._best(records, requirements, lambda method: method.decided(records, asked, order, members))
 
     def _best(self, table: Records, requirements: Sequence[Model], made: Callable[[ClassMethod], Plan]) -> Plan:
         """What the method makes that loses least."""

@@ -115,6 +115,13 @@ class ClassMethod(Method):
     hides_quasi: ClassVar[bool] = True
     """Whether quasi-identifiers are changed; a method that leaves them exact shows who is in the table."""
 
+    whole_people: ClassVar[bool] = True
+    """Whether classes are made of people where they have several rows, all rows of a person in one; else it groups
+    people by itself."""
+    alike_everywhere: ClassVar[bool] = False
+    """Whether equal values are generalised alike everywhere: classes do not overlap, and rows of a person in several may
+    hold, too."""
+
     makes_intervals: ClassVar[bool] = False
     """Whether it makes intervals of its own where the policy gives no hierarchy."""
     apart: ClassVar[bool] = False
@@ -145,8 +152,30 @@ class ClassMethod(Method):
         """Decide on the records in a secret uniform order, so that no tie is broken by their place in the table."""
         records, places = self.seen(table.records), secret_order(table.n)
         members = Members.of(table).taken(places)
-        found = self.settled(records.taken(places), table.requirements, secret_order, members, meter)
+        found = self.decided(records.taken(places), table.requirements, secret_order, members, meter)
         return replace(found.placed(places, table.n), records=records)
+
+    def decided(
+        self,
+        records: Records,
+        requirements: Sequence[Model],
+        order: RandomOrder,
+        members: Members,
+        meter: Meter = silent,
+    ) -> Plan:
+        """What is chosen for records in a secret order; for whole people, where they have several rows."""
+        if records.people is None or records.terms or not self.whole_people:
+            return self.settled(records, requirements, order, members, meter)
+        from noren.methods.whole_people import plan_for_people
+
+        found = plan_for_people(
+            records, members, lambda some, others: self.settled(some, requirements, order, others, meter)
+        )
+        left = 0 if found.keep is None else int((~found.keep).sum())
+        if left <= int(self.suppression * records.n + 1e-9):
+            return found
+        everybody = self.model_copy(update={"suppression": 0.0})  # the people left out have too many of the rows
+        return everybody.decided(records, requirements, order, members, meter)
 
     def settled(
         self,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from noren.engines import Group, Plan, RandomOrder, Records
 from noren.errors import RequirementNotMet
 from noren.methods.anatomy import BucketRule
+from noren.methods.whole_people import by_number_of_rows
 from noren.statements import GroupTable
 
 
@@ -89,22 +90,40 @@ def _refuse(rule: BucketRule, reachable: float, limit: int) -> None:
 
 
 def _grouped(table: Records, rule: BucketRule, found: Holders, there: NDArray[np.bool_], order: RandomOrder) -> Group:
-    """The groups of one column, their numbers drawn by chance."""
+    """The groups of one column, their numbers drawn by chance; of people with as many rows as each other, where enough
+    have as many: a group shows how many rows have every value."""
     from noren.kernels.people_groups import disjoint_groups, place_strictly
 
     assert table.people is not None
     people = order(len(there))
     people = people[there[people]]
-    starts, sets = found.sets(people)
-    groups, count = disjoint_groups(starts, sets, rule.m, rule.l)
-    if rule.strict:
-        place_strictly(starts, sets, groups, count, rule.m, rule.l, order(count))
-    else:  # a group of l values stays one, whoever joins
-        alone = np.flatnonzero(groups < 0)
-        groups[alone] = order(max(1, count))[np.arange(len(alone)) % max(1, count)]
-    used, groups = np.unique(groups, return_inverse=True)
+
+    def attempt(some: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        starts, sets = found.sets(people[some])
+        if len(some) < len(people) and not _enough(rule, len(some), sets):
+            return None
+        groups, count = disjoint_groups(starts, sets, rule.m, rule.l)
+        if not count and len(some) < len(people):
+            return None
+        if rule.strict:
+            place_strictly(starts, sets, groups, count, rule.m, rule.l, order(count))
+        else:  # a group of l values stays one, whoever joins
+            alone = np.flatnonzero(groups < 0)
+            groups[alone] = order(max(1, count))[np.arange(len(alone)) % max(1, count)]
+        return np.unique(groups, return_inverse=True)[1].ravel()
+
+    groups = np.zeros(len(people), np.int64)
+    taken = 0
+    for some, mine in by_number_of_rows(np.bincount(table.people)[people], attempt):
+        groups[some] = mine + taken
+        taken += int(mine.max(initial=-1)) + 1
     number = np.zeros(len(there), np.int64)
-    number[people] = order(len(used))[groups]
+    number[people] = order(taken)[groups]
     data, keep = number[table.people], there[table.people]
     codes, d = table.codes[rule.column], len(table.columns[rule.column].domain)
-    return Group(GroupTable.from_codes(len(used), d, data[keep], codes[keep]), data)
+    return Group(GroupTable.from_codes(taken, d, data[keep], codes[keep]), data)
+
+
+def _enough(rule: BucketRule, people: int, buckets: NDArray[np.int64]) -> bool:
+    """Whether groups can be made of some people: no bucket is too common among them."""
+    return people >= rule.l and int(np.bincount(buckets).max(initial=0)) * rule.l <= people

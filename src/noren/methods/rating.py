@@ -31,6 +31,7 @@ class Rating(ClassMethod):
         "Each protected column is published as groups, and a second table tells what each group holds."
     )
     hides_quasi: ClassVar[bool] = False
+    whole_people: ClassVar[bool] = False
 
     def mechanism(self) -> Rule:
         from noren.methods.mechanism.rule import Silent

@@ -164,6 +164,8 @@ class AlikeClasses(Classes):
 class PeopleClasses(AlikeClasses):
     """Records that agree in all key columns, where people may have several: a class counts the people in it."""
 
+    basis: Basis = "the original"
+
     def __init__(self, keys: Sequence[Statement], column: Statement | None) -> None:
         super().__init__(keys, column)
         self.needs = (*self.needs, PERSON)

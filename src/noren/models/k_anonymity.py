@@ -128,7 +128,7 @@ class ClassSizeCheck(Check):
             required=self.model.k,
             achieved=found.achieved,
             holds=found.records > 0 and found.breaches == 0,
-            basis="the release alone",
+            basis=self.classes.basis,
             records=found.records,
             breaches=found.breaches,
             statement=_words(found.records, max(0, int(found.achieved) - 1)),

@@ -53,9 +53,10 @@ from noren.workflow.keys import UniqueKeys, memoised_stream, secret_file
 from noren.workflow.losses import losses_of, term_losses
 from noren.workflow.margins import demand_margins, noised_margins
 from noren.workflow.mechanism import INSTEAD, used_methods, with_mechanism
+from noren.workflow.over_rows import advice
 from noren.workflow.prepare import prepare, read_policy, remarks
 from noren.workflow.republish import registrations
-from noren.workflow.settling import settled
+from noren.workflow.settling import of_people, settled
 from noren.workflow.several import demand_rows
 from noren.workflow.verify import demand
 
@@ -353,12 +354,13 @@ class _Run:
 
         make = partial(Judgement.of, published.by_name, self.policy.require, overall, people=several)
         with self.stage("Verifying", draft.rows) as meter:
-            verdicts = [*draft.table.engine.judge(published, make, meter=meter), *left_out(draft)]
-        hint = None
+            found = draft.table.engine.judge(published, make, meter=meter)
+        verdicts = [*of_people(found, published, draft, self.policy.require), *left_out(draft)]
+        hint = advice(verdicts)
         if any(model.of_mechanism for model in self.policy.require):
             used = used_methods(self.policy, draft.plan.facts)
             verdicts = with_mechanism(verdicts, published, draft.table.records, self.policy.require, used)
-            hint = INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None
+            hint = hint or (INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None)
         demand(verdicts, hint)
         self.seconds["verify"] = perf_counter() - started
         return verdicts

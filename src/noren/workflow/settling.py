@@ -11,7 +11,7 @@ from math import ceil
 from typing import Any
 
 from noren.engines import Plan, Table
-from noren.errors import PolicyError
+from noren.errors import PolicyError, RequirementNotMet
 from noren.methods.parts import together
 from noren.models import KAnonymity
 from noren.models.base import Model
@@ -19,12 +19,14 @@ from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
+from noren.release.published import Published
 from noren.release.store import MemoryStore, PeopleStore, Store
 from noren.statements import concat
 from noren.statements.batch import PERSON
 from noren.workflow.absence import left_out
 from noren.workflow.apart import parted
 from noren.workflow.draft import Draft
+from noren.workflow.over_rows import advice, judge_people, published_rows
 from noren.workflow.verify import demand
 
 GROWTH = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0)
@@ -55,14 +57,23 @@ def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: An
         return elsewhere
     if table.people is None or not policy.forms_classes:
         return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
-    for factor in GROWTH:
-        grown = replace(table, requirements=tuple(larger(policy.require, factor)))
+    tries = [(table, factor) for factor in GROWTH]
+    if any(getattr(method, "alike_everywhere", False) for method in policy.methods):
+        tries.insert(0, (replace(table, people_key=()), 1.0))  # rows of a person apart
+    for seen, factor in tries:
+        grown = replace(seen, requirements=tuple(larger(policy.require, factor)))
         rules = policy.model_copy(update={"require": grown.requirements})
-        draft = drafted(table, decide(grown, rules, stage=stage), policy, **secrets)
+        try:
+            plan = decide(grown, rules, stage=stage)
+        except (PolicyError, RequirementNotMet):
+            if factor == 1 and seen is table:
+                raise
+            continue  # larger classes are beyond the method or the table
+        draft = drafted(table, plan, policy, **secrets)
         verdicts = judged(draft, [model for model in policy.require if not model.of_mechanism])
         if all(verdict.holds is True for verdict in verdicts):
             return draft
-    demand(verdicts)
+    demand(verdicts, advice(verdicts))
     return draft
 
 
@@ -81,6 +92,16 @@ def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
     return out if counted or factor == 1 else [*out, KAnonymity(k=ceil(least * factor))]
 
 
+def of_people(
+    verdicts: Sequence[Verdict], published: Published, draft: Draft, requirements: Sequence[Model]
+) -> list[Verdict]:
+    """The verdicts about classes, where people have several rows of what all of them tell together."""
+    if draft.table.people is None or draft.plan.records is None:
+        return list(verdicts)
+    records = draft.table.records.over(draft.plan.records.columns)  # with the hierarchies that the method made
+    return judge_people(verdicts, published, published_rows(records, draft.keep), requirements)
+
+
 def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     """The draft's verdicts, counting people, before anything is shuffled or written."""
     table = draft.table
@@ -93,6 +114,6 @@ def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     several = PERSON in cells
 
     make = partial(Judgement.of, published.by_name, requirements, overall, people=several)
-    found = [*table.engine.judge(published, make), *left_out(draft)]
+    found = [*of_people(table.engine.judge(published, make), published, draft, requirements), *left_out(draft)]
     draft.forget()
     return found

@@ -38,6 +38,7 @@ class Incognito(ClassMethod):
     first_phase: ClassVar[bool] = True
     apart: ClassVar[bool] = True
     makes_intervals: ClassVar[bool] = True
+    alike_everywhere: ClassVar[bool] = True
     loss: Loss = Field(
         default="granularity",
         description=(

@@ -91,7 +91,7 @@ class Sight:
         averaged = [one for one in quasi if getattr(one, "numbers", None) is not None]
         means = [one.numbers[one.key(cells[one.name])][first] for one in averaged]  # type: ignore[attr-defined]
         return cls(
-            table, secret, models, k, item, row_class, _counted(secret, cells[secret.name], row_class, len(first)),
+            table, secret, models, k, item, row_class, counted(secret, cells[secret.name], row_class, len(first)),
             _beside(widths, len(first)).astype(np.float64), _beside(low, len(first)), _beside(high, len(first)),
             _beside(codes, len(example)).astype(np.int32, copy=False), tuple(one.name for one in searched),
             pair_item, pair_class, _beside(means, len(first)), tuple(one.name for one in averaged),
@@ -102,7 +102,7 @@ class Sight:
         if secret.role in QUASI or self.secret.role in QUASI:
             return None
         cells = published.cells([secret.name])[secret.name]
-        counts = _counted(secret, cells, self.row_class, self.classes)
+        counts = counted(secret, cells, self.row_class, self.classes)
         return replace(self, secret=secret, models=models, k=k, counts=counts, asked=None)
 
     def asking(self, items: NDArray[np.int64]) -> Sight:
@@ -246,7 +246,7 @@ def placed(table: Records, statement: Statement) -> NDArray[np.int64]:
     return np.array([index.get(value, -1) for value in table.columns[statement.name].domain.values], np.int64)
 
 
-def _counted(secret: Statement, cells: Any, row_class: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
+def counted(secret: Statement, cells: Any, row_class: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
     """(classes, values): what the rows of every class have; a general value is divided among those under it."""
     from scipy.sparse import csr_array
 

@@ -1,0 +1,449 @@
+"""What all rows of a person tell together (DEFINITIONS 8.1): judged with the original, for people with several rows.
+
+Somebody who knows the quasi-identifiers of all of a person's rows finds for each row the classes that could hold it.
+What the rows leave possible together is what the person can have; whoever could have all of the rows could be the
+person. Where all rows of a person are in one class, what holds of the class holds of the person, but for one thing: a
+class shows how many rows have every secret, and how many rows a person has is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from noren.statements import Statement
+from noren.statements.batch import PERSON
+from noren.methods import METHODS
+from noren.methods.base import ClassMethod
+from noren.methods.mechanism.sight import counted
+from noren.models import KAnonymity
+from noren.models.base import Model
+from noren.models.class_check import ClassModel
+from noren.models.histograms import Histograms
+from noren.models.verdict import Verdict
+from noren.ragged import chosen, first_of, offsets_of, owners, row_numbers
+from noren.release.published import Published
+from noren.release.store import PeopleStore
+from noren.engines import Records
+from noren.engines.finding import Finder, exact_nodes, numbered_sets
+from noren.engines.records import QUASI
+
+EXCEPTIONS = 0.05
+"""A secret is constant if at most this share of the people with several rows has several values of it."""
+AT_ONCE = 1 << 22
+"""Beliefs that are worked out at once."""
+JUDGED = "all rows of a person were read together"
+INSTEAD = (
+    'Use [method] name = "mondrian", which keeps all rows of a person in one class; where that falls short, publish as '
+    "many rows of everybody, or fewer of those who have many."
+)
+UNSETTLED = "which class holds whose rows is not known well enough to settle it"
+
+
+def judge_people(
+    verdicts: Sequence[Verdict],
+    published: Published,
+    table: Records,
+    requirements: Sequence[Model],
+    *,
+    together: bool = False,
+) -> list[Verdict]:
+    """The verdicts about classes, with what follows for people whose rows are all read together.
+
+    table: the original's rows, each with its person, of everybody who may be in the release. Where the store says whose
+    row each is, only people whose rows are in several classes are looked for in all of them. `together`: the release is
+    of a method that keeps all rows of a person in one class.
+    """
+    people = _People(published, table, together)
+    models = {(one.model, name): one for one in requirements for name in one.on}
+    out = []
+    for verdict in verdicts:
+        model = models.get((verdict.model, verdict.column))
+        if verdict.model == KAnonymity.model_fields["model"].default:
+            sized = next((one for one in requirements if isinstance(one, KAnonymity) and not one.on), None)
+            found = None if sized is None or verdict.required != sized.k else people.owned(sized.k)
+        elif isinstance(model, ClassModel) and _is_read(published.column(verdict.column)):
+            found = people.judged(model, published.column(verdict.column), requirements)
+        else:
+            found = None
+        safer = model is None or model.higher_is_safer
+        out.append(verdict if found is None else _settled(verdict, found, people.known, safer))
+    return out
+
+
+def published_rows(table: Records, keep: NDArray[np.bool_]) -> Records:
+    """The rows that are published, each with the number of its person as the table has it."""
+    assert table.people is not None
+    rows = np.flatnonzero(keep)
+    return replace(table.taken(rows), people=table.people[rows])
+
+
+def advice(verdicts: Sequence[Verdict]) -> str | None:
+    """What helps where people fall short whose rows are read together."""
+    return INSTEAD if any(v.holds is not True and v.statement.startswith(JUDGED) for v in verdicts) else None
+
+
+def keeps_together(methods: Sequence[str]) -> bool:
+    """Whether a release of these methods has all rows of a person in one class."""
+    kinds = [METHODS[name] for name in methods if name in METHODS]
+    return any(issubclass(kind, ClassMethod) and kind.whole_people for kind in kinds)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a requirement comes to for the people who were looked at."""
+
+    people: int
+    achieved: float
+    breaches: int
+    settles: bool = True
+
+
+def _settled(verdict: Verdict, found: _Found, known: bool, higher_is_safer: bool) -> Verdict:
+    if not found.people:
+        return verdict
+    worse = min if higher_is_safer else max
+    holds = None if not found.settles else found.breaches == 0
+    if known and verdict.holds is False:
+        holds = False
+    text = JUDGED if found.settles else f"{JUDGED}; {UNSETTLED}"
+    if found.breaches:
+        text = f"{text}: {found.breaches:,} people fall short"
+    return replace(
+        verdict,
+        achieved=worse(found.achieved, verdict.achieved) if known else found.achieved,
+        holds=holds,
+        basis="the original",
+        breaches=max(found.breaches, verdict.breaches if known else 0),
+        statement=text,
+    )
+
+
+def _is_read(statement: Statement) -> bool:
+    return statement.design is None and statement.terms is None and statement.lists_values
+
+
+class _People:
+    """Everybody in a release, with what their rows could be."""
+
+    def __init__(self, published: Published, table: Records, together: bool) -> None:
+        assert table.people is not None
+        self.published = published
+        self.table = table
+        self.people = table.people
+        self.n = int(table.people.max(initial=-1)) + 1
+        self.known = isinstance(published.store, PeopleStore)
+        self.together = together
+        self.rows = np.bincount(table.people, minlength=self.n)
+        self.quasi = [one for one in published.statements if one.role in QUASI]
+
+    # ------------------------------------------------------------------ classes of rows
+
+    @cached_property
+    def row_class(self) -> NDArray[np.int64]:
+        """The class of every published row."""
+        cells = self.published.cells([one.name for one in self.quasi])
+        kinds = [cells[one.name].distinct()[1] for one in self.quasi]
+        return row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], self.published.rows)
+
+    @cached_property
+    def whole(self) -> NDArray[np.int64]:
+        """The class of everybody all of whose rows are in one; -1 for the others, and where nobody can say."""
+        out = np.full(self.n, -1, np.int64)
+        if not self.known:
+            return out
+        whose = _persons(self.published)
+        pairs = np.unique(np.stack([whose, self.row_class], axis=1), axis=0)
+        once = np.bincount(pairs[:, 0], minlength=self.n)[pairs[:, 0]] == 1
+        out[pairs[once, 0]] = pairs[once, 1]
+        return out
+
+    @cached_property
+    def asked(self) -> NDArray[np.int64]:
+        """The people who must be looked for in all classes that could hold their rows."""
+        return np.flatnonzero((self.whole < 0) & (self.rows > 1) if self.known else self.rows > 0)
+
+    # ------------------------------------------------------------------ which classes cover whom
+
+    @cached_property
+    def cover(self) -> _Cover:
+        return _Cover.of(self)
+
+    @cached_property
+    def lost(self) -> bool:
+        """Whether more people than were left out have rows that no class could hold: nothing can be said of them."""
+        return self.cover.uncovered(self.asked) > (0 if self.known else self.published.suppressed)
+
+    def owned(self, k: int) -> _Found:
+        """How many people could have all rows of somebody, at least."""
+        if not len(self.asked):
+            return _Found(0, 0.0, 0)
+        found = self.cover.owners(self.asked, k)
+        found = found[found > 0]
+        return _Found(len(self.asked), float(found.min(initial=self.n)), int((found < k).sum()), not self.lost)
+
+    def judged(self, model: ClassModel, secret: Statement, requirements: Sequence[Model]) -> _Found | None:
+        """A requirement on a secret, for everybody whose rows could tell more together than one by one."""
+        truth = _places(self.table, secret)[self.table.codes[secret.name]]
+        own, constant = self._constant(truth)
+        counts = self._by_counts(model, secret, own) if constant else _Found(0, 0.0, 0)
+        if not len(self.asked) or secret.is_class:  # a group holds whole people
+            return counts if self.known else None
+        several = self._intersected(model, secret, own, constant)
+        if not counts.people or not counts.breaches:
+            return several
+        return replace(several, breaches=several.breaches + counts.breaches)
+
+    def _constant(self, truth: NDArray[np.int64]) -> tuple[NDArray[np.int64], bool]:
+        """Everybody's value, -1 for people with several; and whether the secret is constant."""
+        low, high = np.full(self.n, np.iinfo(np.int64).max), np.full(self.n, -1)
+        np.minimum.at(low, self.people, truth)
+        np.maximum.at(high, self.people, truth)
+        own = np.where(low == high, high, -1)
+        several = self.rows > 1
+        return own, bool((own[several] < 0).sum() <= EXCEPTIONS * max(1, several.sum()))
+
+    # ------------------------------------------------------------------ one class: how many rows have what
+
+    def _by_counts(self, model: ClassModel, secret: Statement, own: NDArray[np.int64]) -> _Found:
+        """Whether the numbers of rows in a class leave as many values to its people as are asked for."""
+        place = self.whole
+        if secret.is_class:
+            cells = self.published.cells([secret.name])[secret.name]
+            place = np.full(self.n, -1, np.int64)
+            place[_persons(self.published)] = secret.checked(cells) if self.known else -1
+        who = np.flatnonzero((place >= 0) & (own >= 0) & (self.rows > 0))
+        if not len(who):
+            return _Found(0, 0.0, 0)
+        left = possible_by_counts(place[who], self.rows[who], own[who])
+        if secret.nodes is not None:  # a general value stands for all under it
+            left = np.where(np.bincount(place[who])[place[who]] > 1, np.maximum(left, _least_leaves(self, secret)), left)
+        asked = model.parameters().get("l", model.parameters().get("p"))
+        held = np.bincount(place[who][_firsts(place[who], own[who])], minlength=int(place.max()) + 1)[place[who]]
+        needed = np.full(len(who), ceil(float(asked)) if asked is not None else 2)
+        short = left < (needed if asked is not None else np.minimum(needed, held))
+        return _Found(len(who), float(left.min()), int(short.sum())) if short.any() else _Found(0, 0.0, 0)
+
+    # ------------------------------------------------------------------ several classes: all that could hold a row
+
+    def _intersected(self, model: ClassModel, secret: Statement, own: NDArray[np.int64], constant: bool) -> _Found:
+        cells = self.published.cells([secret.name])[secret.name]
+        classes = int(self.row_class.max(initial=-1)) + 1
+        counts = counted(secret, cells, self.row_class, classes)
+        total = counts.sum(axis=0)
+        overall = np.asarray(total / max(1.0, float(total.sum())))
+        figures, breaches = [], 0
+        for some, belief in self.cover.beliefs(self.asked, counts, self.together and not self.known):
+            here = belief.sum(axis=1) > 0
+            some, belief = some[here], belief[here]
+            if not constant:  # every row is judged by itself; one value in all rows must not be the only one left
+                alone = (belief > 0).sum(axis=1) < 2
+                breaches += int((alone & (own[some] >= 0) & (self.rows[some] > 1)).sum())
+                continue
+            if not len(some):
+                continue
+            line, value = np.nonzero(belief)
+            starts = offsets_of(np.bincount(line, minlength=len(some)))
+            n = np.full(len(some), 1 << 20)  # a belief is judged, not a number of people
+            part = Histograms(n, starts, value.astype(np.int64), belief[line, value] * n[line])
+            found, good = model.judged(part, secret, overall)
+            figures.append(np.asarray(found, np.float64))
+            breaches += int((~good).sum())
+        if not figures:
+            return _Found(len(self.asked), 0.0 if breaches else model.required, breaches, not self.lost)
+        every = np.concatenate(figures)
+        worst = float(every.min() if model.higher_is_safer else every.max())
+        alike = bool((self.rows == self.rows.max()).all())
+        settles = not self.lost and (self.known or not breaches or not self.together or alike)
+        return _Found(len(self.asked), worst, breaches, settles)
+
+
+@dataclass(frozen=True)
+class _Cover:
+    """The sets of classes that could hold the rows of everybody."""
+
+    n: int
+    classes: int
+    set_bounds: NDArray[np.int64]
+    set_classes: NDArray[np.int64]
+    """Every different set of classes."""
+    bounds: NDArray[np.int64]
+    sets: NDArray[np.int64]
+    """The different sets of everybody's rows, person by person."""
+
+    @classmethod
+    def of(cls, people: _People) -> _Cover:
+        published, table = people.published, people.table
+        first = first_of(people.row_class)
+        searched = [one for one in people.quasi if one.is_key and not one.column.is_open and one.name in table.codes]
+        cells = published.cells([one.name for one in searched])
+        nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in searched]
+        data = [np.asarray(one.key(cells[one.name]), np.int64)[first] for one in searched]
+        finder = Finder(nodes, data, len(first))
+        item = row_numbers([table.codes[n.name] for n in searched], [table.columns[n.name].d for n in searched], table.n)
+        example = first_of(item)
+        codes = [_places(table, one).astype(np.int32)[table.codes[one.name][example]] for one in searched]
+        who, group = finder.pairs(codes, len(example))
+        sizes = np.diff(finder.bounds)  # classes that agree in all columns that cover values
+        lines = offsets_of(sizes[group])
+        pair_item = np.repeat(who, sizes[group])
+        inside = np.arange(lines[-1]) - np.repeat(lines[:-1], sizes[group])
+        pair_class = finder.order[np.repeat(finder.bounds[group], sizes[group]) + inside]
+        offsets = offsets_of(np.bincount(pair_item, minlength=len(example)))
+        number = numbered_sets(offsets, pair_class)
+        which = first_of(number)
+        set_bounds, entries = chosen(offsets, which)
+        pairs = np.unique(people.people * np.int64(len(which)) + number[item])
+        bounds = offsets_of(np.bincount(pairs // len(which), minlength=people.n))
+        return cls(people.n, len(first), set_bounds, pair_class[entries], bounds, pairs % len(which))
+
+    def joint(self, who: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The classes that could hold all rows of some people: offsets, and the classes."""
+        bounds, at = chosen(self.bounds, who)
+        lists, entries = chosen(self.set_bounds, self.sets[at])
+        key = np.repeat(owners(bounds), np.diff(lists)) * np.int64(self.classes) + self.set_classes[entries]
+        pair, times = np.unique(key, return_counts=True)
+        pair = pair[times == np.diff(bounds)[pair // self.classes]]
+        return offsets_of(np.bincount(pair // self.classes, minlength=len(who))), pair % self.classes
+
+    def _parts(self, who: NDArray[np.int64], width: int) -> Iterator[NDArray[np.int64]]:
+        step = max(1, AT_ONCE // max(1, width))
+        for begin in range(0, len(who), step):
+            yield who[begin : begin + step]
+
+    def beliefs(
+        self, who: NDArray[np.int64], counts: NDArray[np.float64], together: bool
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Some people at a time, with what is believed of each: the product over their sets of classes, or where all rows
+        are known to be in one class, what the classes say that could hold all of them. Nothing where no class can."""
+        from scipy.sparse import csr_array
+
+        for some in self._parts(who, 8 * counts.shape[1]):
+            if together:
+                bounds, classes = self.joint(some)
+                held = csr_array((np.ones(len(classes)), classes, bounds), shape=(len(some), self.classes))
+                yield some, _shares(np.asarray(held @ counts))
+                continue
+            bounds, at = chosen(self.bounds, some)
+            used, place = np.unique(self.sets[at], return_inverse=True)
+            lists, entries = chosen(self.set_bounds, used)
+            held = csr_array((np.ones(len(entries)), self.set_classes[entries], lists), shape=(len(used), self.classes))
+            with np.errstate(divide="ignore"):
+                logs = np.log(_shares(np.asarray(held @ counts)))
+            summed = np.add.reduceat(logs[place.ravel()], bounds[:-1])
+            highest = summed.max(axis=1, keepdims=True)
+            yield some, _shares(np.exp(summed - np.where(np.isfinite(highest), highest, 0.0)))
+
+    def owners(self, who: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+        """How many people could have all rows of each of these people; at least k where it says k or more, and 0 for
+        people of whom some row is in no class."""
+        could = np.zeros(self.classes, np.int64)
+        for some in self._parts(np.arange(self.n), 256):
+            could += np.bincount(self.joint(some)[1], minlength=self.classes)
+        out = np.zeros(len(who), np.int64)
+        begin = 0
+        for some in self._parts(who, 256):
+            bounds, classes = self.joint(some)
+            np.maximum.at(out, begin + owners(bounds), could[classes])
+            begin += len(some)
+        few = np.flatnonzero(out < k)
+        out[few] = self._exactly(who[few])
+        return out
+
+    def uncovered(self, who: NDArray[np.int64]) -> int:
+        """How many of these people have a row that no class could hold."""
+        lost = np.zeros(self.n, bool)
+        lost[owners(self.bounds)[(np.diff(self.set_bounds) == 0)[self.sets]]] = True
+        return int(lost[who].sum())
+
+    def _exactly(self, who: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same one by one: whose rows could be in a class of every set."""
+        if not len(who):
+            return np.zeros(0, np.int64)
+        person = owners(self.bounds)
+        of_set = np.argsort(self.sets, kind="stable")
+        set_people = offsets_of(np.bincount(self.sets, minlength=len(self.set_bounds) - 1))
+        by_class = np.argsort(self.set_classes, kind="stable")
+        in_class = owners(self.set_bounds)[by_class]
+        class_sets = offsets_of(np.bincount(self.set_classes, minlength=self.classes))
+        held: dict[int, NDArray[np.int64]] = {}
+        known: dict[tuple[int, ...], int] = {}
+
+        def having(number: int) -> NDArray[np.int64]:
+            if number not in held:
+                classes = self.set_classes[self.set_bounds[number] : self.set_bounds[number + 1]]
+                sets = np.unique(in_class[chosen(class_sets, classes)[1]])
+                held[number] = np.unique(person[of_set[chosen(set_people, sets)[1]]])
+            return held[number]
+
+        out = np.zeros(len(who), np.int64)
+        for i, one in enumerate(who.tolist()):
+            mine = tuple(self.sets[self.bounds[one] : self.bounds[one + 1]].tolist())
+            if mine not in known:
+                found = having(mine[0])
+                for number in mine[1:]:
+                    found = np.intersect1d(found, having(number), assume_unique=True)
+                known[mine] = len(found)
+            out[i] = known[mine]
+        return out
+
+
+def possible_by_counts(classes: NDArray[np.int64], rows: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray:
+    """How many values stay possible for everybody, at least, where a class shows how many rows have every value.
+
+    A value is possible for a person if some others in the class have it who have as many rows together: then the two
+    could have changed places. Only where too few have as many rows alone are sums looked at, class by class.
+    """
+    width, span = int(values.max(initial=0)) + 1, int(rows.max(initial=0)) + 1
+    stratum = classes * np.int64(span) + rows
+    pairs = np.unique(stratum * width + values) // width
+    found, times = np.unique(pairs, return_counts=True)
+    out = times[np.searchsorted(found, stratum)]
+    held = np.unique(classes * np.int64(width) + values) // width
+    every = np.bincount(held, minlength=int(classes.max(initial=-1)) + 1)[classes]
+    mixed = np.unique(classes[out < every])
+    order = np.argsort(classes, kind="stable")
+    order = order[np.isin(classes[order], mixed)]
+    for some in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1) if len(order) else ():
+        sums: dict[int, int] = {}
+        for value, many in zip(values[some].tolist(), rows[some].tolist(), strict=True):
+            reached = sums.get(value, 1)
+            sums[value] = (reached | reached << many) & ((1 << span) - 1)
+        for number in np.unique(rows[some]).tolist():
+            ways = sum(reached >> number & 1 for reached in sums.values())
+            out[some[rows[some] == number]] = ways
+    return out
+
+
+def _least_leaves(people: _People, secret: Statement) -> int:
+    """How many values the narrowest published secret stands for."""
+    assert secret.nodes is not None
+    cells = people.published.cells([secret.name])[secret.name]
+    return int(secret.nodes.sizes[np.unique(secret.key(cells))].min(initial=secret.d))
+
+
+def _firsts(classes: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """One place of every pair of class and value."""
+    return np.unique(np.stack([classes, values], axis=1), axis=0, return_index=True)[1]
+
+
+def _places(table: Records, statement: Statement) -> NDArray[np.int64]:
+    """Where the original's values stand in a published domain, which may not name them; -1 for those that are nowhere."""
+    column = table.columns[statement.name]
+    found = np.array(statement.domain.find(column.domain.values, column.tree), np.int64)
+    return np.zeros(len(found), np.int64) if statement.d == 1 else found
+
+
+def _persons(published: Published) -> NDArray[np.int64]:
+    parts = [batch[PERSON].data for batch in published.store.batches(published.statements[:1])]  # type: ignore[attr-defined]
+    return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])
+
+
+def _shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = weight.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, weight / np.where(total > 0, total, 1.0), 0.0))
