@@ -39,7 +39,7 @@ from noren.workflow.grid import Setting, candidates, plain_title, settings, titl
 from noren.workflow.losses import losses_of
 from noren.workflow.mechanism import used_methods, with_mechanism
 from noren.workflow.prepare import prepare, read_policy
-from noren.workflow.settling import settled
+from noren.workflow.settling import of_people, settled
 from noren.workflow.verify import check
 
 
@@ -281,6 +281,7 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     published = draft.published(store)
     draft.demand_heads()
     verdicts = check(published, policy.require, draft.overall(), people=several, engine=table.engine)
+    verdicts = of_people(verdicts, published, draft, policy.require)
     used = used_methods(policy, draft.plan.facts)
     verdicts = with_mechanism(verdicts, published, draft.table.records, policy.require, used)
     verdicts += left_out(draft)

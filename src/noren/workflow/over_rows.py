@@ -59,6 +59,8 @@ def judge_people(
     row each is, only people whose rows are in several classes are looked for in all of them. `together`: the release is
     of a method that keeps all rows of a person in one class.
     """
+    if table.people is None:
+        return list(verdicts)
     people = _People(published, table, together)
     models = {(one.model, name): one for one in requirements for name in one.on}
     out = []
@@ -189,11 +191,13 @@ class _People:
 
     def judged(self, model: ClassModel, secret: Statement, requirements: Sequence[Model]) -> _Found | None:
         """A requirement on a secret, for everybody whose rows could tell more together than one by one."""
+        if secret.is_class and not self.known:
+            return None
         truth = _places(self.table, secret)[self.table.codes[secret.name]]
         own, constant = self._constant(truth)
         counts = self._by_counts(model, secret, own) if constant else _Found(0, 0.0, 0)
         if not len(self.asked) or secret.is_class:  # a group holds whole people
-            return counts if self.known else None
+            return counts
         several = self._intersected(model, secret, own, constant)
         if not counts.people or not counts.breaches:
             return several
@@ -216,7 +220,7 @@ class _People:
         if secret.is_class:
             cells = self.published.cells([secret.name])[secret.name]
             place = np.full(self.n, -1, np.int64)
-            place[_persons(self.published)] = secret.checked(cells) if self.known else -1
+            place[_persons(self.published)] = secret.checked(cells)
         who = np.flatnonzero((place >= 0) & (own >= 0) & (self.rows > 0))
         if not len(who):
             return _Found(0, 0.0, 0)
@@ -328,6 +332,8 @@ class _Cover:
                 bounds, classes = self.joint(some)
                 held = csr_array((np.ones(len(classes)), classes, bounds), shape=(len(some), self.classes))
                 yield some, _shares(np.asarray(held @ counts))
+                some = some[np.diff(bounds) == 0]
+            if not len(some):
                 continue
             bounds, at = chosen(self.bounds, some)
             used, place = np.unique(self.sets[at], return_inverse=True)

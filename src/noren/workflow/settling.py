@@ -96,7 +96,7 @@ def of_people(
     verdicts: Sequence[Verdict], published: Published, draft: Draft, requirements: Sequence[Model]
 ) -> list[Verdict]:
     """The verdicts about classes, where people have several rows of what all of them tell together."""
-    if draft.table.people is None or draft.plan.records is None:
+    if draft.table.people is None or draft.plan.records is None:  # nobody has several rows, or nothing was grouped
         return list(verdicts)
     records = draft.table.records.over(draft.plan.records.columns)  # with the hierarchies that the method made
     return judge_people(verdicts, published, published_rows(records, draft.keep), requirements)

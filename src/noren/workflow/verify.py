@@ -125,9 +125,9 @@ def verify(
     if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):
         used = [(one.name, settings_of(policy, one.name) | one.facts) for one in release.manifest.methods]
         verdicts = with_mechanism(verdicts, published, truth.records, requirements, used)
-    if truth is not None and policy is not None and several and policy.people.key and release.manifest.sample is None:
-        methods = [one.chosen or one.name for one in release.manifest.methods]
-        verdicts = judge_people(verdicts, published, truth.records, requirements, together=keeps_together(methods))
+    if truth is not None and policy is not None and policy.people.key and release.manifest.sample is None:
+        together = several and keeps_together([one.chosen or one.name for one in release.manifest.methods])
+        verdicts = judge_people(verdicts, published, truth.records, requirements, together=together)
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
