@@ -10,14 +10,16 @@ import polars as pl
 import pytest
 
 import noren as nr
+from noren.engines.finding import exact_nodes
 from noren.errors import NorenError
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod
 from noren.models import DistinctLDiversity, FrequencyLDiversity, KAnonymity
 from noren.release.release import Release
 from noren.schema.nodes import tree_of
-from noren.engines.finding import exact_nodes
-from tests.oracles.people_over_rows import Told, told
+from noren.workflow.anonymize import run
+from noren.workflow.over_rows import possible_by_counts
+from tests.oracles.people_over_rows import Told, by_counts, told
 
 PEOPLE, VISITS, K, L = 800, 4, 5, 3
 QUASI = ("age", "weight", "region")
@@ -53,12 +55,10 @@ def panel(people: int = PEOPLE, visits: Any = VISITS, seed: int = 7) -> pl.DataF
     ).sample(fraction=1, shuffle=True, seed=seed)
 
 
-def rules(method: Any, l: int = L, **more: Any) -> nr.Policy:
-    asked = [KAnonymity(k=K), DistinctLDiversity(on="ill", l=l), FrequencyLDiversity(on="ill", l=l)]
-    if method in ("sweep", "anatomy", "rating", "m-invariance"):
+def rules(method: Any, least: int = L, **more: Any) -> nr.Policy:
+    asked: list[Any] = [KAnonymity(k=K), DistinctLDiversity(on="ill", l=least), FrequencyLDiversity(on="ill", l=least)]
+    if method in ("sweep", "anatomy", "rating", "decoys"):
         asked = asked[2:] if method != "sweep" else [asked[0], asked[2]]
-    if method in ("decoys",):
-        asked = asked[2:]
     made: dict[str, Any] = {"attributes": ROLES, "require": asked, "method": method, "people": {"key": "who"}}
     return nr.Policy(**(made | more))
 
@@ -128,3 +128,90 @@ def test_nobody_is_told_by_all_their_visits_together(method: str) -> None:
     values = release.column("ill").domain.values
     right = np.mean([values[guess] == truth[who] for guess, who in zip(guesses, found, strict=True)])
     assert right <= 1 / L + 5 * np.sqrt(1 / L / PEOPLE)
+
+
+def classes_of_people(method: str, data: pl.DataFrame, least: int) -> list[list[tuple[Any, int]]]:
+    """The illness and the number of rows of everybody, class by class, as the holder knows it."""
+    facts = run(data, rules(method, least)).facts
+    people, plan = facts.table.people, facts.plan
+    assert people is not None
+    shown = ["ill"] if method in ("anatomy", "rating") else QUASI
+    keys = list(zip(*(plan.treatments[name].data.tolist() for name in shown), strict=True))  # type: ignore[union-attr]
+    held: dict[Any, dict[int, Any]] = {}
+    rows = Counter(people.tolist())
+    for key, person, ill in zip(keys, people.tolist(), data["ill"].to_list(), strict=True):
+        held.setdefault(key, {})[person] = ill
+    return [[(ill, rows[person]) for person, ill in own.items()] for own in held.values()]
+
+
+@pytest.mark.parametrize("method", ["mondrian", "hilbert", "three-phase", "microaggregation", "anatomy", "rating"])
+def test_the_number_of_visits_beside_the_rows_of_every_illness_tells_nobody(method: str) -> None:
+    """A class shows how many rows have every illness, and how often somebody came is known."""
+    data = panel(300, np.random.default_rng(1).integers(1, 6, 300))
+    found = [by_counts(own) for own in classes_of_people(method, data, 2) if len(own) <= 8]
+    assert found
+    assert min(min(one) for one in found) >= 2
+
+
+def test_values_that_sums_of_rows_leave_possible_are_never_too_many() -> None:
+    """What is counted as possible is possible, by trying all ways; where all have as many rows, everything is."""
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        rows, values = rng.integers(1, 5, 6), rng.integers(0, 4, 6)
+        exact = by_counts(list(zip(values.tolist(), rows.tolist(), strict=True)))
+        found = possible_by_counts(np.zeros(6, np.int64), rows, values)
+        assert (found <= exact).all()
+        assert (found >= 1).all()
+        alike = possible_by_counts(np.zeros(6, np.int64), np.full(6, 3), values)
+        assert (alike == len(set(values.tolist()))).all()
+    alone = possible_by_counts(np.zeros(3, np.int64), np.array([1, 2, 3]), np.array([0, 1, 2]))
+    assert alone.tolist() == [1, 1, 1]
+    summed = possible_by_counts(np.zeros(4, np.int64), np.array([1, 1, 2, 2]), np.array([0, 0, 1, 2]))
+    assert summed.tolist() == [1, 1, 3, 3]
+
+
+@pytest.mark.parametrize("method", ["mondrian", "hilbert"])
+def test_verification_with_the_original_sees_what_visits_tell_together(method: str) -> None:
+    """A release in which every visit was taken for a person of its own."""
+    data, policy = panel(), rules(method)
+    release = nr.anonymize(data, rules(method, people={"rows": "independent"}))
+    found = attacked(release, data)
+    worst = min(len(one.possible) for one in found.values())
+    assert worst < L
+    verdicts = {one.model: one for one in nr.verify(release, policy, original=data)}
+    assert verdicts["distinct-l-diversity"].achieved == worst
+    assert verdicts["distinct-l-diversity"].breaches == sum(len(one.possible) < L for one in found.values())
+    most = max(max(one.belief.values()) for one in found.values())
+    assert verdicts["frequency-l-diversity"].achieved == pytest.approx(1 / most)
+    assert verdicts["k-anonymity"].achieved == min(one.owners for one in found.values())
+    assert verdicts["k-anonymity"].breaches == sum(one.owners < K for one in found.values())
+    for name in ("k-anonymity", "distinct-l-diversity", "frequency-l-diversity"):
+        assert (verdicts[name].holds, verdicts[name].basis) == (False, "the original")
+
+
+@pytest.mark.parametrize("method", ["mondrian", "three-phase", "sweep", "incognito", "microaggregation"])
+def test_verification_with_the_original_settles_what_the_release_cannot(method: str) -> None:
+    data, policy = panel(), rules(method)
+    release = nr.anonymize(data, policy)
+    alone = nr.verify(release, policy)
+    assert alone.undecided
+    assert not alone.failed
+    assert nr.verify(release, policy, original=data).hold
+
+
+def test_illnesses_that_change_from_visit_to_visit_are_judged_row_by_row() -> None:
+    data = panel().with_columns(ill=pl.col("ill").shuffle(seed=3))
+    policy = rules("mondrian", 2)
+    assert nr.verify(nr.anonymize(data, policy), policy, original=data).hold
+
+
+def test_a_release_that_falls_short_is_refused_with_a_way_that_works() -> None:
+    """Three people who came once, twice and three times: whatever class they are in, its rows say whose is which."""
+    who = np.repeat(np.arange(3), [1, 2, 3])
+    data = pl.DataFrame({"who": who, "age": 30 + who, "weight": 60, "region": "r0", "ill": [f"i{x}" for x in who]})
+    asked = [KAnonymity(k=3), DistinctLDiversity(on="ill", l=2)]
+    with pytest.raises(NorenError, match="fall short") as caught:
+        nr.anonymize(data, rules("mondrian", require=asked))
+    assert "many rows of everybody" in str(caught.value)
+    twice = pl.concat([data.unique("who", keep="first", maintain_order=True)] * 2)
+    assert nr.anonymize(twice, rules("mondrian", require=asked)).records == 6

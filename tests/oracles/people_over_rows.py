@@ -30,9 +30,7 @@ class Told:
 
 def covering(covers: Sequence[Cover], row: Mapping[str, Any]) -> frozenset[int]:
     """K(r)."""
-    return frozenset(
-        c for c, cover in enumerate(covers) if all(row[name] in values for name, values in cover.items())
-    )
+    return frozenset(c for c, cover in enumerate(covers) if all(row[name] in values for name, values in cover.items()))
 
 
 def told(
@@ -44,9 +42,7 @@ def told(
     for person, own in found.items():
         sets = [frozenset(value for c in some for value in held[c]) for some in own]
         pooled = [sum((held[c] for c in some), Counter()) for some in set(own)]
-        weight = {
-            value: prod(one[value] / one.total() for one in pooled) for value in frozenset.intersection(*sets)
-        }
+        weight = {value: prod(one[value] / one.total() for one in pooled) for value in frozenset.intersection(*sets)}
         whole = sum(weight.values())
         owners = sum(all(any(some & other for other in others) for some in own) for others in found.values())
         belief = {value: part / whole for value, part in weight.items()} if whole else {}
@@ -55,8 +51,8 @@ def told(
 
 
 def by_counts(rows: Sequence[tuple[Hashable, int]]) -> list[int]:
-    """How many values stay possible for everybody in one class whose people have one value each, from how many rows
-    of every value there are: all ways to give everybody one value are tried. rows: value and number of rows of everybody.
+    """How many values stay possible for everybody in one class, where each has one value and the class shows how many
+    rows have every value: all ways to give everybody one value are tried. rows: everybody's value and number of rows.
     """
     needed: Counter[Hashable] = Counter()
     for value, many in rows:

@@ -19,16 +19,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.statements import GroupTable
+from noren.engines import Average, Group, Plan, Recode, Records
+from noren.engines.left_out import Members
+from noren.engines.plan import Treatment
 from noren.errors import RequirementNotMet
 from noren.methods.cover import common_nodes, cover
 from noren.ragged import first_of, in_order, row_numbers
 from noren.schema.column import Column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
-from noren.engines import Average, Group, Plan, Recode, Records
-from noren.engines.left_out import Members
-from noren.engines.plan import Treatment
+from noren.statements import GroupTable
 
 Decide = Callable[[Records, Members], Plan]
 T = TypeVar("T")

@@ -16,8 +16,9 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.statements import Statement
-from noren.statements.batch import PERSON
+from noren.engines import Records
+from noren.engines.finding import Finder, exact_nodes, numbered_sets
+from noren.engines.records import QUASI
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod
 from noren.methods.mechanism.sight import counted
@@ -29,9 +30,8 @@ from noren.models.verdict import Verdict
 from noren.ragged import chosen, first_of, offsets_of, owners, row_numbers
 from noren.release.published import Published
 from noren.release.store import PeopleStore
-from noren.engines import Records
-from noren.engines.finding import Finder, exact_nodes, numbered_sets
-from noren.engines.records import QUASI
+from noren.statements import Statement
+from noren.statements.batch import PERSON
 
 EXCEPTIONS = 0.05
 """A secret is constant if at most this share of the people with several rows has several values of it."""
@@ -226,7 +226,7 @@ class _People:
             return _Found(0, 0.0, 0)
         left = possible_by_counts(place[who], self.rows[who], own[who])
         if secret.nodes is not None:  # a general value stands for all under it
-            left = np.where(np.bincount(place[who])[place[who]] > 1, np.maximum(left, _least_leaves(self, secret)), left)
+            left = np.maximum(left, _least_leaves(self, secret))
         asked = model.parameters().get("l", model.parameters().get("p"))
         held = np.bincount(place[who][_firsts(place[who], own[who])], minlength=int(place.max()) + 1)[place[who]]
         needed = np.full(len(who), ceil(float(asked)) if asked is not None else 2)
@@ -242,9 +242,9 @@ class _People:
         total = counts.sum(axis=0)
         overall = np.asarray(total / max(1.0, float(total.sum())))
         figures, breaches = [], 0
-        for some, belief in self.cover.beliefs(self.asked, counts, self.together and not self.known):
-            here = belief.sum(axis=1) > 0
-            some, belief = some[here], belief[here]
+        for who, found in self.cover.beliefs(self.asked, counts, self.together and not self.known):
+            here = found.sum(axis=1) > 0
+            some, belief = who[here], found[here]
             if not constant:  # every row is judged by itself; one value in all rows must not be the only one left
                 alone = (belief > 0).sum(axis=1) < 2
                 breaches += int((alone & (own[some] >= 0) & (self.rows[some] > 1)).sum())
@@ -255,8 +255,8 @@ class _People:
             starts = offsets_of(np.bincount(line, minlength=len(some)))
             n = np.full(len(some), 1 << 20)  # a belief is judged, not a number of people
             part = Histograms(n, starts, value.astype(np.int64), belief[line, value] * n[line])
-            found, good = model.judged(part, secret, overall)
-            figures.append(np.asarray(found, np.float64))
+            figure, good = model.judged(part, secret, overall)
+            figures.append(np.asarray(figure, np.float64))
             breaches += int((~good).sum())
         if not figures:
             return _Found(len(self.asked), 0.0 if breaches else model.required, breaches, not self.lost)
@@ -289,7 +289,9 @@ class _Cover:
         nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in searched]
         data = [np.asarray(one.key(cells[one.name]), np.int64)[first] for one in searched]
         finder = Finder(nodes, data, len(first))
-        item = row_numbers([table.codes[n.name] for n in searched], [table.columns[n.name].d for n in searched], table.n)
+        item = row_numbers(
+            [table.codes[n.name] for n in searched], [table.columns[n.name].d for n in searched], table.n
+        )
         example = first_of(item)
         codes = [_places(table, one).astype(np.int32)[table.codes[one.name][example]] for one in searched]
         who, group = finder.pairs(codes, len(example))
@@ -323,16 +325,19 @@ class _Cover:
     def beliefs(
         self, who: NDArray[np.int64], counts: NDArray[np.float64], together: bool
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """Some people at a time, with what is believed of each: the product over their sets of classes, or where all rows
-        are known to be in one class, what the classes say that could hold all of them. Nothing where no class can."""
+        """Some people at a time, with what is believed of each: the product over their sets of classes.
+
+        Where all rows are known to be in one class, what the classes say together that could hold all of them.
+        """
         from scipy.sparse import csr_array
 
-        for some in self._parts(who, 8 * counts.shape[1]):
+        for part in self._parts(who, 8 * counts.shape[1]):
+            some = part
             if together:
                 bounds, classes = self.joint(some)
                 held = csr_array((np.ones(len(classes)), classes, bounds), shape=(len(some), self.classes))
                 yield some, _shares(np.asarray(held @ counts))
-                some = some[np.diff(bounds) == 0]
+                some = part[np.diff(bounds) == 0]
             if not len(some):
                 continue
             bounds, at = chosen(self.bounds, some)
@@ -439,7 +444,7 @@ def _firsts(classes: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np
 
 
 def _places(table: Records, statement: Statement) -> NDArray[np.int64]:
-    """Where the original's values stand in a published domain, which may not name them; -1 for those that are nowhere."""
+    """Where the original's values stand in a published domain, which may not name them; -1 for those that it lacks."""
     column = table.columns[statement.name]
     found = np.array(statement.domain.find(column.domain.values, column.tree), np.int64)
     return np.zeros(len(found), np.int64) if statement.d == 1 else found

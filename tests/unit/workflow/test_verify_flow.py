@@ -58,7 +58,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
         asked = [SimpleNamespace(of_mechanism=given.get("mechanism", False))]
         replaced = {
             "open_release": lambda one: one,
-            "read_policy": lambda one: SimpleNamespace(require=asked),
+            "read_policy": lambda one: SimpleNamespace(require=asked, people=SimpleNamespace(key=())),
             "claimed": lambda release: asked,
             "demand_described": step("described", None),
             "demand_signed": step("signed", None),
