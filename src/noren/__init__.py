@@ -37,6 +37,7 @@ _HOMES = {
     "Count": "noren.estimates.counts.estimate",
     # what columns mean
     "Column": "noren.schema.column",
+    "drop": "noren.schema.column",
     "identifier": "noren.schema.column",
     "quasi_identifier": "noren.schema.column",
     "sensitive": "noren.schema.column",

@@ -21,6 +21,7 @@ from noren.release.release import Release as Release
 from noren.release.release import open_release as open_release
 from noren.report.page import make_report as make_report
 from noren.schema.column import Column as Column
+from noren.schema.column import drop as drop
 from noren.schema.column import identifier as identifier
 from noren.schema.column import plain as plain
 from noren.schema.column import quasi_identifier as quasi_identifier

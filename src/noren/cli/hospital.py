@@ -192,7 +192,8 @@ POLICY_TOML = """\
 # Check it against the data with `noren anonymize`; it names every problem at once.
 
 # 1. What each column means. The role decides what happens to it:
-#    identifier                  dropped, never published
+#    identifier                  names a person: dropped, never published
+#    drop                        dropped as well, without naming anybody
 #    quasi-identifier            an outsider may know it and recognise a person by it
 #    sensitive                   nobody may learn it about a person
 #    sensitive-quasi-identifier  both at once: known to some, a secret to others

@@ -29,7 +29,7 @@ def shared(attributes: Mapping[str, Column], require: Sequence[Model], methods: 
     one on all quasi-identifiers to the method that forms classes, one on the whole release to none.
     """
     require = searched(require, any(method.chooses for method in methods))
-    everything = tuple(name for name, column in attributes.items() if column.role is not Role.IDENTIFIER)
+    everything = tuple(name for name, column in attributes.items() if not column.role.is_dropped)
     if len(methods) == 1:
         return [Part(methods[0], everything, tuple(require))]
     taken = {name for method in methods for name in method.on}

@@ -69,7 +69,7 @@ class Pram(DrawingMethod):
         for name in self.keep:
             if name not in roles:
                 found.append(Problem(f"method.keep.{name}", "no such column in [attributes]."))
-            elif roles[name] in (Role.IDENTIFIER, Role.QUASI_SENSITIVE):
+            elif roles[name].is_dropped or roles[name] is Role.QUASI_SENSITIVE:
                 message = f"a column of role {roles[name].value!r} has no single values to change."
                 found.append(Problem(f"method.keep.{name}", message, "Remove it."))
         if not self.keep and not any(model.on for model in requirements):

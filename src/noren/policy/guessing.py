@@ -76,7 +76,7 @@ class Guess:
 
     def dropped(self, why: str) -> Guess:
         """The same column left out."""
-        return replace(self, role=Role.IDENTIFIER, why=why, options={}, names_people=False)
+        return replace(self, role=Role.DROP, why=why, options={}, names_people=False)
 
 
 @dataclass(frozen=True)
@@ -196,11 +196,11 @@ def guess(column: Seen, records: int, names: Sequence[str]) -> Guess:
     is_key = says(name, KEYS) and (says(name, PERSONS + " " + HOUSEHOLDS + " " + EVENTS) or len(words_of(name)) == 1)
     nearly = records >= 20 and distinct > 0.9 * max(1, column.filled) and column.filled > 0.5 * records
     dated = column.kind in CALENDAR
-    if _free_text(column):
-        return Guess(Role.IDENTIFIER, "free text: nobody can say what stands in it")
     people = says(name, PERSONS) and not says(name, HOUSEHOLDS + " " + EVENTS)
     if says(name, NAMES) or (is_key and people):
         return Guess(Role.IDENTIFIER, "its name says that it names a person", names_people=people)
+    if _free_text(column):
+        return Guess(Role.DROP, "free text: nobody can say what stands in it")
     if is_key and (nearly or column.column.is_open or says(name, HOUSEHOLDS) or distinct > MANY):
         return Guess(Role.IDENTIFIER, "its name says that it numbers things: it may be looked up elsewhere")
     if column.column.is_open:
@@ -273,7 +273,7 @@ def _secret(column: Seen, records: int, why: str) -> Guess:
             return Guess(
                 Role.SENSITIVE, f"{why}; bins of about as many people", options | bins, len(cuts) + 1 + missing
             )
-        return Guess(Role.IDENTIFIER, "numbers that hardly differ: nothing to hide one among")
+        return Guess(Role.DROP, "numbers that hardly differ: nothing to hide one among")
     rare = [count for count in column.column.counts.values() if count < FEW]
     size = column.distinct
     if rare and records >= SMALL and size > 2:

@@ -71,7 +71,7 @@ def margin_problems(
                 out.append(
                     Problem(f"{where}.of", f"no column {name!r} in [attributes].", closest_column(name, attributes))
                 )
-            elif attributes[name].role in (Role.IDENTIFIER, Role.QUASI_SENSITIVE):
+            elif attributes[name].role.is_dropped or attributes[name].role is Role.QUASI_SENSITIVE:
                 message = f"{name!r} is {attributes[name].role}: it has no values to count."
                 out.append(Problem(f"{where}.of", message, "Name columns that are published value by value."))
         if len(set(margin.of)) < len(margin.of):

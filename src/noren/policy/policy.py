@@ -33,7 +33,6 @@ from noren.policy.together import Gathered, Together, composites, spelled
 from noren.schema.column import Column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
-from noren.schema.roles import Role
 
 MOST_BYTES = 1 << 26
 """Size of the largest policy file that is read: 64 MB."""
@@ -271,7 +270,7 @@ class Policy(BaseModel):
 
     @property
     def published(self) -> tuple[str, ...]:
-        return tuple(name for name, a in self.attributes.items() if a.role is not Role.IDENTIFIER)
+        return tuple(name for name, a in self.attributes.items() if not a.role.is_dropped)
 
 
 def _too_deep(raw: Any) -> bool:

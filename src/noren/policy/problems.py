@@ -119,8 +119,8 @@ def cross_problems(
         message = f"{len(weights)} columns are weights: {', '.join(weights)}."
         hint = "A release has one weight for every record: keep weight = true on one of them."
         out.append(Problem(f"attributes.{weights[1]}.weight", message, hint))
-    if attributes and all(a.role is Role.IDENTIFIER for a in attributes.values()) and not broken:
-        out.append(Problem("attributes", "every column is an identifier, so nothing is left to publish."))
+    if attributes and all(a.role.is_dropped for a in attributes.values()) and not broken:
+        out.append(Problem("attributes", "every column is dropped, so nothing is left to publish."))
     out += idle_problems(parts) + _drawn_keys(attributes, parts)
     unsure = {f"method.{part}.{name}" for part in ("parameters", "designs") for name in broken}
     unsure |= {"method.form", "method.name", "attributes"} if broken else set()
@@ -202,11 +202,11 @@ def _role_problem(where: str, name: str, attribute: Column, model: Model, parts:
     role = attribute.role
     if model.about == "classes":
         return _class_problem(where, name, role, model)
-    if (model.about == "terms") != (role is Role.QUASI_SENSITIVE) and role is not Role.IDENTIFIER:
+    if (model.about == "terms") != (role is Role.QUASI_SENSITIVE) and not role.is_dropped:
         return [_term_problem(where, name, role, model)]
-    if role is Role.IDENTIFIER:
-        hint = "Identifiers are dropped; remove the requirement, or give the column another role."
-        return [Problem(where, f"{name!r} is an identifier and is never published.", hint)]
+    if role.is_dropped:
+        hint = "Remove the requirement, or give the column another role."
+        return [Problem(where, f"{name!r} has the role {role} and is never published.", hint)]
     if not role.needs_requirement:
         hint = f"Give {name!r} the role 'sensitive' or 'sensitive-quasi-identifier', or remove the requirement."
         return [Problem(where, f"{name!r} has the role {role}, which is published as it is.", hint)]

@@ -48,7 +48,7 @@ BOUNDED = (
     "most_rows = ... says how many rows a person has at most, if that is known without this table; recipients' errors "
     "allow for it."
 )
-LIST = Guess(Role.IDENTIFIER, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
+LIST = Guess(Role.DROP, "lists: dropped, unless you make it quasi-sensitive with a knowledge table")
 TITLE = """\
 # Drafted from {name}: {records:,} records, {columns} columns.
 # Every role is a guess: read each line, correct it, then run `noren anonymize`.
@@ -323,7 +323,7 @@ def _closing(made: Proposal, profile: Profile) -> list[str]:
         out.append(f"- nobody is found by {_listed(quasi)}: at least {K} people share what is published of them.")
     if secrets:
         out.append(f"- for {_listed(secrets)} every cell leaves several values possible.")
-    dropped = made.names(Role.IDENTIFIER)
+    dropped = [name for name, one in made.guesses.items() if one.role.is_dropped]
     if dropped:
         out.append(f"- {_listed(dropped)}: not published.")
     if len(out) == 1:

@@ -22,7 +22,6 @@ from noren.policy.together import Together, read_groups, spelled
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, read_priors
-from noren.schema.roles import Role
 
 LARGEST = 2**31 - 1
 """The largest whole number that any parameter may have."""
@@ -200,7 +199,7 @@ class Reader:
         """A text that means "missing" is never read as a value: as a decoy it would hide nothing."""
         for name, attribute in attributes.items():
             both = [value for value in attribute.values or () if value in data.missing_values]
-            if both and attribute.role is not Role.IDENTIFIER:
+            if both and not attribute.role.is_dropped:
                 message = f"lists {', '.join(map(repr, both))}, which [data] missing_values declares missing."
                 hint = "Remove it from one of them: a value that is never true hides nothing."
                 self.problems.append(Problem(f"attributes.{name}.values", message, hint))

@@ -49,5 +49,5 @@ def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
     return [
         name
         for name, attribute in policy.declared.items()
-        if attribute.missing == "drop" and attribute.role is not Role.IDENTIFIER and owner.get(name, name) in columns
+        if attribute.missing == "drop" and not attribute.role.is_dropped and owner.get(name, name) in columns
     ]

@@ -61,7 +61,7 @@ def column_problems(policy: Policy, source: str, columns: Sequence[str]) -> list
         Problem(
             f"attributes.{name}",
             f"{source} has the column {name!r}, which the policy does not name.",
-            "Give it a role; a harmless column has the role 'plain', an unwanted one 'identifier' (dropped).",
+            "Give it a role; a harmless column has the role 'plain', an unwanted one 'drop'.",
         )
         for name in shown
     ]
@@ -84,7 +84,7 @@ def resolve(policy: Policy, source: str, columns: Sequence[str], profile: Profil
     problems = column_problems(policy, source, columns)
     out: dict[str, Met] = {}
     for name in columns:
-        if name not in policy.attributes or policy.attributes[name].role is Role.IDENTIFIER:
+        if name not in policy.attributes or policy.attributes[name].role.is_dropped:
             continue
         column, found = resolve_column(policy, name, profile.columns[name])
         problems += found

@@ -178,7 +178,7 @@ class Gathered:
                 if name not in self.broken:
                     message = f"no column {name!r} in [attributes]."
                     out.append(Problem(where, message, closest_column(name, self.attributes)))
-            elif self.attributes[name].role in (Role.IDENTIFIER, Role.QUASI_SENSITIVE):
+            elif self.attributes[name].role.is_dropped or self.attributes[name].role is Role.QUASI_SENSITIVE:
                 message = f"{name!r} has the role {self.attributes[name].role} and has no single value to hide."
                 out.append(Problem(where, message, "Leave it out of the list."))
         if out or self.broken & set(group.columns):

@@ -375,6 +375,11 @@ def identifier() -> Column:
     return Column(role=Role.IDENTIFIER)
 
 
+def drop() -> Column:
+    """A column that no release is to show, without the claim that it names people."""
+    return Column(role=Role.DROP)
+
+
 def quasi_identifier(**options: Any) -> Column:
     """A column that others may know, and that is no secret."""
     return Column(role=Role.QUASI_IDENTIFIER, **options)

@@ -20,6 +20,13 @@ class Role(StrEnum):
     """A set of harmless terms that outside knowledge links to secrets."""
     PLAIN = "plain"
     """Harmless; published as it is."""
+    DROP = "drop"
+    """Not wanted in the release, and nobody's name."""
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether no release shows the column."""
+        return self in (Role.IDENTIFIER, Role.DROP)
 
     @property
     def needs_requirement(self) -> bool:

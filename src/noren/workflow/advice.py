@@ -143,7 +143,7 @@ def _without(made: Proposal, found: Sequence[Told], members: Mapping[str, Sequen
         else:
             why = f"with {key(other)} published too, {_share(rivals[name][other])}; {key(other)} is kept"
             out |= dict.fromkeys(members.get(name, (name,)), why)
-    shown = [name for name, one in made.guesses.items() if one.role is not Role.IDENTIFIER or name in out]
+    shown = [name for name, one in made.guesses.items() if not one.role.is_dropped or name in out]
     if len(out) > MOST_LEFT_OUT * len(shown):
         return _undecided(made, found)
     return replace(made.found, left_out=out)

@@ -68,7 +68,7 @@ def read_foreign(
     Where the table has all columns of the key `people`, its store says whose row each is.
     With `judged`, suppressed rows that say anything besides stay as a class of their own.
     """
-    names = [n for n in source.columns if n in roles and roles[n] not in (Role.IDENTIFIER, Role.PLAIN)]
+    names = [n for n in source.columns if n in roles and not roles[n].is_dropped and roles[n] is not Role.PLAIN]
     quasi = [name for name in names if roles[name] in QUASI]
     columns = _columns(source, names)
     rows = len(next(iter(columns.values()))) if columns else 0

@@ -115,7 +115,7 @@ def _ways_out(
     open_ = sorted({one.by for one in found if one.by not in hidden}, key=order.index)
     most = max(one.at_most for one in found)
     return (
-        f"Leave {_listed(leave, len(leave))} out (role 'identifier'); "
+        f"Leave {_listed(leave, len(leave))} out (role 'drop'); "
         + (f"protect {_listed(open_)} too; " if open_ else "")
         + f"or hide them together, by the line {_together(found, order, policy)} above [attributes]. "
         f"[dependence] most = {min(1.0, most + 0.01):.2f} accepts it."

@@ -20,7 +20,6 @@ from noren.policy.resolve import declared_column
 from noren.progress import Meter, silent
 from noren.release.published import Published
 from noren.release.release import Release, open_release
-from noren.schema.roles import Role
 from noren.secret import PublicKey
 from noren.statements import Statement
 from noren.workflow.described import demand_cells, demand_claims, demand_described, demand_signed, other_nodes
@@ -180,8 +179,8 @@ def unwanted(columns: Sequence[str], policy: Policy, records: int, what: str) ->
     out = []
     for name in columns:
         known = policy.attributes.get(name)
-        if known is None or known.role is Role.IDENTIFIER:
-            why = "which the policy does not name" if known is None else "which the policy calls an identifier"
+        if known is None or known.role.is_dropped:
+            why = f"which has the role {known.role} in the policy" if known else "which the policy does not name"
             text, ground = f"{what} {name!r}, {why}", "the release alone"
             out.append(Verdict("published-columns", name, 0.0, 1.0, False, ground, records, records, text))
     return out

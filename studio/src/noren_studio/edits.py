@@ -24,7 +24,7 @@ def set_role(sections: dict[str, Any], name: str, role: str) -> None:
     """Another role. What was said for the old one alone goes: a hierarchy of a column that is dropped means nothing."""
     given = attribute(sections, name)
     was, given["role"] = given["role"], role
-    if role == "identifier":
+    if role in ("identifier", "drop"):
         for option in [one for one in given if one not in ("role", *KEPT)]:
             del given[option]
     if role != "quasi-sensitive":

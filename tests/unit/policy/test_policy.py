@@ -172,7 +172,7 @@ EXPECTED = [
     ("data.encodng", "unknown key 'encodng'", "Did you mean 'encoding'?"),
     ("attributes.town.hierarchy", "towns.csv: no such file", "relative to the policy file"),
     ("require[2].on", "frequency-l-diversity 4 exceeds the 2 values declared for 'grade'", "Declare more values"),
-    ("require[2].on", "'name' is an identifier and is never published", "Identifiers are dropped"),
+    ("require[2].on", "'name' has the role identifier and is never published", "Remove the requirement"),
     ("require[2].on", "'note' has the role plain, which is published as it is", "'sensitive'"),
     ("require[2].on", "no column 'wieght' in [attributes]", "Did you mean 'height'?"),
     ("require[5].on", "frequency-l-diversity on 'height' stands already in require[4]", "Keep the stricter one"),

@@ -130,7 +130,7 @@ WRONG: list[tuple[dict[str, str], str, str]] = [
     (
         {"attributes": 'age = "identifier"\n' + SIGNS, "require": DIVERSE + DIVERSE.replace("signs", "age")},
         "require[2].on",
-        "is an identifier",
+        "has the role identifier",
     ),
     ({"require": DIVERSE + CLOSE}, "require[2].on", "meets one requirement on terms, and 'signs' has two"),
     ({"require": DIVERSE + DIVERSE}, "require[2].on", "stands already in require[1]"),

@@ -110,13 +110,14 @@ def test_a_manifest_names_methods_and_columns_that_there_are(method: UsedMethod,
 
 
 def test_columns_that_the_policy_drops_or_does_not_know_fail() -> None:
-    policy = nr.Policy(attributes=ATTRIBUTES | {"name": "identifier"}, require=[DIVERSE])
-    found = unwanted(["town", "name", "shoe"], policy, 7, "the release publishes")
+    policy = nr.Policy(attributes=ATTRIBUTES | {"name": "identifier", "hat": "drop"}, require=[DIVERSE])
+    found = unwanted(["town", "name", "shoe", "hat"], policy, 7, "the release publishes")
     assert [(one.column, one.holds, one.breaches, one.required, one.achieved) for one in found] == [
         ("name", False, 7, 0.0, 1.0),
         ("shoe", False, 7, 0.0, 1.0),
+        ("hat", False, 7, 0.0, 1.0),
     ]
-    assert found[0].statement == "the release publishes 'name', which the policy calls an identifier"
+    assert found[0].statement == "the release publishes 'name', which has the role identifier in the policy"
     assert found[1].statement == "the release publishes 'shoe', which the policy does not name"
 
 

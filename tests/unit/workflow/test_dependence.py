@@ -138,7 +138,7 @@ def test_the_refusal_names_the_pair_and_the_ways_out() -> None:
     text = str(caught.value)
     assert "'same' tells 'a'" in text
     assert "'a' tells 'same'" in text or "'same' is told by 'a' too" in text
-    assert "Leave 'same' out (role 'identifier')" in text
+    assert "Leave 'same' out (role 'drop')" in text
     assert 'together = ["a", "same"]' in text
     assert "[dependence] most = " in text
     accepted = nr.Policy(attributes=attributes, require=require, dependence={"most": 1.0})

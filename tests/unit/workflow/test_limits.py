@@ -64,6 +64,31 @@ def test_an_identifier_that_repeats_names_people(records: int, distinct: int, ce
         _demand_people(rules(), profile)
 
 
+def test_a_dropped_column_may_repeat_and_is_never_published(tmp_path) -> None:
+    """An identifier that repeats asks whose rows they are; `drop` says that the column names nobody."""
+    rows = 400
+    table = pl.DataFrame(
+        {
+            "ward": [f"ward {row % 150}" for row in range(rows)],
+            "town": [("Aa", "Bo", "Cy")[row % 3] for row in range(rows)],
+            "ill": [("flu", "cold", "gout", "acne")[row % 4] for row in range(rows)],
+        }
+    )
+    others: dict[str, Any] = {"town": "quasi-identifier", "ill": "sensitive"}
+    named, dropped = (rules(attributes={"ward": role, **others}) for role in ("identifier", "drop"))
+    with pytest.raises(PolicyError, match="400 records have 150 different values of the identifier 'ward'"):
+        nr.anonymize(table, named)
+    release = nr.anonymize(table, dropped)
+    assert dropped.published == tuple(release.columns) == ("town", "ill")
+    release.save(tmp_path / "release")
+    files = [path for path in (tmp_path / "release").iterdir() if path.is_file()]
+    assert files
+    assert not any(b"ward" in path.read_bytes() for path in files)
+    assert nr.verify(release, policy=dropped, original=table).hold
+    with pytest.raises(PolicyError, match="'ward' has the role drop and is never published"):
+        rules(attributes={"ward": nr.drop(), **others}, require=[DistinctLDiversity(on="ward", l=2)])
+
+
 @pytest.mark.parametrize(
     ("people", "watched"),
     [

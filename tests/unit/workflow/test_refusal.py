@@ -23,7 +23,7 @@ def test_a_column_that_all_others_tell_is_one_line() -> None:
         "'c00' tells 'c07': 90% of the people are certain from both, 1% from 'c07' alone. "
         "'c07' is told by 'c01', 'c02', 'c03', 'c04', 'c05', 'c06' and 22 more too."
     )
-    assert problem.hint.startswith("Leave 'c07' out (role 'identifier'); or hide them together")
+    assert problem.hint.startswith("Leave 'c07' out (role 'drop'); or hide them together")
     assert "[dependence] most = 0.90 accepts it." in problem.hint
 
 

@@ -20,8 +20,8 @@ from noren_studio.work.opening import roles
 STAY = "(e) => { if (e.key === 'ArrowUp' || e.key === 'ArrowDown') e.event.preventDefault(); }"
 """Arrows walk through the columns and do not scroll the page."""
 KEYS = {str(number): role for number, role in enumerate(texts.ROLES, 1)}
-TONES: dict[str, texts.Tone] = {"identifier": "", "plain": "", "quasi-identifier": "accent", "sensitive": "warn",
-         "sensitive-quasi-identifier": "warn", "quasi-sensitive": "warn"}  # fmt: skip
+TONES: dict[str, texts.Tone] = {"identifier": "", "drop": "", "plain": "", "quasi-identifier": "accent",
+         "sensitive": "warn", "sensitive-quasi-identifier": "warn", "quasi-sensitive": "warn"}  # fmt: skip
 
 
 def build(session: Session) -> None:
@@ -41,7 +41,7 @@ def build(session: Session) -> None:
 def selected(session: Session, names: list[str]) -> str:
     """The column that is looked at; the first one of which something depends, before any was picked."""
     now = roles(session.draft.policy)
-    first = next((name for name in names if now[name] != "identifier"), names[0])
+    first = next((name for name in names if now[name] not in ("identifier", "drop")), names[0])
     found = session.kept.get("column")
     return found if found in names else first
 
@@ -87,7 +87,7 @@ def _role(session: Session, name: str, role: str) -> None:
             one: f"{number}  {short}: {says}" for number, (one, (short, says)) in enumerate(texts.ROLES.items(), 1)
         }
         ui.radio(options, value=role, on_change=lambda e: _become(session, name, e.value)).props("dense")
-        if role not in ("identifier", "plain"):
+        if role not in ("identifier", "drop", "plain"):
             _writing(session, name)
 
 

@@ -51,7 +51,7 @@ def _curtain(session: Session, found: Mapping[str, Any] | None) -> None:
             line(texts.STAYS_WHY, "n-soft")
             _item("table_rows", session.draft.name, texts.ORIGINAL_TABLE)
             now = roles(session.draft.policy)
-            kept = [n for n, role in now.items() if role == "identifier"] if found is None else found["kept"]
+            kept = [n for n, role in now.items() if role in ("identifier", "drop")] if found is None else found["kept"]
             if kept:
                 _item("block", ", ".join(kept), texts.NEVER_PUBLISHED)
             _item("casino", texts.RANDOMNESS, texts.RANDOMNESS_SAYS)

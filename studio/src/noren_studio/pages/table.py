@@ -178,7 +178,7 @@ def _column(session: Session, column: dict[str, Any], role: str) -> None:
         text(texts.VERY_MANY if column["distinct"] is None else f"{column['distinct']:,}", "n", tag="td")
         text(f"{column['missing']:,}" if column["missing"] else "-", "n", tag="td")
         with ui.element("td"):
-            if role != "identifier" and column["bars"]:
+            if role not in ("identifier", "drop") and column["bars"]:
                 bars(column["bars"], described=texts.histogram(name, column["bars_say"]))
                 line(column["bars_say"], "n-soft n-small")
         text(column["why"] if role == column["role"] else texts.YOU_DECIDED, "n-soft", tag="td")

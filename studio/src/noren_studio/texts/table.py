@@ -45,6 +45,7 @@ ROLES = {
     "sensitive-quasi-identifier": ("Both", "others may know it, and it is a secret"),
     "quasi-sensitive": ("Quasi-sensitive", "terms that outside knowledge links to secrets"),
     "plain": ("Plain", "harmless; published as it is"),
+    "drop": ("Drop", "not wanted in the release; never published"),
 }
 
 
