@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noren.errors import PolicyError, Problem
+from noren.errors import MOST_LISTED, PolicyError, Problem
 from noren.policy.policy import Policy
 from noren.policy.toml import value
 
 DEVIATIONS = 2.0
 """Standard errors that are counted against the holder."""
-LINES = 10
-"""Columns that are spoken of singly, and"""
+LINES = MOST_LISTED - 1
+"""Columns with a line of their own: a last line with the remedies still fits into what an error lists."""
 NAMED = 6
-"""names in one list, before the rest is counted."""
+"""Names in one list, before the rest is counted."""
 
 
 @dataclass(frozen=True)
