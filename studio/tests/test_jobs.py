@@ -14,8 +14,7 @@ import pytest
 from noren.errors import PolicyError, Problem
 from noren.progress import Stage
 from noren_studio import jobs
-from noren_studio.jobs import SPARE, Job, Worker
-from noren_studio.line import Line
+from noren_studio.jobs import SPARE, Job, Line, StageSeen, Worker
 from noren_studio.session import Session
 
 
@@ -179,3 +178,16 @@ def test_a_job_waits_for_its_turn_and_can_be_cancelled_before(tmp_path: Path, mo
     assert (third.state, third.result) == ("done", 3)
     assert second.pid is None
     assert other.result("sum") is None
+
+
+def test_the_stage_that_is_shown_is_one_that_has_not_ended() -> None:
+    """Within "Trying" the codes are read in a moment: what takes the time is what is said."""
+    job = Job("x", adds, {}, "mark")
+    assert job.stage is None
+    outer, inner = StageSeen("Trying"), StageSeen("Reading codes")
+    job.stages += [outer, inner]
+    assert job.stage is inner
+    inner.ended = True
+    assert job.stage is outer
+    outer.ended = True
+    assert job.stage is inner

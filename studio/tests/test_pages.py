@@ -14,7 +14,7 @@ from tests.browser import Browser
 
 from house import LONG, House, Visit, visiting
 from looks import pale_texts
-from noren_studio.line import PLACES
+from noren_studio.jobs import PLACES
 
 MARKUP = (
     "<img src=x onerror=window.acted=1>",
@@ -213,6 +213,48 @@ def test_dark_is_readable_and_stays(opened: Visit) -> None:
         opened.go(f"/{name}")
         opened.page.locator("main section").nth(1).wait_for()
         opened.shot(f"{name}-dark")
+
+
+def test_pages_follow_the_system_as_long_as_no_look_is_chosen(visit: Visit) -> None:
+    page = visit.page
+    for look in ("dark", "light", "dark"):
+        page.emulate_media(color_scheme=look)
+        page.locator(f"body.body--{look}").wait_for()
+    page.get_by_label("Light or dark").click()
+    page.locator("body.body--light").wait_for()
+    visit.reload()
+    page.locator("body.body--light").wait_for()
+    page.get_by_label("Light or dark").click()
+    page.locator("body.body--dark").wait_for()
+    page.emulate_media(color_scheme="light")
+    visit.reload()
+    page.locator("body.body--light").wait_for()
+
+
+def test_a_table_that_cannot_be_opened_leaves_no_other_below_its_error(visit: Visit, hospital: Path) -> None:
+    visit.open_table(hospital)
+    visit.page.get_by_text("Open another").click()
+    visit.page.get_by_label("Path of a file").fill(str(hospital.parent / "missing.csv"))
+    visit.page.get_by_label("Path of a file").press("Enter")
+    visit.sees("no such file")
+    assert visit.page.get_by_text("What Noren understood").count() == 0
+    visit.click("Back to hospital.csv")
+    visit.sees("What Noren understood")
+    assert visit.page.get_by_text("no such file").count() == 0
+
+
+def test_a_long_name_is_cut_and_pushes_nothing_out_of_view(visit: Visit, tmp_path: Path) -> None:
+    long = "the answer to a question that was written out in full as the name of its column " * 3
+    target = tmp_path / "long.csv"
+    target.write_text(f"{long.strip()},age\n" + "".join(f"{'ab'[at % 2]},{20 + at % 40}\n" for at in range(200)))
+    visit.open_table(target)
+    cell = visit.page.locator(".n-table td.n-key", has_text="the answer").first
+    assert cell.bounding_box()["height"] < 90
+    assert cell.locator("[title]").get_attribute("title") == long.strip()
+    assert visit.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    visit.go("/columns")
+    row = visit.page.locator(".n-step[role=button]", has_text="the answer")
+    assert row.bounding_box()["height"] < 60
 
 
 def test_a_file_is_uploaded_into_a_private_folder(visit: Visit, hospital: Path) -> None:

@@ -12,7 +12,7 @@ from noren.errors import QueryError
 from noren.estimates.counts.plots import INK, PALETTE, chart
 from noren_studio.questions import call_of, conditions, public_place, script
 from noren_studio.theme import DARK
-from noren_studio.work.pictures import in_the_dark
+from noren_studio.work.answering import in_the_dark
 
 ASKED: list[tuple[dict[str, Any], str]] = [
     ({"rows": ["job"]}, "release.estimate(['job'])"),

@@ -8,8 +8,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from noren.cli.main import ELSEWHERE, GROUP, main
-from noren_studio import places
-from noren_studio.session import MOST_UNDONE, Draft, History, Session, Sessions
+from noren_studio.session import MOST_UNDONE, Draft, History, Session, Sessions, shown
 
 POLICY = {"attributes": {"zip": {"role": "quasi-identifier"}, "job": {"role": "plain"}}}
 
@@ -104,8 +103,8 @@ def test_wrong_sections_are_problems_and_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert "secret" not in places.shown("postgresql://me:secret@localhost/base?table=people")
-    assert places.shown("/data/patients.csv") == "patients.csv"
+    assert "secret" not in shown("postgresql://me:secret@localhost/base?table=people")
+    assert shown("/data/patients.csv") == "patients.csv"
 
 
 def test_the_command_is_found_by_its_entry_point_and_has_help_with_an_example_and_json() -> None:

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import noren
+from noren_studio import texts
+
 STUDIO = Path(__file__).parents[1] / "src" / "noren_studio"
 TEXTS = STUDIO / "texts"
 HOLDER = ("choose", "columns", "frame", "release", "requirements", "table")
@@ -130,3 +133,26 @@ def test_no_text_is_left_that_nobody_reads() -> None:
     used |= {part.name for tree in trees for part in ast.walk(tree) if isinstance(part, ast.alias)}
     names = {name for path in TEXTS.glob("*.py") if path.stem != "__init__" for name in public_names(path)}
     assert names - used - {"Tone"} == set()
+
+
+def library_hints() -> list[str]:
+    """Every hint that is written out in the library."""
+    sources = sorted(Path(noren.__file__).parent.rglob("*.py"))
+    parts = [part for path in sources for part in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    given = [one.value for part in parts if isinstance(part, ast.Call) for one in part.keywords if one.arg == "hint"]
+    given += [
+        part.value
+        for part in parts
+        if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name) and part.targets[0].id == "hint"
+    ]
+    return [one for part in given for one in literals(part)]
+
+
+def test_no_hint_in_a_window_is_a_command_line() -> None:
+    hints = library_hints()
+    typed = [one for one in hints if re.search(r"`noren |--[a-z]", one)]
+    assert len(typed) > 10
+    shown = [texts.in_words(one) for one in hints]
+    assert [one for one in shown if re.search(r"`noren |--[a-z]", one)] == []
+    assert "tick that the key is to be made" in texts.in_words("Make one with `noren key new`, or correct the path.")
+    assert texts.in_words("Check the path.") == "Check the path."

@@ -9,7 +9,7 @@ import pytest
 
 from noren.estimates import BLUES
 from noren_studio import theme
-from noren_studio.work.pictures import NIGHT
+from noren_studio.work.answering import NIGHT
 
 
 @pytest.mark.parametrize("look", [theme.LIGHT, theme.DARK], ids=["light", "dark"])

@@ -6,7 +6,6 @@ _HOMES = {
     "Policy": "noren.policy.policy",
     "Proposal": "noren.policy.proposal",
     "Seen": "noren.policy.guessing",
-    "describe": "noren.policy.guessing",
     "open_table": "noren.policy.reading",
     "study": "noren.policy.proposal",
     "text_for": "noren.policy.moving",

@@ -1,7 +1,6 @@
 """The names of `noren.policy`, for type checkers: at run time they are loaded when first used."""
 
 from noren.policy.guessing import Seen as Seen
-from noren.policy.guessing import describe as describe
 from noren.policy.moving import text_for as text_for
 from noren.policy.policy import Policy as Policy
 from noren.policy.proposal import Proposal as Proposal

@@ -2,6 +2,8 @@
 
 A job runs one function of `noren_studio.work`, which calls public verbs. The process tells how far it is and what it
 found in JSON over a pipe; a server never unpickles what a worker made. It ends with the server, whatever happens.
+Only a few run at a time, so that ten people do not need ten times the memory: the others stand in a line, first come,
+first served.
 """
 
 from __future__ import annotations
@@ -16,12 +18,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from noren.errors import NorenError
 from noren.progress import Meter, Stage
 from noren_studio import texts
-from noren_studio.line import Line
 
 Work = Callable[..., Any]
 """A function at the top of a module: work(stage, **given) returns plain data."""
@@ -31,6 +32,54 @@ SPAWN = multiprocessing.get_context("spawn")
 REAPING = threading.Lock()
 """A child's end is told once: of two threads that ask at the same moment, one would not learn how it ended. Starting a
 process asks for all of them."""
+
+
+PLACES = min(3, max(2, os.cpu_count() or 2))
+"""Jobs that compute at the same time: more would share the same processors and only need more memory."""
+
+
+class Waits(Protocol):
+    """What stands in a line."""
+
+    def begin(self) -> None:
+        """Its turn has come."""
+
+
+class Line:
+    """Those who wait, and how many are being served."""
+
+    def __init__(self, places: int = PLACES) -> None:
+        self.places = places
+        self._lock = threading.Lock()
+        self._served: list[Waits] = []
+        self._waiting: list[Waits] = []
+
+    def enter(self, one: Waits) -> None:
+        """Begin at once if a place is free, else stand behind the others."""
+        self._change(lambda: self._waiting.append(one))
+
+    def leave(self, one: Waits) -> None:
+        """Give the place free, or stop waiting. Whoever has left before may do so again."""
+        self._change(lambda: self._remove(one))
+
+    def before(self, one: Waits) -> int | None:
+        """How many wait before somebody; None if their turn has come."""
+        with self._lock:
+            return self._waiting.index(one) if one in self._waiting else None
+
+    def _remove(self, one: Waits) -> None:
+        for group in (self._served, self._waiting):
+            if one in group:
+                group.remove(one)
+
+    def _change(self, change: Callable[[], None]) -> None:
+        with self._lock:
+            change()
+            turn = self._waiting[: max(0, self.places - len(self._served))]
+            del self._waiting[: len(turn)]
+            self._served += turn
+        for one in turn:  # outside the lock: beginning starts a process
+            one.begin()
 
 
 @dataclass
@@ -84,6 +133,12 @@ class Job:
     @property
     def running(self) -> bool:
         return self.state == "running"
+
+    @property
+    def stage(self) -> StageSeen | None:
+        """What is being done: the last begun of the stages that have not ended; between two of them the last one."""
+        stages = list(self.stages)
+        return next((one for one in reversed(stages) if not one.ended), stages[-1] if stages else None)
 
     @property
     def pid(self) -> int | None:

@@ -4,19 +4,51 @@ as text, never as markup, and characters that would turn or hide the line are wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from nicegui import ui
 
-from noren.errors import Problem
+from noren.errors import NorenError, Problem
 from noren.results import visible
 from noren_studio import texts
 from noren_studio.jobs import Failure, Job
+from noren_studio.rebuild import keyed
 from noren_studio.session import Session
 from noren_studio.texts import Tone
-from noren_studio.view import refresh
+
+KEY = "noren_view"
+
+
+@dataclass(frozen=True)
+class View:
+    """What the frame offers to what stands in it."""
+
+    refresh: Callable[[], None]
+    """Build the content anew, and the frame around it."""
+    frame: Callable[[], None]
+    """Build the frame alone: undo, redo, steps."""
+
+
+def keep(view: View) -> None:
+    ui.context.client.storage[KEY] = view
+
+
+def refresh() -> None:
+    """Build the whole page anew."""
+    ui.context.client.storage[KEY].refresh()
+
+
+def refresh_frame() -> None:
+    """After an edit that the page has shown by itself: what can be undone has changed, and which steps are done."""
+    ui.context.client.storage[KEY].frame()
+
+
+LONG = 24
+"""Characters from which on a name may be cut off where it stands; all of it is seen when the pointer is on it."""
 
 TICK = 0.25
 """Seconds between two looks at a job that runs."""
@@ -24,15 +56,21 @@ TICK = 0.25
 
 def text(content: object, classes: str = "", tag: str = "div") -> ui.element:
     """A text, as text."""
-    element = ui.element(tag).classes(classes)
+    element, said = ui.element(tag).classes(classes), visible(content)
     with element:
-        ui.label(visible(content)).style("display: inline")
+        inner = ui.label(said).classes("n-in")
+        if len(said) > LONG:
+            inner.props["title"] = said
     return element
 
 
 def line(content: object, classes: str = "") -> ui.label:
     """A text of its own line."""
-    return ui.label(visible(content)).classes(classes)
+    said = visible(content)
+    made = ui.label(said).classes(classes)
+    if "n-cut" in classes and len(said) > LONG:
+        made.props["title"] = said
+    return made
 
 
 def title(content: str, level: int = 2) -> None:
@@ -78,24 +116,64 @@ def note(message: object, hint: str = "", tone: Tone = "") -> None:
     """A remark, or an error with its next step."""
     with ui.element("div").classes(f"n-note {tone}").props("role=alert" if tone == "bad" else "role=note"):
         line(message, "n-pre")
-        if hint:
+        if hint := texts.in_words(hint):
             line(hint, "n-hint n-pre n-small")
 
 
+Head = str | tuple[str, str]
+"""The head of a column, and how its texts look: n for numbers, n-soft, n-key."""
+Cell = object | Callable[[], object]
+"""A text, or a function that builds what stands in the cell."""
+
+
 def table(
-    heads: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = (), marked: Sequence[int] = ()
+    heads: Sequence[Head], rows: Iterable[Sequence[Cell]], keys: Sequence[str] = (), on: Collection[str] = ()
 ) -> ui.element:
-    """A small table of texts. Large ones are `ui.table` with virtual scrolling."""
+    """A small table; rows that have keys keep their elements, and those of `on` are marked. Large ones are `grid`."""
+    named = [(head, "") if isinstance(head, str) else head for head in heads]
     with ui.element("table").classes("n-table") as found:
         with ui.element("thead"), ui.element("tr"):
-            for at, head in enumerate(heads):
-                text(head, "n" if at in numbers else "", tag="th").props("scope=col")
+            for head, classes in named:
+                text(head, "n" if classes == "n" else "", tag="th").props("scope=col")
         with ui.element("tbody"):
-            for number, row in enumerate(rows):
-                with ui.element("tr").classes("on" if number in marked else ""):
-                    for at, cell in enumerate(row):
-                        text(cell, "n" if at in numbers else "", tag="td")
+            for at, row in enumerate(rows):
+                key = keys[at] if keys else at
+                with keyed(ui.element("tr"), key) if keys else ui.element("tr") as made:
+                    made.classes("on" if key in on else "")
+                    for cell, (_, classes) in zip(row, named, strict=True):
+                        if callable(cell):
+                            with ui.element("td"):
+                                cell()
+                        else:
+                            text(cell, classes, tag="td")
     return found
+
+
+def grid(heads: Sequence[object], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()) -> ui.table:
+    """A table of any length, of which no more is drawn than is seen."""
+    columns = [
+        {"name": f"c{at}", "label": visible(head), "field": f"c{at}", "align": "right" if at in numbers else "left"}
+        for at, head in enumerate(heads)
+    ]
+    cells = [[visible(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    records = [{"id": number} | {f"c{at}": cell for at, cell in enumerate(row)} for number, row in enumerate(cells)]
+    found = ui.table(columns=columns, rows=records, row_key="id", pagination={"rowsPerPage": 0})
+    return found.props("dense flat virtual-scroll hide-bottom")
+
+
+def lines(*content: tuple[object, str]) -> Callable[[], None]:
+    """A cell of several lines, each with its look."""
+
+    def build() -> None:
+        for one, classes in content:
+            line(one, classes)
+
+    return build
+
+
+def say(error: NorenError) -> None:
+    """What is wrong, in passing, and what to do about it."""
+    ui.notify(visible(f"{error.message} {texts.in_words(error.hint or '')}"), type="warning")
 
 
 def problems(found: Sequence[Problem], tone: Tone = "warn") -> None:
@@ -117,7 +195,7 @@ def bars(counts: Sequence[float], classes: str = "", described: str = "") -> Non
     """A small histogram."""
     most = max(counts, default=0) or 1
     with ui.element("div").classes(f"n-bars {classes}").props("role=img") as found:
-        found._props["aria-label"] = visible(described)
+        found.props["aria-label"] = visible(described)
         for count in counts:
             ui.element("div").style(f"height: {max(0.0, 100 * count / most):.1f}%")
 
@@ -125,7 +203,7 @@ def bars(counts: Sequence[float], classes: str = "", described: str = "") -> Non
 def meter(share: float, described: str) -> None:
     """A bar from nothing to all."""
     with ui.element("div").classes("n-meter").props("role=img") as found:
-        found._props["aria-label"] = visible(described)
+        found.props["aria-label"] = visible(described)
         ui.element("div").style(f"width: {100 * min(1.0, max(0.0, share)):.1f}%")
 
 
@@ -171,7 +249,7 @@ def _progress(session: Session, job: Job) -> None:
             said.set_text(texts.waiting(before))
             bar.props(remove="indeterminate")
             return
-        current = job.stages[-1] if job.stages else None
+        current = job.stage
         if current is None:
             said.set_text(texts.STARTING)
             bar.props("indeterminate")
@@ -202,31 +280,15 @@ def edit(session: Session, words: str, change: Callable[[dict[str, Any]], None],
         if rebuild:
             refresh()
         else:
-            from noren_studio.view import refresh_frame
-
             refresh_frame()
-
-
-def plain_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows for `ui.table`, whose cells Vue shows as text."""
-    return [{name: visible(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows]
 
 
 def verdicts(found: Sequence[Mapping[str, Any]]) -> None:
     """What holds: asked, found, and how many people break it."""
-    with ui.element("table").classes("n-table").props("data-verdicts"):
-        with ui.element("thead"), ui.element("tr"):
-            for head, classes in texts.VERDICT_HEADS:
-                text(head, classes, tag="th").props("scope=col")
-        with ui.element("tbody"):
-            for one in found:
-                with ui.element("tr"):
-                    with ui.element("td"):
-                        words, tone = texts.HOLDS[one["holds"]]
-                        tag(words, tone)
-                    text(texts.model_title(one["model"]), tag="td")
-                    text(one["column"], tag="td")
-                    text(f"{one['required']:g}", "n", tag="td")
-                    text(f"{one['achieved']:.4g}", "n", tag="td")
-                    text(f"{one['breaches']:,}" if one["breaches"] else "-", "n", tag="td")
-                    text(one["statement"], "n-soft", tag="td")
+    rows = [
+        (partial(tag, *texts.HOLDS[one["holds"]]), texts.model_title(one["model"]), one["column"],
+         f"{one['required']:g}", f"{one['achieved']:.4g}", f"{one['breaches']:,}" if one["breaches"] else "-",
+         one["statement"])
+        for one in found
+    ]  # fmt: skip
+    table(texts.VERDICT_HEADS, rows).props("data-verdicts")

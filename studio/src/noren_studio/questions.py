@@ -5,11 +5,14 @@ The page shows the text and a worker makes the call, both from one `Call`: what 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from noren.errors import QueryError
+from noren_studio.parts import refresh, refresh_frame
+from noren_studio.session import Session
 from noren_studio.texts import recipient as texts
 
 KINDS = ("count", "number", "model", "test", "tables", "margins")
@@ -188,3 +191,47 @@ def public_place(place: str) -> str:
     named = f"{user.partition(':')[0]}@{host}" if user else host
     kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name != "password"]
     return urlunsplit((parts.scheme, named, parts.path, urlencode(kept, quote_via=quote), ""))
+
+
+# ---------------------------------------------------------------------- what is open and asked, in the draft
+
+
+RELEASE, QUESTION, AUDIT = "release", "question", "audit"
+
+
+def release_of(session: Session) -> str:
+    """The place of the release that is open; empty if none is."""
+    return str(session.draft.asks.get(RELEASE, ""))
+
+
+def asked(session: Session, part: str) -> dict[str, Any]:
+    """What is asked at present, as a copy."""
+    return copy.deepcopy(dict(session.draft.asks.get(part, {})))
+
+
+def ask(
+    session: Session, words: str, part: str, change: Callable[[dict[str, Any]], None], rebuild: bool = True
+) -> None:
+    """A change of what is asked, and the page after it."""
+    now = asked(session, part)
+    change(now)
+    _made(session, words, {**session.draft.asks, part: now}, rebuild)
+
+
+def open_release(session: Session, words: str, place: str) -> None:
+    """Another release. What was asked of the one before names columns that this one may not have."""
+    kept = {name: value for name, value in session.draft.asks.items() if name not in (RELEASE, QUESTION)}
+    _made(session, words, {**kept, RELEASE: place}, True)
+
+
+def _made(session: Session, words: str, asks: Mapping[str, Any], rebuild: bool) -> None:
+    if session.history.make(words, replace(session.draft, asks=asks)):
+        (refresh if rebuild else refresh_frame)()
+
+
+def mark_of(given: Mapping[str, Any]) -> str:
+    """A short name of a question, by which an answer knows what it answers."""
+    import hashlib
+    import json
+
+    return hashlib.sha256(json.dumps(given, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -5,6 +5,8 @@ listeners. So the browser keeps what it has drawn and changes only what differs:
 after it, a menu stays open, a field keeps its focus; and an event that was on its way reaches the successor.
 What an element does depends on its label or key, so nothing is taken for something else that stands in its place.
 An event that comes between an edit and the page after it waits for that page: what it was meant for may be gone.
+
+NiceGUI has no way of its own for this. What is used of its inside is used in this module alone, and a test names it.
 """
 
 from __future__ import annotations
@@ -111,6 +113,12 @@ def hear_in_order(client: Client) -> None:
         handle(message)
 
     client.handle_event = hear  # type: ignore[assignment,method-assign]
+
+
+def hear_only(element: Element, js_handler: str) -> None:
+    """Send an element's events to the server only where a function in the browser emits them."""
+    for listener in element._event_listeners.values():
+        listener.js_handler = js_handler
 
 
 def _noted(element: Element) -> Was:

@@ -11,14 +11,67 @@ import json
 import secrets
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from noren.errors import NorenError, PolicyError, Problem
 from noren_studio.jobs import Job, Work
-from noren_studio.places import is_packed, is_release
-from noren_studio.policy import Rules, read_rules
+
+if TYPE_CHECKING:
+    from noren import Policy
+
+
+def is_release(place: str) -> bool:
+    """Whether a place is a release: a folder of this machine, or a schema of a base."""
+    if "://" in place:
+        return "schema=" in place.partition("?")[2]
+    path = Path(place)
+    return path.is_dir() and (path / "datapackage.json").is_file()
+
+
+def is_packed(place: str) -> bool:
+    """Whether a place is one ZIP file, as a release is handed over."""
+    return "://" not in place and place.lower().endswith(".zip")
+
+
+def shown(place: str) -> str:
+    """How a place is called: a file by its name, an address without its password."""
+    if "://" in place:
+        from noren.sources import Address
+
+        return Address.parse(place).name
+    return Path(place).name
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A policy, or what is wrong with it."""
+
+    policy: Policy | None
+    problems: Sequence[Problem] = field(default_factory=tuple)
+
+    def about(self, *where: str) -> list[Problem]:
+        """Problems that stand at one of these places of the policy, or below it."""
+        return [
+            p for p in self.problems if any(p.where == at or p.where.startswith((f"{at}.", f"{at}[")) for at in where)
+        ]
+
+
+def read_rules(sections: Mapping[str, Any], base: Path) -> Rules:
+    """The sections as a policy; paths in it are relative to `base`."""
+    from noren import Policy
+
+    if not sections:
+        return Rules(None)
+    try:
+        return Rules(Policy(**{**sections, "base": base}))
+    except PolicyError as error:
+        return Rules(None, error.problems)
+    except NorenError as error:
+        return Rules(None, (Problem("", error.message, error.hint or ""),))
+
 
 MOST_UNDONE = 200
 """Edits that can be taken back; a draft is small, and nobody goes back further."""
@@ -35,7 +88,7 @@ class Draft:
     policy: Mapping[str, Any] = field(default_factory=dict)
     """The policy as TOML is read: sections of plain values. It may be wrong, `rules` says where."""
     asks: Mapping[str, Any] = field(default_factory=dict)
-    """What the recipient and the auditor have open and ask; see `noren_studio.asks`."""
+    """What the recipient and the auditor have open and ask; see `noren_studio.questions`."""
 
     @property
     def opened(self) -> bool:
@@ -119,7 +172,9 @@ class Session:
         self.kept: dict[str, Any] = {}
         """What a page wants to find again after a reload: a choice, a filter. Not undone, not saved."""
         self.clients: set[str] = set()
-        self.dark: bool | None = None
+        self.look: bool | None = None
+        """Whether the dark look was chosen; None follows the system."""
+        self.system_dark = False
         self.first = "/"
         """The page that is shown first: what the command line named is opened there."""
         if place and (is_release(place) or is_packed(place)):
@@ -127,6 +182,11 @@ class Session:
         elif place:
             self.kept["open"], self.first = place, "/table"
         self._rules: tuple[Draft, Rules] | None = None
+
+    @property
+    def dark(self) -> bool:
+        """Whether pages are dark: as was chosen, or as the system is."""
+        return self.system_dark if self.look is None else self.look
 
     @property
     def draft(self) -> Draft:
@@ -158,6 +218,14 @@ class Session:
         job = self.jobs[name] = Job(name, work, given, self.draft.mark, lambda job: self._keep(job, place))
         job.start()
         return job
+
+    def judge(self, name: str, work: Work, /, **given: Any) -> Job:
+        """Run a verb on the table and the policy of the present draft."""
+        draft = self.draft
+        return self.start(name, work, place=draft.place, policy=dict(draft.policy), base=str(self.folder), **given)
+
+    def runs(self, name: str) -> bool:
+        return name in self.jobs and self.jobs[name].running
 
     def stop(self, name: str) -> None:
         job = self.jobs.get(name)

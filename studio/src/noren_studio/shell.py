@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,12 +13,11 @@ from noren.results import visible
 from noren_studio import texts
 from noren_studio.gate import FRAMED
 from noren_studio.pages import PAGES, Page
-from noren_studio.parts import button, div, line, note, text, title
-from noren_studio.rebuild import Part, hear_in_order, keyed
+from noren_studio.parts import View, button, div, keep, line, note, text, title
+from noren_studio.parts import refresh as refresh_page
+from noren_studio.rebuild import Part, hear_in_order, hear_only, keyed
 from noren_studio.session import Session, Sessions
 from noren_studio.theme import style
-from noren_studio.view import View, keep
-from noren_studio.view import refresh as refresh_page
 
 NOT_TYPING = """(e) => {
   const at = document.activeElement, kinds = ["checkbox", "radio", "button", "range", "file"];
@@ -27,6 +25,14 @@ NOT_TYPING = """(e) => {
   if (!field && !(at && (at.tagName === "TEXTAREA" || at.isContentEditable))) emit(e);
 }"""
 """Where a word is being typed, Ctrl-Z is the field's own; a menu that has the focus is no such field."""
+
+SYSTEM = "system-look"
+SYSTEM_LOOK = f"""
+  const asked = matchMedia("(prefers-color-scheme: dark)"), tell = () => emitEvent("{SYSTEM}", asked.matches);
+  if (!window.norenLook) {{ window.norenLook = asked; asked.addEventListener("change", tell); }}
+  tell();
+"""
+"""The look that the system asks for, when a page is there and whenever it changes."""
 
 SHOWN_LOOK = "() => emit(document.body.classList.contains('body--dark'))"
 """A click tells the look that is seen, so that nothing has to be asked back."""
@@ -70,8 +76,9 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
     ui.add_css(style())
     heading = texts.TITLE if page is None else f"{texts.PAGES[page.name][0]} - {texts.TITLE}"
     ui.page_title(heading)
-    dark = ui.dark_mode(session.dark)
-    client.on_connect(partial(_system_look, session))
+    dark = ui.dark_mode(session.look)
+    ui.on(SYSTEM, partial(_system_look, session))
+    client.on_connect(lambda: ui.run_javascript(SYSTEM_LOOK))
     skip = ui.link(texts.SKIP, "#content").classes("n-skip")
     skip.props("tabindex=0")
 
@@ -83,7 +90,8 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
 
     def refresh(afresh: bool = False) -> None:
         frame()
-        parts["content"].refresh(afresh=afresh)
+        if "content" in parts:  # else it is being built, and shows by itself what it changed
+            parts["content"].refresh(afresh=afresh)
 
     keep(View(refresh, frame))
     again = partial(refresh, afresh=True)
@@ -95,8 +103,7 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
         with ui.element("main").classes("n-main").props("id=content tabindex=-1"):
             parts["content"] = Part(_content, session, page)
     keys = ui.keyboard(partial(_keys, session, again), ignore=[])
-    for listener in keys._event_listeners.values():
-        listener.js_handler = NOT_TYPING
+    hear_only(keys, NOT_TYPING)
 
 
 def _fault(error: Exception) -> None:
@@ -153,7 +160,7 @@ def _head(sessions: Sessions, session: Session, dark: ui.dark_mode, refresh: Cal
 def _icon(icon: str, label: str, what: str | None, act: Callable[[], Any] | None) -> ui.button:
     """A button of the head; `what` is None where there is nothing to do."""
     found = ui.button(icon=icon, on_click=act, color=None).props("flat round dense")
-    keyed(found, icon)._props["aria-label"] = visible(f"{label}: {what}" if what else label)
+    keyed(found, icon).props["aria-label"] = visible(f"{label}: {what}" if what else label)
     found.set_enabled(what is not None)
     with found:
         ui.tooltip(visible(f"{label}: {what}" if what else label))
@@ -185,24 +192,23 @@ def _keys(session: Session, refresh: Callable[[], None], event: Any) -> None:
         _redo(session, refresh)
 
 
-async def _system_look(session: Session) -> None:
+def _system_look(session: Session, event: events.GenericEventArguments) -> None:
     """Charts are drawn here and must know which look the system asks for; the rest of a page follows it by itself."""
-    if session.dark is None:
-        with suppress(TimeoutError):  # a page that was left before it answered
-            if await ui.run_javascript("matchMedia('(prefers-color-scheme: dark)').matches", timeout=30):
-                session.dark = True
-                refresh_page()
+    before, session.system_dark = session.dark, bool(event.args)
+    if session.dark != before:
+        refresh_page()
 
 
 def _look(session: Session, dark: ui.dark_mode, event: events.GenericEventArguments) -> None:
-    """The other look. The first time, what the system shows is turned round."""
-    session.dark = not (event.args if session.dark is None else session.dark)
-    dark.set_value(session.dark)
+    """The other look than the one that is seen; where the system has it too, pages follow the system again."""
+    wanted = not event.args
+    session.look = None if wanted == session.system_dark else wanted
+    dark.set_value(session.look)
     refresh_page()
 
 
 def _save(session: Session) -> None:
-    from noren_studio.saving import save_dialog
+    from noren_studio.files import save_dialog
 
     save_dialog(session)
 

@@ -4,7 +4,7 @@ The contract of `build`: it is called inside the column of the page, once a load
 elements there. It reads `session.draft`, `session.rules`, `session.result(name)` and `session.jobs`, changes the policy
 through `session.edit` alone and computes through `session.start` alone, with functions of `noren_studio.work`. What it
 must find again after a reload goes into `session.kept`. Data becomes text only through `ui.label` and the helpers of
-`noren_studio.parts`, never through `ui.html` or `ui.markdown`. `noren_studio.view.refresh()` builds the page anew.
+`noren_studio.parts`, never through `ui.html` or `ui.markdown`. `noren_studio.parts.refresh()` builds the page anew.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from typing import Any
 
 from nicegui import ui
 
-from noren_studio.asks import AUDIT, ask, asked
 from noren_studio.pages.auditor_attacks import attacking
 from noren_studio.pages.auditor_besides import besides, verifying
 from noren_studio.pages.auditor_table import foreign
 from noren_studio.pages.release_place import another, opened, status
 from noren_studio.parts import card, div, line, title
+from noren_studio.questions import AUDIT, ask, asked
 from noren_studio.session import Session
 from noren_studio.texts import auditor as words
 

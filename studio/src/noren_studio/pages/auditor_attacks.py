@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 from nicegui import ui
 
 from noren.errors import NorenError
-from noren_studio.asks import AUDIT, ask, asked, mark_of
+from noren.results import visible
 from noren_studio.forms import fields_of, form
-from noren_studio.pages.auditor_besides import known, say
-from noren_studio.pages.auditor_gains import gains
-from noren_studio.pages.recipient_answer import python, to_view
-from noren_studio.parts import button, card, div, line, watch
-from noren_studio.questions import public_place
+from noren_studio.pages.auditor_besides import known
+from noren_studio.pages.recipient_answer import python, shown_picture, to_view
+from noren_studio.parts import button, card, div, line, note, refresh, say, table, tag, watch
+from noren_studio.questions import AUDIT, ask, asked, mark_of, public_place
+from noren_studio.rebuild import Part
 from noren_studio.session import Session
 from noren_studio.texts import auditor as words
 from noren_studio.texts import recipient as texts_recipient
-from noren_studio.view import refresh
 from noren_studio.work.auditing import attack_release, read_attacks
 
 if TYPE_CHECKING:
     from noren.audit import Attack
+
 
 REASONS, ATTACK = "audit reasons", "audit attacks"
 SLOW = ("predictable",)
@@ -64,7 +64,7 @@ def _download(result: Found) -> None:
         lambda: ui.download.content(csv.read_bytes(), "noren-attacks.csv", "text/csv"),
         icon="download",
     )
-    made._props["aria-label"] = texts_recipient.download_of(texts_recipient.CSV)
+    made.props["aria-label"] = texts_recipient.download_of(texts_recipient.CSV)
 
 
 def why_not(session: Session, name: str, reasons: Mapping[str, str | None]) -> str | None:
@@ -204,3 +204,81 @@ def script(place: str, attacks: Mapping[str, Mapping[str, Any]], given: Mapping[
         more = "".join(f", {field}={value!r}" for field, value in own.items())
         lines.append(f"print(nr.attack(release, {name!r}{besides}{more}).frame)")
     return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------- what they gained
+
+
+def gains(session: Session, result: Found) -> None:
+    """All results, the largest gain first."""
+    if result["holder_only"]:
+        note(words.HOLDER_SIDE, tone="warn")
+    if result["results"]:
+        _bars(result)
+    for name, reason in result["skipped"].items():
+        line(f"{words.NOT_RUN}: {name}: {reason}", "n-soft n-small")
+    if result["results"]:
+        _closer(session, result["mark"], result["results"])
+
+
+def _bars(result: Found) -> None:
+    rows = [
+        (one["attack"], ", ".join(one["target"]), one["figure"] or "-", partial(before_after, one), one["after_means"])
+        for one in result["results"]
+    ]
+    with div("n-scroll"):
+        table(words.GAIN_HEADS, rows)
+
+
+def before_after(one: Found) -> None:
+    """Two bars, one above the other: what is known without the release, and with it."""
+    with div("n-pair").style("min-width: 260px"):
+        for which, share in ((words.BEFORE, one["before"]), (words.AFTER, one["after"])):
+            line(which, "n-soft")
+            if share is None:
+                line("-")
+                line("", "n-num")
+                continue
+            with ui.element("div").classes(f"n-meter {which}").props("role=img") as bar:
+                bar.props["aria-label"] = visible(words.bar(which, one["figure"], share))
+                ui.element("div").style(f"width: {100 * min(1.0, max(0.0, share)):.1f}%")
+            line(f"{share:.1%}", "n-num")
+
+
+def _closer(session: Session, mark: str, results: Sequence[Found]) -> None:
+    """One result in full, to begin with the one that gains most."""
+    of, now = session.kept.get("looked at closely", ("", 0))
+    now = now if of == mark else 0
+
+    def show(event: Any) -> None:
+        session.kept["looked at closely"] = mark, event.value
+        details.refresh(results[event.value])
+
+    names = {at: visible(f"{one['attack']}: {', '.join(one['target'])}") for at, one in enumerate(results)}
+    select = ui.select(names, value=now, label=words.CLOSER, on_change=show)
+    select.props("dense outlined options-dense data-closer").style("max-width: 420px")
+    details = Part(_details, results[now])
+
+
+def _details(one: Found) -> None:
+    with div("n-col").props("data-details"):
+        if one["holder_only"]:
+            tag(words.HOLDER_ONLY, "warn").style("align-self: flex-start")
+        line(f"{words.KNOWS} {one['adversary']}.", "n-why")
+        shown_picture(one["picture"], words.chart_of(one["attack"], one["target"]))
+        heads: list[str | tuple[str, str]] = ["", *((head, "n") for head in (words.PEOPLE, *one["heads"]))]
+        rows = [
+            [head, "-" if count is None else f"{count:,}", *map(_figure, figures)]
+            for head, count, *figures in one["lines"]
+        ]
+        with div("n-scroll"):
+            table(heads, rows)
+        for remark in one["notes"]:
+            line(f"{remark}.", "n-soft n-small")
+
+
+def _figure(told: tuple[float | None, bool]) -> str:
+    value, share = told
+    if value is None:
+        return "-"
+    return f"{value:.1%}" if share else f"{value:,.4g}"

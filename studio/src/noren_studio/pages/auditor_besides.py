@@ -9,19 +9,15 @@ from typing import Any
 from nicegui import ui
 
 from noren.errors import NorenError
-from noren.results import visible
 from noren_studio import texts
-from noren_studio.asks import AUDIT, ask, asked
 from noren_studio.pages.recipient_answer import python
 from noren_studio.pages.release_place import MISTRUST
-from noren_studio.parts import button, card, div, failure, line, note, table, title, watch
+from noren_studio.parts import button, card, div, failure, line, note, refresh, say, table, title, watch
 from noren_studio.parts import verdicts as verdict_table
-from noren_studio.places import shown
-from noren_studio.questions import public_place
-from noren_studio.session import Session
+from noren_studio.questions import AUDIT, ask, asked, public_place
+from noren_studio.session import Session, shown
 from noren_studio.texts import auditor as words
 from noren_studio.texts import recipient as texts_recipient
-from noren_studio.view import refresh
 from noren_studio.work.releases import check_release
 
 VERIFY = "audit verify"
@@ -58,12 +54,12 @@ def path_field(session: Session, name: str, label: str, why: str, now: str) -> N
             folders = name == SECOND
             browse = ui.button(icon="folder_open", on_click=partial(_pick, session, name, label, folders), color=None)
             browse.props("flat round dense")
-            browse._props["aria-label"] = f"{texts.BROWSE}: {label}"
+            browse.props["aria-label"] = f"{texts.BROWSE}: {label}"
         line(why, "n-soft n-small")
 
 
 async def _pick(session: Session, name: str, label: str, folders: bool) -> None:
-    from noren_studio.picker import pick_file
+    from noren_studio.files import pick_file
 
     path = await pick_file(session, folders=folders)
     if path is not None:
@@ -84,12 +80,12 @@ def _shortcuts(session: Session, found: Found) -> None:
 def _take_open(session: Session) -> None:
     """The policy of the session, as a file beside its table."""
     from noren.files import write_whole
-    from noren_studio.policy import text_of
+    from noren.policy import text_for
 
     policy = session.rules.policy
     assert policy is not None
     target = session.folder / "audited-policy.toml"
-    write_whole(target, text_of(policy, session.folder).encode())
+    write_whole(target, text_for(policy, session.folder).encode())
     given = {"original": session.draft.place, "policy": str(target)}
     ask(session, words.TAKE_OPEN, AUDIT, lambda a: a.update(given))
 
@@ -103,10 +99,6 @@ def known(session: Session, *names: str) -> dict[str, str]:
     if "original" in given and not given.get("policy"):
         raise NorenError(words.NEEDS_POLICY, hint=words.NEEDS_POLICY_HINT)
     return given
-
-
-def say(error: NorenError) -> None:
-    ui.notify(visible(f"{error.message} {error.hint or ''}"), type="warning")
 
 
 def verifying(session: Session, found: Found) -> None:
@@ -154,7 +146,7 @@ def _verdicts(result: Found) -> None:
     for one in result["verdicts"]:
         if one["shortfalls"]:
             title(f"{one['model']}: {words.SHORT}", 3)
-            heads = [*one["shortfalls"][0]["keys"], texts.ROWS, texts.VERDICT_HEADS[4][0]]
+            heads = [*one["shortfalls"][0]["keys"], (texts.ROWS, "n"), texts.VERDICT_HEADS[4]]
             rows = [[*short["keys"].values(), f"{short['records']:,}", f"{short['achieved']:.4g}"]
                     for short in one["shortfalls"]]  # fmt: skip
-            table(heads, rows, (len(heads) - 2, len(heads) - 1))
+            table(heads, rows)

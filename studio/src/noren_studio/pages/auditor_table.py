@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from nicegui import events, ui
+from nicegui import ui
 
 from noren.errors import NorenError
 from noren.results import visible
 from noren_studio import texts
-from noren_studio.asks import AUDIT, ask, asked
-from noren_studio.pages.auditor_besides import path_field, say
+from noren_studio.files import Opener
+from noren_studio.pages.auditor_besides import path_field
 from noren_studio.pages.recipient_answer import python, to_view
-from noren_studio.parts import button, card, div, figure, line, note, table, text, watch
+from noren_studio.parts import button, card, div, figure, line, note, refresh, say, table, watch
 from noren_studio.parts import verdicts as verdict_table
-from noren_studio.places import shown
-from noren_studio.questions import public_place
-from noren_studio.session import Session
+from noren_studio.questions import AUDIT, ask, asked, public_place
+from noren_studio.session import Session, shown
 from noren_studio.texts import auditor as words
-from noren_studio.view import refresh
 from noren_studio.work.auditing import measure_table, read_foreign_table
 
 READ, MEASURE = "audit table", "audit measure"
@@ -52,25 +49,13 @@ def foreign(session: Session) -> None:
 
 
 def _opener(session: Session, now: str) -> None:
+    opener = Opener(session, partial(_open, session))
     with card(words.TABLE, words.TABLE_WHY) as box:
         box.props("data-table-opener")
         with div("n-row"):
-            field = ui.input(words.TABLE_PLACE, value=now, placeholder=words.TABLE_EXAMPLE)
-            field.props("outlined dense autocomplete=off spellcheck=false data-place").classes("n-grow")
-
-            def go() -> None:
-                if (field.value or "").strip():
-                    _open(session, field.value.strip())
-
-            field.on("keydown.enter", go)
-            button(texts.OPEN, go, "main")
-            button(texts.BROWSE, partial(_pick, session))
+            opener.place(words.TABLE_PLACE, words.TABLE_EXAMPLE, now)
         if not now:
-            ui.upload(
-                label=texts.DROP, auto_upload=True, max_file_size=LARGEST_UPLOAD, max_files=1,
-                on_upload=partial(_uploaded, session),
-                on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"),
-            ).props("flat")  # fmt: skip
+            opener.upload(texts.DROP, LARGEST_UPLOAD)
             line(texts.UPLOADS_PRIVATE, "n-soft n-small")
 
 
@@ -79,25 +64,6 @@ def _open(session: Session, place: str) -> None:
     given = {"table": place, "quasi": [], "sensitive": []}
     ask(session, words.table_opened(shown(place)), AUDIT, lambda a: a.update(given))
     refresh()
-
-
-async def _pick(session: Session) -> None:
-    from noren_studio.picker import pick_file
-
-    found = await pick_file(session)
-    if found is not None:
-        _open(session, str(found))
-
-
-async def _uploaded(session: Session, event: events.UploadEventArguments) -> None:
-    """Keep the file under a name of our own; of the given one only what it ends with is used."""
-    suffix = Path(event.file.name).suffix
-    number = session.kept["uploads"] = session.kept.get("uploads", 0) + 1
-    folder = session.folder / f"upload-{number}"
-    folder.mkdir(mode=0o700)
-    target = folder / f"table{suffix if suffix[1:].isalnum() and len(suffix) < 12 else '.csv'}"
-    await event.file.save(target)
-    _open(session, str(target))
 
 
 # ---------------------------------------------------------------------- what its columns are
@@ -200,16 +166,16 @@ def _headlines(result: Found) -> None:
 
 
 def _figures(result: Found) -> None:
-    with div("n-scroll"), ui.element("table").classes("n-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for head, classes in words.MEASURE_HEADS:
-                text(head, classes, tag="th").props("scope=col")
-        with ui.element("tbody"):
-            for one in result["measures"]:
-                with ui.element("tr"):
-                    text(one["model"], tag="td")
-                    text(one["column"], tag="td")
-                    text(f"{one['parameter']} ({one['others']})" if one["others"] else one["parameter"], tag="td")
-                    text("∞" if one["achieved"] is None else f"{one['achieved']:.4g}", "n", tag="td")
-                    text(words.MORE if one["higher_is_safer"] else words.LESS, "n-soft", tag="td")
-                    text(one["statement"], "n-soft", tag="td")
+    rows = [
+        (
+            one["model"],
+            one["column"],
+            f"{one['parameter']} ({one['others']})" if one["others"] else one["parameter"],
+            "∞" if one["achieved"] is None else f"{one['achieved']:.4g}",
+            words.MORE if one["higher_is_safer"] else words.LESS,
+            one["statement"],
+        )
+        for one in result["measures"]
+    ]
+    with div("n-scroll"):
+        table(words.MEASURE_HEADS, rows)

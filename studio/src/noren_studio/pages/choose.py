@@ -13,14 +13,12 @@ from noren.errors import NorenError
 from noren.results import visible
 from noren_studio import texts
 from noren_studio.edits import adopt
-from noren_studio.pages.choose_pair import pair_card
 from noren_studio.pages.lattice import lattice_card
-from noren_studio.parts import button, card, div, edit, line, note, tag, text, watch
+from noren_studio.parts import bars, button, card, div, edit, line, note, refresh, say, table, tag, text, watch
 from noren_studio.rebuild import keyed
 from noren_studio.session import Session
 from noren_studio.theme import chart_look, tip, tip_look, tokens
-from noren_studio.view import refresh
-from noren_studio.work.choosing import compare_candidates
+from noren_studio.work.choosing import compare_candidates, look_at
 
 MOST_MARKED = 2
 
@@ -66,14 +64,10 @@ def _start(session: Session) -> None:
     try:
         swept = read_grid(parts)
     except NorenError as error:
-        ui.notify(visible(f"{error.message} {error.hint or ''}"), type="negative")
+        say(error)
         return
-    draft = session.draft
     session.kept.pop("marked", None)
-    session.start(
-        "compare", compare_candidates, place=draft.place, policy=dict(draft.policy), base=str(session.folder),
-        grid=swept, suppression=session.kept.get("share"),
-    )  # fmt: skip
+    session.judge("compare", compare_candidates, grid=swept, suppression=session.kept.get("share"))
     refresh()
 
 
@@ -150,31 +144,35 @@ def map_options(shown: Sequence[Mapping[str, Any]], now: Sequence[str], dark: bo
 
 
 def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
-    now = marked(session)
-    with card(texts.CANDIDATES, texts.CANDIDATES_WHY), div("n-scroll"), ui.element("table").classes("n-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for head, classes in texts.CANDIDATE_HEADS:
-                text(head, classes, tag="th").props("scope=col")
-        with ui.element("tbody"):
-            for one in good:
-                row = ui.element("tr").classes("on" if one["called"] in now else "")
-                with keyed(row, one["called"]):
-                    with ui.element("td"):
-                        box = ui.checkbox(value=one["called"] in now).props("dense")
-                        box.on_value_change(partial(_mark_event, session, one["called"]))
-                        box._props["aria-label"] = visible(texts.side_by_side_with(one["called"]))
-                    with ui.element("td"), div("n-row tight"):
-                        line(one["called"])
-                        if one["chosen"]:
-                            tag(texts.BEST, "good")
-                        elif one["front"]:
-                            tag(texts.FRONT, "accent")
-                    for figure in texts.candidate_figures(one):
-                        text(figure, "n", tag="td")
-                    with ui.element("td"):
-                        button(
-                            texts.ADOPT, partial(choose, session, one["called"], one["method"], one["setting"]), "plain"
-                        )
+    rows = [
+        (
+            partial(_tick, session, one["called"]),
+            partial(_name, one),
+            *texts.candidate_figures(one),
+            partial(_adopt, session, one["called"], one["method"], one["setting"]),
+        )
+        for one in good
+    ]
+    with card(texts.CANDIDATES, texts.CANDIDATES_WHY), div("n-scroll"):
+        table(texts.CANDIDATE_HEADS, rows, [one["called"] for one in good], marked(session))
+
+
+def _adopt(session: Session, *candidate: Any) -> None:
+    button(texts.ADOPT, partial(choose, session, *candidate), "plain")
+
+
+def _tick(session: Session, called: str) -> None:
+    box = ui.checkbox(value=called in marked(session), on_change=partial(_mark_event, session, called)).props("dense")
+    box.props["aria-label"] = visible(texts.side_by_side_with(called))
+
+
+def _name(one: Mapping[str, Any]) -> None:
+    with div("n-row tight"):
+        line(one["called"])
+        if one["chosen"]:
+            tag(texts.BEST, "good")
+        elif one["front"]:
+            tag(texts.FRONT, "accent")
 
 
 def _mark_event(session: Session, called: str, event: events.ValueChangeEventArguments) -> None:
@@ -197,3 +195,77 @@ def _failed(failed: Sequence[Mapping[str, Any]]) -> None:
             with div("n-col tight"):
                 line(one["called"], "n-key")
                 line(one["failure"], "n-soft n-small")
+
+
+# ---------------------------------------------------------------------- two candidates beside each other
+
+
+BARS = 16
+
+
+def pair_card(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
+    """What is ticked in the table, as it would be published."""
+    ticked = [one for one in good if one["called"] in session.kept.get("marked", [])]
+    with card(texts.PAIR, texts.PAIR_WHY):
+        if not ticked:
+            line(texts.PAIR_TICK, "n-soft")
+            return
+        names = [one["called"] for one in ticked]
+        watch(session, "pair", partial(_start_pair, session, ticked))
+        found = session.result("pair")
+        if found is None or session.kept.get("pair") != names:
+            if not session.runs("pair"):
+                look = button(texts.pair_go(names), partial(_start_pair, session, ticked), "main")
+                keyed(look, "look")  # it is about what is ticked: a click between a tick and the page after it counts
+            return
+        _show_pair(names, found)
+
+
+def _start_pair(session: Session, ticked: Sequence[Mapping[str, Any]]) -> None:
+    session.kept["pair"] = [one["called"] for one in ticked]
+    methods, settings = ([one[name] for one in ticked] for name in ("method", "setting"))
+    session.judge("pair", look_at, methods=methods, settings=settings)
+    refresh()
+
+
+def _show_pair(names: Sequence[str], found: Mapping[str, Any]) -> None:
+    original, candidates = found["original"], found["candidates"]
+    text(texts.DISTRIBUTIONS, tag="h3")
+    heads: list[str | tuple[str, str]] = [("", "n-key"), texts.ORIGINAL, *names]
+    rows = []
+    for column, before in original["before"].items():
+        labels = [label for label, _ in before[:BARS]]
+        after = [partial(_distribution, column, one["after"].get(column), labels, "two") for one in candidates]
+        rows.append((column, partial(_distribution, column, before, labels), *after))
+    with div("n-scroll"):
+        table(heads, rows)
+    with div("n-row top even"):
+        for name, one in zip(names, candidates, strict=True):
+            with div("n-col tight"):
+                text(texts.classes_of(name), tag="h3")
+                table(texts.SIZE_HEADS, [[words, f"{people:,}"] for words, people in one["sizes"] if people])
+    text(texts.EXCERPT, tag="h3")
+    _excerpt(texts.ORIGINAL, original)
+    for name, one in zip(names, candidates, strict=True):
+        _excerpt(name, one)
+
+
+def _distribution(
+    column: str, counts: Sequence[Sequence[Any]] | None, labels: Sequence[str], classes: str = ""
+) -> None:
+    """The distribution of a column, its values in the order of the original where they are the same."""
+    if not counts:
+        line(texts.NO_ESTIMATE, "n-soft n-small")
+        return
+    held = {str(label): float(count) for label, count in counts}
+    some = [count for count in held.values() if count > 0]
+    same = [held[label] for label in labels if label in held]
+    heights = same if len(same) >= len(labels) / 2 else some[:BARS]
+    bars(heights, classes, described=texts.histogram(column, ""))
+    line(texts.values_shown(len(some)), "n-soft n-small")
+
+
+def _excerpt(name: str, found: Mapping[str, Any]) -> None:
+    line(name, "n-soft n-small")
+    with div("n-scroll"):
+        table(found["columns"], found["rows"])

@@ -11,10 +11,9 @@ from noren.schema import CALENDAR, NUMERIC
 from noren_studio import texts
 from noren_studio.edits import QUASI, set_option, set_role
 from noren_studio.pages.hierarchy import hierarchy_card
-from noren_studio.parts import card, div, edit, line, problems, tag
+from noren_studio.parts import card, div, edit, line, problems, refresh, tag
 from noren_studio.rebuild import keyed
 from noren_studio.session import Session
-from noren_studio.view import refresh
 from noren_studio.work.opening import roles
 
 STAY = "(e) => { if (e.key === 'ArrowUp' || e.key === 'ArrowDown') e.event.preventDefault(); }"
@@ -77,7 +76,7 @@ def _list(session: Session, found: dict[str, str], name: str) -> None:
             keyed(row, one)
             row.on("click", partial(_pick, session, one)).on("keydown.enter", partial(_pick, session, one))
             with row:
-                line(one, "n-grow n-wrap")
+                line(one, "n-grow n-cut")
                 tag(texts.ROLES[role][0], TONES[role])
 
 

@@ -10,11 +10,9 @@ from nicegui import events, ui
 
 from noren_studio import texts
 from noren_studio.edits import at_levels
-from noren_studio.parts import button, card, div, line, text, watch
-from noren_studio.rebuild import keyed
+from noren_studio.parts import button, card, div, line, refresh, table, watch
 from noren_studio.session import Session
 from noren_studio.theme import chart_look, tip, tip_look, tokens
-from noren_studio.view import refresh
 from noren_studio.work.choosing import find_levels
 
 MOST_LISTED = 5
@@ -26,7 +24,7 @@ def lattice_card(session: Session) -> None:
         watch(session, "levels", partial(_start, session))
         found = session.result("levels")
         if found is None or session.kept.get("levels") != _about(session):
-            if not _runs(session):
+            if not session.runs("levels"):
                 button(texts.LATTICE_GO, partial(_start, session))
             return
         vectors = found["vectors"]
@@ -48,16 +46,10 @@ def _about(session: Session) -> tuple[str, Mapping[str, Any]]:
     return draft.place, {**draft.policy, "method": at_levels(draft.policy, None)}
 
 
-def _runs(session: Session) -> bool:
-    job = session.jobs.get("levels")
-    return job is not None and job.running
-
-
 def _start(session: Session) -> None:
-    draft = session.draft
     session.kept["levels"] = _about(session)
     session.found.pop("levels", None)
-    session.start("levels", find_levels, place=draft.place, policy=dict(draft.policy), base=str(session.folder))
+    session.judge("levels", find_levels)
     refresh()
 
 
@@ -70,19 +62,17 @@ def _taken(session: Session, vectors: Sequence[Mapping[str, Any]]) -> int | None
 
 
 def _listed(session: Session, vectors: Sequence[Mapping[str, Any]], taken: int | None) -> None:
-    with div("n-scroll"), ui.element("table").classes("n-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for head, classes in texts.LEVELS_HEADS:
-                text(head, classes, tag="th").props("scope=col")
-        with ui.element("tbody"):
-            for at, one in enumerate(vectors[:MOST_LISTED]):
-                row = ui.element("tr").classes("on" if at == taken else "")
-                with keyed(row, texts.vector(one["levels"])):
-                    text(texts.vector(one["levels"]), tag="td")
-                    for figure in texts.levels_figures(one):
-                        text(figure, "n", tag="td")
-                    with ui.element("td"):
-                        button(texts.ADOPT, partial(_take, session, one["levels"]), "plain")
+    names = [texts.vector(one["levels"]) for one in vectors[:MOST_LISTED]]
+    rows = [
+        (
+            name,
+            *texts.levels_figures(one),
+            partial(button, texts.ADOPT, partial(_take, session, one["levels"]), "plain"),
+        )
+        for name, one in zip(names, vectors, strict=False)
+    ]
+    with div("n-scroll"):
+        table(texts.LEVELS_HEADS, rows, names, () if taken is None else (texts.vector(vectors[taken]["levels"]),))
 
 
 def _clicked(

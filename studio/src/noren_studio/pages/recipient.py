@@ -9,7 +9,7 @@ from nicegui import ui
 from noren_studio.pages.recipient_answer import answered
 from noren_studio.pages.recipient_ask import asking
 from noren_studio.pages.release_place import another, opened, signature_words, status
-from noren_studio.parts import card, div, line, text, title
+from noren_studio.parts import card, div, lines, table, text, title
 from noren_studio.session import Session
 from noren_studio.texts import recipient as words
 
@@ -45,16 +45,15 @@ def _what_it_is(session: Session, found: dict[str, Any]) -> None:
 
 
 def _columns(found: dict[str, Any]) -> None:
-    with div("n-scroll"), ui.element("table").classes("n-table"):
-        with ui.element("thead"), ui.element("tr"):
-            for head, classes in words.COLUMN_HEADS:
-                text(head, classes, tag="th").props("scope=col")
-        with ui.element("tbody"):
-            for one in found["columns"]:
-                with ui.element("tr"):
-                    text(one["name"], "n-key", tag="td")
-                    text(one["published"], "n-soft", tag="td")
-                    text("-" if one["distinct"] is None else f"{one['distinct']:,}", "n", tag="td")
-                    with ui.element("td"):
-                        for level in one["levels"]:
-                            line(words.at_level(one["name"], level["level"], level["count"], level["some"]), "n-small")
+    rows = [
+        (
+            one["name"],
+            one["published"],
+            "-" if one["distinct"] is None else f"{one['distinct']:,}",
+            lines(*((words.at_level(one["name"], *map(level.get, ("level", "count", "some"))), "n-small")
+                    for level in one["levels"])),
+        )
+        for one in found["columns"]
+    ]  # fmt: skip
+    with div("n-scroll"):
+        table(words.COLUMN_HEADS, rows)

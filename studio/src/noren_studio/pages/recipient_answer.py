@@ -13,11 +13,11 @@ from nicegui import ui
 from noren.results import visible
 from noren_studio.pages.recipient_ask import ANSWER, estimate
 from noren_studio.pages.recipient_chart import hovered
-from noren_studio.parts import TICK, button, card, div, failure, line, plain_rows, title, watch
+from noren_studio.parts import TICK, button, card, div, failure, grid, line, title, watch
 from noren_studio.questions import public_place
 from noren_studio.session import Session
 from noren_studio.texts import recipient as words
-from noren_studio.work.pictures import export
+from noren_studio.work.answering import export
 
 EXPORT = "release export"
 PIVOT = 60
@@ -71,8 +71,8 @@ def shown_picture(picture: Mapping[str, Any] | None, described: str) -> None:
         for look in ("light", "dark"):
             image = ui.element("img").classes(f"n-chart n-only-{look}")
             image.style(f"width: {picture['width']:.0f}px; aspect-ratio: {picture['width']} / {picture['height']}")
-            image._props["src"] = picture[look]
-            image._props["alt"] = visible(described)
+            image.props["src"] = picture[look]
+            image.props["alt"] = visible(described)
 
 
 def table_of(answer: Mapping[str, Any], question: Mapping[str, Any]) -> None:
@@ -83,13 +83,7 @@ def table_of(answer: Mapping[str, Any], question: Mapping[str, Any]) -> None:
         [[_figure(cell) if at in answer["numbers"] else cell for at, cell in enumerate(row)] for row in answer["rows"]],
         answer["numbers"],
     )
-    columns = [
-        {"name": f"c{at}", "label": visible(head), "field": f"c{at}", "align": "right" if at in numbers else "left"}
-        for at, head in enumerate(heads)
-    ]
-    records = [{"id": number} | {f"c{at}": cell for at, cell in enumerate(row)} for number, row in enumerate(rows)]
-    grid = ui.table(columns=columns, rows=plain_rows(records), row_key="id", pagination={"rowsPerPage": 0})
-    grid.props("dense flat virtual-scroll hide-bottom data-table").classes("n-answer n-full")
+    grid(heads, rows, numbers).props("data-table").classes("n-answer n-full")
     if answer["total"] > len(answer["rows"]):
         line(words.first_rows(len(answer["rows"]), answer["total"]), "n-soft n-small")
 
@@ -132,7 +126,7 @@ def _downloads(session: Session, answer: Mapping[str, Any]) -> None:
 
 def _small(kind: str, act: Any) -> None:
     made = button(kind, act, icon="download")
-    made._props["aria-label"] = words.download_of(kind)
+    made.props["aria-label"] = words.download_of(kind)
 
 
 async def _drawn(session: Session, spec: str, name: str, kind: str) -> None:

@@ -16,7 +16,7 @@ from noren.estimates import BLUES, PALETTE
 from noren.results import visible
 from noren_studio.texts import recipient as words
 from noren_studio.theme import between, chart_look, readable_on, tip, tip_look, tokens
-from noren_studio.work.pictures import NIGHT
+from noren_studio.work.answering import NIGHT
 
 MOST_MARKS, MOST_GROUPS, MOST_CELLS = 60, 6, 1_500
 """Bars, colours and cells of a heat map that a reader can still tell apart."""
@@ -34,7 +34,7 @@ def hovered(answer: Mapping[str, Any], question: Mapping[str, Any], dark: bool |
         return False
     options, height = made
     chart = ui.echart(options, renderer="svg").style(f"height: {height}px; width: 100%")
-    chart.props("role=img data-chart")._props["aria-label"] = visible(described)
+    chart.props("role=img data-chart").props["aria-label"] = visible(described)
     return True
 
 

@@ -11,9 +11,23 @@ from nicegui import events, ui
 
 from noren_studio import texts
 from noren_studio.gate import FRAMED
-from noren_studio.parts import button, card, div, figure, line, meter, note, tag, text, verdicts, watch
+from noren_studio.parts import (
+    button,
+    card,
+    div,
+    figure,
+    line,
+    lines,
+    meter,
+    note,
+    refresh,
+    table,
+    tag,
+    text,
+    verdicts,
+    watch,
+)
 from noren_studio.session import Session
-from noren_studio.view import refresh
 from noren_studio.work.opening import roles
 from noren_studio.work.releasing import make_release, make_report, save_release
 
@@ -98,15 +112,11 @@ def _make(session: Session, found: Mapping[str, Any] | None) -> None:
 
 def _start(session: Session) -> None:
     number = session.kept["releases"] = session.kept.get("releases", 0) + 1
-    draft = session.draft
     for name in ("report", "save"):
         session.stop(name)
         session.jobs.pop(name, None)
         session.found.pop(name, None)
-    session.start(
-        "release", make_release, place=draft.place, policy=dict(draft.policy), base=str(session.folder),
-        to=str(session.folder / f"release-{number}"),
-    )  # fmt: skip
+    session.judge("release", make_release, to=str(session.folder / f"release-{number}"))
     refresh()
 
 
@@ -142,40 +152,33 @@ def _report(session: Session, made: Mapping[str, Any]) -> None:
 
 
 def _start_report(session: Session, made: Mapping[str, Any]) -> None:
-    draft = session.draft
     number = session.kept.get("releases", 0)
     target = session.folder / f"report-{number}.html"
     target.unlink(missing_ok=True)
-    session.start(
-        "report", make_report, release=made["path"], place=draft.place, policy=dict(draft.policy),
-        base=str(session.folder), to=str(target),
-    )  # fmt: skip
+    session.judge("report", make_report, release=made["path"], to=str(target))
     refresh()
 
 
 def _attacks(found: list[Mapping[str, Any]]) -> None:
     """What an adversary gains: before any release, from the raw table, from this one."""
-    with ui.element("table").classes("n-table").props("data-attacks"):
-        with ui.element("thead"), ui.element("tr"):
-            for head, classes in texts.ATTACK_HEADS:
-                text(head, classes, tag="th").props("scope=col")
-        with ui.element("tbody"):
-            for one in found:
-                if one["figure"] is None or one["release"] is None:
-                    continue
-                with ui.element("tr"):
-                    with ui.element("td"):
-                        line(one["attack"], "n-key")
-                        line(", ".join(one["target"]), "n-soft n-small")
-                    text(one["figure"], tag="td")
-                    for share in (one["nothing"], one["raw"], one["release"]):
-                        with ui.element("td").style("min-width: 92px"):
-                            line("-" if share is None else f"{share:.1%}", "n-num")
-                            if share is not None:
-                                meter(share, f"{one['attack']}: {share:.1%}")
-                    with ui.element("td"):
-                        line(one["means"], "n-small")
-                        line(one["adversary"], "n-soft n-small")
+    rows = [
+        (
+            lines((one["attack"], "n-key"), (", ".join(one["target"]), "n-soft n-small")),
+            one["figure"],
+            *(partial(_share, one["attack"], share) for share in (one["nothing"], one["raw"], one["release"])),
+            lines((one["means"], "n-small"), (one["adversary"], "n-soft n-small")),
+        )
+        for one in found
+        if one["figure"] is not None and one["release"] is not None
+    ]
+    table(texts.ATTACK_HEADS, rows).props("data-attacks")
+
+
+def _share(attack: str, share: float | None) -> None:
+    with div("").style("min-width: 92px"):
+        line("-" if share is None else f"{share:.1%}", "n-num")
+        if share is not None:
+            meter(share, f"{attack}: {share:.1%}")
 
 
 # ---------------------------------------------------------------------- handing it over

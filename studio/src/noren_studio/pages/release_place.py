@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from nicegui import events, ui
+from nicegui import ui
 
-from noren_studio import texts
-from noren_studio.asks import RELEASE, open_release, release_of
+from noren_studio.files import Opener
 from noren_studio.jobs import Failure, Job
-from noren_studio.parts import TICK, button, card, div, failure, line, note, tag, watch
+from noren_studio.parts import TICK, button, card, div, failure, line, note, refresh, tag, watch
 from noren_studio.parts import verdicts as verdict_table
-from noren_studio.places import is_packed, is_release, shown
+from noren_studio.questions import RELEASE, open_release, release_of
 from noren_studio.rebuild import Part, keyed
-from noren_studio.session import Session
+from noren_studio.session import Session, is_packed, is_release, shown
 from noren_studio.texts import recipient as words
-from noren_studio.view import refresh
 from noren_studio.work.releases import check_release, make_demo_release, read_release
 from noren_studio.work.unpacking import unpack_release
 
 OPEN, DEMO, VERIFY, UNPACK = "release open", "release demo", "release verify", "release unpack"
-LARGEST_UPLOAD = 4 << 30
 MISTRUST = ("ReleaseError", "SecretError")
 """Errors that say that what was read is not what was published."""
 NOTHING_THERE = "no release here"
@@ -100,27 +96,15 @@ def _refused(found: Failure) -> None:
 
 def opener(session: Session) -> None:
     """A path, a folder that is picked, an address, the demo."""
+    opening = Opener(session, partial(begin, session), folders=True)
     with card(words.OPEN_TITLE, words.OPEN_WHY):
         with div("n-row"):
-            place = ui.input(words.PLACE, placeholder=words.PLACE_EXAMPLE).props("outlined dense")
-            place.classes("n-grow").props("autocomplete=off spellcheck=false data-place")
-
-            def go() -> None:
-                if (place.value or "").strip():
-                    begin(session, place.value.strip())
-
-            place.on("keydown.enter", go)
-            button(texts.OPEN, go, "main")
-            button(texts.BROWSE, partial(_pick, session))
+            opening.place(words.PLACE, words.PLACE_EXAMPLE)
             made = session.result("release")
             if made is not None and is_release(made["path"]):
                 button(words.OF_SESSION, partial(begin, session, made["path"]))
             button(words.DEMO, partial(_demo, session))
-        ui.upload(
-            label=words.DROP_ZIP, auto_upload=True, max_file_size=LARGEST_UPLOAD, max_files=1,
-            on_upload=partial(_uploaded, session),
-            on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"),
-        ).props("flat accept=.zip")  # fmt: skip
+        opening.upload(words.DROP_ZIP, accept=".zip")
 
 
 def another(session: Session) -> None:
@@ -139,16 +123,6 @@ def _unpack(session: Session, place: str) -> None:
     session.start(UNPACK, unpack_release, place=place, folder=str(session.folder), number=number)
 
 
-async def _uploaded(session: Session, event: events.UploadEventArguments) -> None:
-    """Keep the file under a name of our own until it is unpacked."""
-    number = session.kept["uploads"] = session.kept.get("uploads", 0) + 1
-    folder = session.folder / f"upload-{number}"
-    folder.mkdir(mode=0o700)
-    target = folder / "release.zip"
-    await event.file.save(target)
-    begin(session, str(target))
-
-
 def begin(session: Session, place: str) -> None:
     """Open a release, also one that was refused before."""
     if is_packed(place):
@@ -163,14 +137,6 @@ def begin(session: Session, place: str) -> None:
 def _demo(session: Session) -> None:
     session.start(DEMO, make_demo_release, folder=str(session.folder))
     refresh()
-
-
-async def _pick(session: Session) -> None:
-    from noren_studio.picker import pick_file
-
-    found: Path | None = await pick_file(session, folders=True)
-    if found is not None:
-        begin(session, str(found))
 
 
 # ---------------------------------------------------------------------- is it what it says?

@@ -15,12 +15,11 @@ from noren.results import visible
 from noren_studio import texts
 from noren_studio.edits import QUASI, SECRET, add_requirement, remove_requirement, set_parameter
 from noren_studio.forms import form
-from noren_studio.parts import button, card, div, edit, line, note, problems, tag, watch
+from noren_studio.parts import button, card, div, edit, line, note, problems, refresh, tag, verdicts, watch
 from noren_studio.rebuild import keyed
 from noren_studio.session import Session
-from noren_studio.view import refresh
+from noren_studio.work.choosing import reach
 from noren_studio.work.opening import roles
-from noren_studio.work.reach import reach
 
 FIRST: Mapping[str, Mapping[str, Any]] = {
     "k-anonymity": {"k": 5}, "distinct-l-diversity": {"l": 3}, "frequency-l-diversity": {"l": 3},
@@ -160,9 +159,7 @@ def _short(kind: type[Model]) -> str:
 
 
 def _start(session: Session) -> None:
-    session.start(
-        "reach", reach, place=session.draft.place, policy=dict(session.draft.policy), base=str(session.folder)
-    )
+    session.judge("reach", reach)
     refresh()
 
 
@@ -181,8 +178,6 @@ def _reachable(session: Session) -> None:
 
 
 def _verdicts(found: Mapping[str, Any]) -> None:
-    from noren_studio.parts import verdicts
-
     line(texts.tried_on(found["records"]), "n-soft n-small")
     verdicts(found["verdicts"])
     if texts.costs(found["lost"]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from nicegui import events, ui
@@ -11,32 +10,47 @@ from nicegui import events, ui
 from noren.results import visible
 from noren_studio import texts
 from noren_studio.edits import groups, join, part, set_key, set_role
-from noren_studio.pages.table_risk import raw_risk
-from noren_studio.parts import bars, button, card, div, edit, figure, line, note, plain_rows, tag, text, watch
-from noren_studio.rebuild import keyed
+from noren_studio.files import Opener
+from noren_studio.parts import (
+    bars,
+    button,
+    card,
+    div,
+    edit,
+    figure,
+    grid,
+    line,
+    lines,
+    meter,
+    note,
+    refresh,
+    table,
+    tag,
+    text,
+    watch,
+)
 from noren_studio.session import Session
-from noren_studio.view import refresh
-from noren_studio.work.demo import make_demo
-from noren_studio.work.opening import open_table, roles
-
-LARGEST_UPLOAD = 4 << 30
+from noren_studio.work.choosing import raw_risk
+from noren_studio.work.opening import make_demo, open_table, roles
 
 
 def build(session: Session) -> None:
     place = session.kept.pop("open", None)
     if place:
         _begin(session, place)
-    running = watch(session, "demo") or watch(session, "open")
     _take(session)
-    if running is not None and running.running:
+    job = watch(session, "demo") or watch(session, "open")
+    if job is not None and job.running:
         return
-    found = session.table
-    if not session.draft.opened or found is None:
+    found, failed = session.table, job is not None and job.state == "failed"
+    if failed or found is None:
         _opener(session)
+        if failed and found is not None:  # it would look like what was asked for
+            button(texts.back_to(session.draft.name), partial(_back, session))
         return
     _shape(session, found)
     _understood(session, found)
-    raw_risk(session)
+    _risk(session)
     _rows(found)
     with ui.expansion(texts.OPEN_ANOTHER).classes("n-card tight"):
         _opener(session)
@@ -47,6 +61,14 @@ def build(session: Session) -> None:
 
 def _begin(session: Session, place: str, whole: bool = False) -> None:
     session.start("open", open_table, place=place, folder=str(session.folder), whole=whole)
+    refresh()
+
+
+def _back(session: Session) -> None:
+    """The table that was open before another one could not be opened."""
+    for name in ("demo", "open"):
+        session.jobs.pop(name, None)
+    refresh()
 
 
 def _take(session: Session) -> None:
@@ -55,7 +77,6 @@ def _take(session: Session) -> None:
     if demo is not None and demo.state == "done" and session.kept.get("taken demo") is not demo:
         session.kept["taken demo"] = demo
         _begin(session, demo.result)
-        refresh()
         return
     job = session.jobs.get("open")
     if job is None or job.state != "done" or session.kept.get("taken") is job:
@@ -68,61 +89,18 @@ def _take(session: Session) -> None:
 
 
 def _opener(session: Session) -> None:
+    opener = Opener(session, partial(_begin, session))
     with card(texts.OPEN_TITLE, texts.OPEN_WHY):
         with div("n-row"):
-            place = ui.input(texts.OPEN_PATH, placeholder=texts.OPEN_PATH_EXAMPLE).props("outlined dense")
-            place.classes("n-grow").props("autocomplete=off spellcheck=false")
-
-            def go() -> None:
-                if (place.value or "").strip():
-                    _begin(session, place.value.strip())
-                    refresh()
-
-            place.on("keydown.enter", go)
-            button(texts.OPEN, go, "main")
-            button(texts.BROWSE, partial(_pick, session))
+            opener.place(texts.OPEN_PATH, texts.OPEN_PATH_EXAMPLE)
             button(texts.DEMO, partial(_demo, session))
-        ui.upload(
-            label=texts.DROP,
-            auto_upload=True,
-            max_file_size=LARGEST_UPLOAD,
-            max_files=1,
-            on_upload=partial(_uploaded, session),
-            on_rejected=lambda: ui.notify(texts.TOO_LARGE, type="negative"),
-        ).props("flat")
+        opener.upload(texts.DROP)
         line(texts.UPLOADS_PRIVATE, "n-soft n-small")
 
 
 def _demo(session: Session) -> None:
     session.start("demo", make_demo, folder=str(session.folder))
     refresh()
-
-
-async def _uploaded(session: Session, event: events.UploadEventArguments) -> None:
-    """Keep the file in the session's folder under a name of our own; the given one is only shown."""
-    suffix = "".join(Path(event.file.name).suffixes[-2:])
-    known = suffix if suffix.replace(".", "").isalnum() and len(suffix) < 20 else ".csv"
-    number = session.kept["uploads"] = session.kept.get("uploads", 0) + 1
-    folder = session.folder / f"upload-{number}"
-    folder.mkdir(mode=0o700)
-    target = folder / f"{_plain_stem(event.file.name)}{known}"
-    await event.file.save(target)
-    _begin(session, str(target))
-    refresh()
-
-
-def _plain_stem(name: str) -> str:
-    stem = Path(name).name.partition(".")[0]
-    return "".join(char if char.isalnum() or char in "-_" else "_" for char in stem)[:60] or "table"
-
-
-async def _pick(session: Session) -> None:
-    from noren_studio.picker import pick_file
-
-    found = await pick_file(session)
-    if found is not None:
-        _begin(session, str(found))
-        refresh()
 
 
 # ---------------------------------------------------------------------- what it holds
@@ -138,15 +116,9 @@ def _shape(session: Session, found: dict[str, Any]) -> None:
     if found["sampled"]:
         with div("n-row"):
             note(texts.sampled(found["rows"], found["rows_total"]))
-            whole = partial(_whole, session, found["place"])
-            button(texts.STUDY_ALL, whole)
+            button(texts.STUDY_ALL, partial(_begin, session, found["place"], whole=True))
     for remark in found["notes"]:
         note(remark)
-
-
-def _whole(session: Session, place: str) -> None:
-    _begin(session, place, whole=True)
-    refresh()
 
 
 def _understood(session: Session, found: dict[str, Any]) -> None:
@@ -154,34 +126,29 @@ def _understood(session: Session, found: dict[str, Any]) -> None:
     given, now = {one["name"]: one for one in found["columns"]}, roles(session.draft.policy)
     with card(texts.UNDERSTOOD, texts.UNDERSTOOD_WHY):
         _people(session, found)
-        with div("n-scroll"), ui.element("table").classes("n-table"):
-            with ui.element("thead"), ui.element("tr"):
-                for head, classes in texts.COLUMN_HEADS:
-                    text(head, classes, tag="th").props("scope=col")
-            with ui.element("tbody"):
-                for name, role in now.items():
-                    if name in given:
-                        _column(session, given[name], role)
+        rows = {name: _column(session, given[name], role) for name, role in now.items() if name in given}
+        with div("n-scroll"):
+            table(texts.COLUMN_HEADS, list(rows.values()), list(rows))
         line(texts.WHOLE_POLICY_IS_DRAFT, "n-soft n-small")
 
 
-def _column(session: Session, column: dict[str, Any], role: str) -> None:
-    name = column["name"]
-    with keyed(ui.element("tr"), name):
-        text(name, "n-key", tag="td")
-        with ui.element("td"):
-            role_menu(session, name, role)
-        with ui.element("td"):
-            line(column["kind"])
-            if column["evidence"] not in ("texts", "no values"):
-                line(column["evidence"], "n-soft n-small")
-        text(texts.VERY_MANY if column["distinct"] is None else f"{column['distinct']:,}", "n", tag="td")
-        text(f"{column['missing']:,}" if column["missing"] else "-", "n", tag="td")
-        with ui.element("td"):
-            if role not in ("identifier", "drop") and column["bars"]:
-                bars(column["bars"], described=texts.histogram(name, column["bars_say"]))
-                line(column["bars_say"], "n-soft n-small")
-        text(column["why"] if role == column["role"] else texts.YOU_DECIDED, "n-soft", tag="td")
+def _column(session: Session, column: dict[str, Any], role: str) -> tuple[Any, ...]:
+    name, evidence = column["name"], column["evidence"]
+    kind = [(column["kind"], "")] + ([(evidence, "n-soft n-small")] if evidence not in ("texts", "no values") else [])
+    return (
+        name,
+        partial(role_menu, session, name, role),
+        lines(*kind),
+        texts.VERY_MANY if column["distinct"] is None else f"{column['distinct']:,}",
+        f"{column['missing']:,}" if column["missing"] else "-",
+        partial(_histogram, column) if role != "identifier" and column["bars"] else "",
+        column["why"] if role == column["role"] else texts.YOU_DECIDED,
+    )
+
+
+def _histogram(column: dict[str, Any]) -> None:
+    bars(column["bars"], described=texts.histogram(column["name"], column["bars_say"]))
+    line(column["bars_say"], "n-soft n-small")
 
 
 def role_menu(session: Session, name: str, role: str) -> ui.select:
@@ -235,12 +202,57 @@ def _rows(found: dict[str, Any]) -> None:
     names = found["preview"]["columns"]
     rows = found["preview"]["rows"]
     with card(texts.PREVIEW, texts.preview_of(len(rows), found["rows_total"])):
-        columns = [
-            {"name": f"c{at}", "label": visible(shown_name), "field": f"c{at}", "align": "left"}
-            for at, shown_name in enumerate(names)
-        ]
-        records = [{"id": number} | {f"c{at}": cell for at, cell in enumerate(row)} for number, row in enumerate(rows)]
-        grid = ui.table(columns=columns, rows=plain_rows(records), row_key="id", pagination={"rowsPerPage": 0})
-        grid.props("dense flat virtual-scroll hide-bottom virtual-scroll-sticky-size-start=36 data-preview").classes(
-            "n-grid-view"
-        )
+        grid(names, rows).props("virtual-scroll-sticky-size-start=36 data-preview").classes("n-grid-view")
+
+
+# ---------------------------------------------------------------------- what it gives away
+
+
+def _start_risk(session: Session) -> None:
+    session.judge("risk", raw_risk)
+    refresh()
+
+
+def _risk(session: Session) -> None:
+    """What anybody who knows some columns of a person finds in the table as it is."""
+    with card(texts.RISK, texts.RISK_WHY):
+        if not session.rules.policy:
+            note(texts.RISK_NEEDS_POLICY, tone="warn")
+            return
+        if "risk" not in session.jobs and not session.table["sampled"]:
+            session.judge("risk", raw_risk)
+        job = watch(session, "risk", partial(_start_risk, session))
+        found = session.result("risk")
+        if found is None:
+            if job is None:
+                button(texts.RISK_GO, partial(_start_risk, session), "main")
+            return
+        if not session.is_fresh("risk") and (job is None or not job.running):
+            with div("n-row"):
+                note(texts.STALE)
+                button(texts.COMPUTE_AGAIN, partial(_start_risk, session))
+        _risk_figures(found)
+
+
+def _risk_figures(found: dict[str, Any]) -> None:
+    alone = found["unique_share"]
+    with div("n-row top").style("gap: 40px"):
+        figure(f"{found['uniques']:,}", texts.alone_with_all(alone), "bad" if found["uniques"] else "good")
+        figure(f"{found['smallest']:,}", texts.SMALLEST_K)
+        figure(f"{found['mean_risk']:.1%}", texts.MEAN_RISK)
+    line(texts.risk_sentence(found["uniques"], found["people"], found["quasi"]), "n-why")
+    with div("n-row top even"):
+        with div("n-col tight"):
+            text(texts.LOOK_ALIKE, tag="h3")
+            all_people = max(1, found["people"])
+            alike = [
+                (words, partial(meter, people / all_people, texts.people_share(words, people)), f"{people:,}")
+                for words, people, _ in found["looks"]
+            ]
+            table(texts.ALIKE_HEADS, alike)
+        with div("n-col tight"):
+            text(texts.MOST_TELLING, tag="h3")
+            rows = [[" + ".join(columns), f"{people:,}", f"{share:.1%}"] for columns, people, share in found["top"]]
+            table(texts.TELLING_HEADS, rows)
+    for remark in found["notes"]:
+        line(remark, "n-soft n-small")

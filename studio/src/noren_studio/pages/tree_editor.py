@@ -10,7 +10,7 @@ from noren.errors import NorenError
 from noren.results import visible
 from noren.schema import Hierarchy
 from noren_studio import texts, trees
-from noren_studio.parts import button, div, line
+from noren_studio.parts import button, div, line, say
 from noren_studio.rebuild import keyed
 from noren_studio.session import Session
 
@@ -75,7 +75,7 @@ class _Editor:
             made = change(paths)
             Hierarchy.from_tree(made)
         except NorenError as error:
-            ui.notify(visible(f"{error.message} {error.hint or ''}"), type="negative")
+            say(error)
             return
         self._take(words, made)
 

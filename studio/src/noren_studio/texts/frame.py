@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 Tone = Literal["", "good", "bad", "warn", "accent"]
@@ -109,6 +110,27 @@ PAGES = {
     "recipient": ("Open a release", "What was published, and what can be learned from it."),
     "auditor": ("Audit", "What holds, and what an adversary learns."),
 }
+
+
+# ---------------------------------------------------------------------- hints
+
+_HINTS = {
+    ".pub": "Give the public half of a signing key for a signer, and the key itself to sign.",
+    "noren key": "Correct the path, or tick that the key is to be made.",
+    "--passphrase": "Type its passphrase.",
+    "--quasi": "Give the columns that find people the role quasi-identifier (step 2).",
+    "--levels": "Raise a level, or allow people to be left out; the page Choose finds the best levels.",
+    "--separator": "Save the file with commas between its columns.",
+}
+"""What a page says where a hint of the library names something that is typed into a terminal."""
+_TERMINAL = re.compile(r"(?<!\w)--\w|`noren |noren (?:init|key|secret|compare)\b")
+
+
+def in_words(hint: str) -> str:
+    """A hint as a page gives it: a command line is of no use in a window."""
+    if not _TERMINAL.search(hint):
+        return hint
+    return next((words for mark, words in _HINTS.items() if mark in hint), "")
 
 
 # ---------------------------------------------------------------------- saving a session

@@ -45,7 +45,7 @@ NOT_SIGNED = "Not signed"
 SIGNER = "Compare these digits with what the holder says through another channel: anybody can sign."
 UNSIGNED = "Whoever can rewrite a release can rewrite its checksums: ask the holder for a signed one."
 COLUMNS = "Columns and how they are published"
-COLUMN_HEADS = (("Column", ""), ("Published", ""), ("Values", "n"), ("Hierarchy levels", ""))
+COLUMN_HEADS = (("Column", "n-key"), ("Published", "n-soft"), ("Values", "n"), ("Hierarchy levels", ""))
 
 
 def signed(fingerprint: str) -> str:

@@ -18,8 +18,7 @@ REACH = "What is reachable on this table"
 REACH_WHY = "The policy is tried without publishing: what every requirement comes to, and what that costs."
 TRY = "Try it"
 VERDICT_HEADS = (
-    ("", ""), ("Requirement", ""), ("Column", ""), ("Asked", "n"), ("Found", "n"), ("People who break it", "n"),
-    ("In words", ""),
+    "", "Requirement", "Column", ("Asked", "n"), ("Found", "n"), ("People who break it", "n"), ("In words", "n-soft"),
 )  # fmt: skip
 HOLDS: dict[bool | None, tuple[str, Tone]] = {
     True: ("✓ holds", "good"),

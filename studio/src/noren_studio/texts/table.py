@@ -26,7 +26,8 @@ STUDY_ALL = "Study every row"
 UNDERSTOOD = "What Noren understood"
 UNDERSTOOD_WHY = "Every role is a guess with its reason. A wrong one costs privacy or accuracy: correct it here."
 COLUMN_HEADS = (
-    ("Column", ""), ("Role", ""), ("Kind", ""), ("Distinct", "n"), ("Missing", "n"), ("Values", ""), ("Why", ""),
+    ("Column", "n-key"), ("Role", ""), ("Kind", ""), ("Distinct", "n"), ("Missing", "n"), ("Values", ""),
+    ("Why", "n-soft"),
 )  # fmt: skip
 WHOLE_POLICY_IS_DRAFT = "Requirements and methods were drafted too; the next steps show them."
 VERY_MANY = "very many"
@@ -103,7 +104,8 @@ SMALLEST_K = "people at least look alike (smallest k)"
 MEAN_RISK = "of people are found by picking at random among those who look alike"
 LOOK_ALIKE = "How many people look alike"
 MOST_TELLING = "Columns that most people are alone with"
-TELLING_HEADS = ("Columns", "People", "Share")
+ALIKE_HEADS = ("People who look like them", "", ("People", "n"))
+TELLING_HEADS = ("Columns", ("People", "n"), ("Share", "n"))
 
 
 def alone_with_all(share: float) -> str:
@@ -121,3 +123,7 @@ def risk_sentence(uniques: int, people: int, quasi: list[str]) -> str:
 
 def people_share(words: str, people: int) -> str:
     return f"{people:,} people look like {words}"
+
+
+def back_to(name: str) -> str:
+    return f"Back to {name}"

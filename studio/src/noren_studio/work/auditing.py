@@ -11,7 +11,7 @@ from noren.errors import NorenError
 from noren.progress import Stage
 from noren.results import plain
 from noren_studio.jobs import _failure as failure_of
-from noren_studio.work.releases import verdict_line
+from noren_studio.work.choosing import verdict_rows
 
 if TYPE_CHECKING:
     from noren.audit import AttackResult
@@ -110,7 +110,7 @@ def _lines(result: AttackResult, names: Sequence[str]) -> list[list[Any]]:
 
 
 def _picture(result: AttackResult) -> dict[str, Any] | None:
-    from noren_studio.work.pictures import picture
+    from noren_studio.work.answering import picture
 
     try:
         made = picture(result.chart())
@@ -133,7 +133,7 @@ def _frame(found: Sequence[AttackResult]) -> bytes:
 def read_foreign_table(stage: Stage, place: str) -> dict[str, Any]:
     """The columns of a table that another tool made, and its first rows."""
     from noren.sources import open_source
-    from noren_studio.places import shown
+    from noren_studio.session import shown
 
     with stage("Reading", None):
         source = open_source(place)
@@ -164,7 +164,7 @@ def measure_table(
         found = measure(place, policy, quasi=list(quasi), sensitive=list(sensitive), suppressed=suppressed)
     if verify and policy is not None:
         with stage("Verifying", None):
-            verdicts = [verdict_line(one) for one in verify_table(place, policy, suppressed=suppressed)[1]]
+            verdicts = verdict_rows(verify_table(place, policy, suppressed=suppressed)[1])
     told = found.to_dict()
     for one, made in zip(told["measures"], found, strict=True):
         one["others"] = made.others

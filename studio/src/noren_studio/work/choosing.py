@@ -1,16 +1,56 @@
-"""Candidates side by side, by the verbs `compare`, `anonymize` and `levels`. Nothing is written."""
+"""What the raw table gives away, what a policy comes to, and candidates side by side. Nothing is written."""
 
 from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
+from pathlib import Path
 from typing import Any
 
+from noren import Policy
+from noren.models import Verdict
 from noren.progress import Stage
-from noren_studio.work.showing import verdict_rows
-from noren_studio.work.some import rules_of, some_of
+from noren.sources import Source
+
+
+def verdict_rows(verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    """Verdicts as plain data, in which an infinite figure stays one; `holds` is None where nothing can be said."""
+    return [one.to_dict() | {"achieved": float(one.achieved), "required": float(one.required)} for one in verdicts]
+
+
+def cell_text(cell: Any) -> str:
+    """A published cell as a text: a set in braces, nothing where it is missing."""
+    if isinstance(cell, list | tuple):
+        return "{" + ", ".join(map(str, cell)) + "}"
+    return "" if cell is None else str(cell)
+
+
+RECORDS = 20_000
+"""Records of a long table that are tried: what is compared must not take hours."""
+
+
+def rules_of(policy: dict[str, Any], base: str) -> Policy:
+    """The policy of a session."""
+    return Policy(**policy, base=Path(base))
+
+
+def some_of(place: str, rules: Policy, most: int = RECORDS) -> tuple[Source, bool]:
+    """The table, or about `most` of its records in memory; and whether it is all of them."""
+    import pyarrow as pa
+
+    from noren.policy import open_table
+    from noren.sources import FrameSource, sampled
+
+    source = open_table(place, rules)
+    rows = source.rows if source.rows is not None else sum(b.num_rows for b in source.batches(source.columns[:1]))
+    if rows <= most:
+        return source, True
+    picked = FrameSource(pa.Table.from_batches(sampled(source, most / rows).batches(source.columns)))
+    picked.name = source.name
+    return picked, False
+
 
 ROWS = 8
 """Records that an excerpt shows."""
@@ -41,7 +81,6 @@ def compare_candidates(
                 "records": one.records,
                 "suppressed": one.suppressed,
                 "smallest": one.smallest_class,
-                "worst": one.worst_share,
                 "belief": one.belief,
                 "risk": one.risk,
                 "error": None if isnan(one.query_loss) else one.query_loss,
@@ -79,11 +118,8 @@ def look_at(
         own["require"] = [dict(one) for one in policy.get("require", [])]
         adopt(own, method, setting)
         shown.append(_looked(stage, place, own, base))
-    return {"original": shown[0].pop("original"), "candidates": [_without(one) for one in shown]}
-
-
-def _without(one: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in one.items() if key != "original"}
+    original, *_ = [one.pop("original") for one in shown]
+    return {"original": original, "candidates": shown}
 
 
 def _looked(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
@@ -109,7 +145,7 @@ def _looked(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict
         "after": after,
         "sizes": sizes,
         "columns": list(frame.columns),
-        "rows": [[_cell(cell) for cell in row] for row in frame.head(ROWS).rows()],
+        "rows": [[cell_text(cell) for cell in row] for row in frame.head(ROWS).rows()],
         "original": {"before": before, **_excerpt(source, list(frame.columns))},
     }
 
@@ -135,7 +171,7 @@ def _sizes(frame: Any, columns: Sequence[str]) -> list[tuple[str, int]]:
     """How many people look like how many."""
     if not columns:
         return []
-    lines = Counter(tuple(_cell(cell) for cell in row) for row in frame.select(columns).rows())
+    lines = Counter(tuple(cell_text(cell) for cell in row) for row in frame.select(columns).rows())
     steps = (1, 2, 5, 10, 20, 50, 100)
     held = dict.fromkeys(steps, 0)
     for size in lines.values():
@@ -154,15 +190,7 @@ def _excerpt(source: Any, columns: Sequence[str]) -> dict[str, Any]:
     kept = [name for name in columns if name in source.columns]
     batch = next(iter(source.batches(kept)))
     rows = list(zip(*(batch.column(name).slice(0, ROWS).to_pylist() for name in kept), strict=True))
-    return {"columns": kept, "rows": [[_cell(cell) for cell in row] for row in rows]}
-
-
-def _cell(cell: Any) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, list | tuple):
-        return "{" + ", ".join(map(str, cell)) + "}"
-    return str(cell)
+    return {"columns": kept, "rows": [[cell_text(cell) for cell in row] for row in rows]}
 
 
 def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, count: int = 40) -> dict[str, Any]:
@@ -176,13 +204,47 @@ def find_levels(stage: Stage, place: str, policy: dict[str, Any], base: str, cou
     return {
         "loss": found.loss,
         "vectors": [
-            {
-                "levels": one.levels,
-                "heights": one.heights,
-                "loss": one.loss,
-                "classes": one.classes,
-                "dropped": one.dropped,
-            }
-            for one in found
+            {name: getattr(one, name) for name in ("levels", "heights", "loss", "classes", "dropped")} for one in found
         ],
+    }
+
+
+def reach(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
+    """Verdicts and losses of a release that is not made."""
+    from noren.workflow import run
+
+    rules = rules_of(policy, base)
+    with stage("Reading", None):
+        source, _ = some_of(place, rules)
+    outcome = run(source, rules, stage=stage)
+    return {
+        "records": outcome.facts.records,
+        "suppressed": outcome.facts.suppressed,
+        "verdicts": verdict_rows(outcome.facts.verdicts),
+        "lost": {name: float(figure) for name, figure in outcome.facts.losses.items()},
+    }
+
+
+TOP = 8
+
+
+def raw_risk(stage: Stage, place: str, policy: dict[str, Any], base: str) -> dict[str, Any]:
+    """What the table gives away as it is, in figures for a page."""
+    from noren import risk
+
+    found = risk(place, rules_of(policy, base), stage=stage)
+    return {
+        "people": found.people,
+        "rows": found.rows,
+        "quasi": list(found.quasi),
+        "uniques": found.uniques,
+        "unique_share": found.unique_share,
+        "smallest": found.smallest,
+        "mean_risk": found.mean_risk,
+        "looks": [[one.words, one.people, one.least] for one in found.looks],
+        "top": [[list(one.columns), one.alone, one.share] for one in found.top(TOP)],
+        "columns": [[c.column, c.distinct, c.alone, c.contribution, c.uniques_without] for c in found.columns],
+        "verdicts": verdict_rows(found.verdicts),
+        "skipped": dict(found.skipped),
+        "notes": list(found.notes),
     }

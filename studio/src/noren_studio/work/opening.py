@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from noren.policy import Proposal, Seen, describe, study, written
+from noren.policy import Proposal, Seen, study, written
 from noren.progress import Stage
 from noren.schema import CALENDAR, NUMERIC
 from noren.sources import Source, open_source
-from noren_studio.places import shown
+from noren_studio.session import shown
 
 CELLS = 2_000_000
 """Cells up to which a table is studied whole when it is opened; of a larger one, the first rows are."""
@@ -110,11 +110,8 @@ def _column(column: Seen, made: Proposal) -> dict[str, Any]:
         "evidence": column.evidence,
         "distinct": None if column.column.is_open else column.distinct,
         "missing": column.column.missing,
-        "filled": column.filled,
-        "describe": describe(column),
         "why": guess.why,
         "role": guess.role.value,
-        "markers": list(column.markers),
         "values": [[text, count] for text, count in most],
         "bars": bars,
         "bars_say": said,
@@ -164,3 +161,18 @@ def roles(policy: Mapping[str, Any]) -> dict[str, str]:
     """The role of every column, however the policy writes it."""
     given: Mapping[str, Any] = policy.get("attributes", {})
     return {n: one if isinstance(one, str) else one.get("role", "") for n, one in given.items() if n != "together"}
+
+
+RECORDS = 5_000
+
+
+def make_demo(stage: Stage, folder: str) -> str:
+    """A hospital table that describes nobody; returns its path."""
+    import pyarrow.csv as pv
+
+    from noren.cli import hospital_table
+
+    target = Path(folder) / "demo-hospital.csv"
+    with stage("Making the demo", None):
+        pv.write_csv(hospital_table(RECORDS), target)
+    return str(target)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noren.progress import Stage
-from noren_studio.places import shown
+from noren_studio.session import shown
+from noren_studio.work.choosing import verdict_rows
 
 if TYPE_CHECKING:
     from noren import Release
-    from noren.models import Verdict
     from noren.schema import Column
     from noren.statements import Statement
 
@@ -59,7 +59,6 @@ def read_release(stage: Stage, place: str) -> dict[str, Any]:
         "signer": None if signer is None else signer.fingerprint,
         "facts": _facts(release),
         "columns": columns,
-        "claims": [one.to_dict() for one in release.verdicts],
         "estimators": list(_estimators(release)),
         "weight": release.manifest.weight,
         "margins": [list(one.of) for one in release.manifest.margins],
@@ -189,10 +188,5 @@ def check_release(
         "asked_signer": signer is not None,
         "own_policy": policy is not None,
         "with_original": original is not None,
-        "verdicts": [verdict_line(one) for one in found],
+        "verdicts": verdict_rows(found),
     }
-
-
-def verdict_line(verdict: Verdict) -> dict[str, Any]:
-    """A verdict as plain data, in which an infinite figure stays one."""
-    return verdict.to_dict() | {"achieved": float(verdict.achieved), "required": float(verdict.required)}

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from noren.progress import Stage
-from noren_studio.work.showing import verdict_rows
-from noren_studio.work.some import rules_of
+from noren_studio.work.choosing import cell_text, rules_of, verdict_rows
 
 EXAMPLE = 3
 """Published records that are shown."""
@@ -35,15 +34,9 @@ def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to
         "seconds": {name: float(spent) for name, spent in facts.seconds.items()},
         "columns": [[one.name, one.role.value, one.words] for one in release.statements],
         "kept": [name for name in facts.table.source.columns if name not in frame.columns],
-        "rows": [[_cell(cell) for cell in row] for row in frame.rows()],
+        "rows": [[cell_text(cell) for cell in row] for row in frame.rows()],
         "files": sorted([path.name, path.stat().st_size] for path in Path(to).iterdir()),
     }
-
-
-def _cell(cell: Any) -> str:
-    if isinstance(cell, list | tuple):
-        return "{" + ", ".join(map(str, cell)) + "}"
-    return "" if cell is None else str(cell)
 
 
 def make_report(stage: Stage, release: str, place: str, policy: dict[str, Any], base: str, to: str) -> dict[str, Any]:

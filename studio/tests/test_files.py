@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from noren.errors import NorenError
-from noren_studio.saving import POLICY, SCRIPT, script, session_files
+from noren_studio.files import POLICY, SCRIPT, script, session_files
 from noren_studio.session import Session
 
 SECTIONS = {
