@@ -173,6 +173,8 @@ def test_step_4_a_candidate_is_compared_and_adopted(visit: Visit) -> None:
     assert pale_texts(visit.page) == []
     row.get_by_role("button", name="Adopt").click()
     visit.page.get_by_label("Undo: method: mondrian").wait_for()
+    row.get_by_text("adopted", exact=True).wait_for()
+    visit.page.get_by_role("link", name="Next: make the release").wait_for()
     visit.page.keyboard.press("Control+z")
     visit.page.get_by_label("Redo: method: mondrian").wait_for()
 

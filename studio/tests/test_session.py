@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from noren.cli.main import ELSEWHERE, GROUP, main
 from noren_studio.session import MOST_UNDONE, Draft, History, Session, Sessions, shown
+from noren_studio.shell import step_state
 
 POLICY = {"attributes": {"zip": {"role": "quasi-identifier"}, "job": {"role": "plain"}}}
 
@@ -113,3 +114,20 @@ def test_the_command_is_found_by_its_entry_point_and_has_help_with_an_example_an
     assert "--json" in text
     added = {point.name for point in entry_points(group=GROUP) if point.module.startswith("noren_studio")}
     assert added == {command for command, (home, _) in ELSEWHERE.items() if home == "noren-studio"}
+
+
+def test_no_step_is_ticked_that_nobody_has_looked_at(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    assert step_state(session, "table") == ""
+    drafted = {**POLICY, "require": [{"model": "k-anonymity", "k": 5}], "method": "mondrian"}
+    session.open("t.csv", "t.csv", drafted, "open t.csv")
+    steps = ("table", "columns", "requirements", "choose", "release")
+    assert [step_state(session, name) for name in steps] == ["done", "", "", "", ""]
+    session.seen.add("columns")
+    assert step_state(session, "columns") == "done"
+    session.edit("wrong", lambda p: p["attributes"]["zip"].update(role="nobody"))
+    assert step_state(session, "columns") == "problem"
+    session.edit("right", lambda p: p["attributes"]["zip"].update(role="quasi-identifier"))
+    assert step_state(session, "columns") == "done"
+    session.open("u.csv", "u.csv", drafted, "open u.csv")
+    assert step_state(session, "columns") == ""

@@ -172,6 +172,8 @@ class Session:
         self.kept: dict[str, Any] = {}
         """What a page wants to find again after a reload: a choice, a filter. Not undone, not saved."""
         self.clients: set[str] = set()
+        self.seen: set[str] = set()
+        """The pages that were looked at since the table was opened: what was drafted is not yet what was decided."""
         self.look: bool | None = None
         """Whether the dark look was chosen; None follows the system."""
         self.system_dark = False
@@ -207,6 +209,7 @@ class Session:
 
     def open(self, place: str, name: str, policy: Mapping[str, Any], words: str) -> None:
         """Another table, with the policy that was drafted for it."""
+        self.seen = {"table"}
         self.history.make(words, replace(self.draft, place=place, name=name, policy=policy))
 
     # ------------------------------------------------------------------ work

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import Request, Response
 from nicegui import app, events, ui
@@ -36,6 +36,10 @@ SYSTEM_LOOK = f"""
 
 SHOWN_LOOK = "() => emit(document.body.classList.contains('body--dark'))"
 """A click tells the look that is seen, so that nothing has to be asked back."""
+
+
+MARKS = {"done": "✓", "problem": "!"}
+"""What stands in the place of a step's number."""
 
 
 def register(sessions: Sessions) -> None:
@@ -70,6 +74,8 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
     """One page with everything around it."""
     client = ui.context.client
     session.clients.add(client.id)
+    if page is not None:
+        session.seen.add(page.name)
     client.on_delete(lambda: session.clients.discard(client.id))
     hear_in_order(client)
     ui.on_exception(_fault)
@@ -237,8 +243,8 @@ def _rail(session: Session, here: Page | None) -> None:
         for page in (one for one in PAGES if one.side == side):
             number += 1
             closed = page.of_table and not session.draft.opened
-            done = is_done(session, page.name)
-            classes = ["n-step", "on" if page == here else "", "done" if done else "", "off" if closed else ""]
+            state = step_state(session, page.name)
+            classes = ["n-step", "on" if page == here else "", state, "off" if closed else ""]
             link = ui.link(target=page.path).classes(" ".join(filter(None, classes)))
             if page == here:
                 link.props("aria-current=page")
@@ -246,22 +252,23 @@ def _rail(session: Session, here: Page | None) -> None:
                 link.props("aria-disabled=true tabindex=-1")
             with link:
                 if side == "holder":
-                    text("✓" if done else number, "n-dot")
+                    text(MARKS.get(state, number), "n-dot")
                 else:
                     ui.icon("visibility" if side == "auditor" else "table_chart", size="22px")
                 line(texts.PAGES[page.name][0])
 
 
-def is_done(session: Session, name: str) -> bool:
-    """Whether a step needs nothing more for now."""
+def step_state(session: Session, name: str) -> Literal["", "done", "problem"]:
+    """What the rail says of a step: done is what somebody has looked at and the library finds nothing wrong with."""
+    places = {"columns": ("attributes", "people", "together"), "requirements": ("require", "dependence")}
     if not session.draft.opened:
-        return False
-    if name == "table":
-        return True
-    if name == "columns":
-        return not session.rules.about("attributes", "people", "together")
-    if name == "requirements":
-        return session.rules.policy is not None and bool(session.rules.policy.require)
+        return ""
+    if session.rules.about(*places.get(name, ())):
+        return "problem"
     if name == "choose":
-        return session.kept.get("chosen") is not None and session.kept["chosen"] == session.draft.policy.get("method")
-    return name == "release" and session.is_fresh("release")
+        chosen = session.kept.get("chosen")
+        return "done" if chosen is not None and chosen == session.draft.policy.get("method") else ""
+    done = session.is_fresh("release") if name == "release" else name in session.seen
+    if name == "requirements" and not session.draft.policy.get("require"):
+        return ""
+    return "done" if done else ""

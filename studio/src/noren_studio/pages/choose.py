@@ -147,7 +147,7 @@ def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
     rows = [
         (
             partial(_tick, session, one["called"]),
-            partial(_name, one),
+            partial(_name, session, one),
             *texts.candidate_figures(one),
             partial(_adopt, session, one["called"], one["method"], one["setting"]),
         )
@@ -155,6 +155,13 @@ def _table(session: Session, good: Sequence[Mapping[str, Any]]) -> None:
     ]
     with card(texts.CANDIDATES, texts.CANDIDATES_WHY), div("n-scroll"):
         table(texts.CANDIDATE_HEADS, rows, [one["called"] for one in good], marked(session))
+        if session.kept.get("chosen") == session.draft.policy.get("method"):
+            ui.link(texts.NEXT_RELEASE, "/release")
+
+
+def is_adopted(session: Session, called: str) -> bool:
+    """Whether the policy has the methods of this candidate since it was adopted."""
+    return session.kept.get("adopted") == called and session.kept.get("chosen") == session.draft.policy.get("method")
 
 
 def _adopt(session: Session, *candidate: Any) -> None:
@@ -166,9 +173,11 @@ def _tick(session: Session, called: str) -> None:
     box.props["aria-label"] = visible(texts.side_by_side_with(called))
 
 
-def _name(one: Mapping[str, Any]) -> None:
+def _name(session: Session, one: Mapping[str, Any]) -> None:
     with div("n-row tight"):
         line(one["called"])
+        if is_adopted(session, one["called"]):
+            tag(texts.ADOPTED, "accent")
         if one["chosen"]:
             tag(texts.BEST, "good")
         elif one["front"]:
@@ -182,7 +191,7 @@ def _mark_event(session: Session, called: str, event: events.ValueChangeEventArg
 def choose(session: Session, called: str, method: Any, setting: Mapping[str, float]) -> None:
     """Write a candidate into the policy."""
     edit(session, texts.chose(called), partial(adopt, method=method, setting=dict(setting)), rebuild=False)
-    session.kept["chosen"] = session.draft.policy["method"]
+    session.kept["chosen"], session.kept["adopted"] = session.draft.policy["method"], called
     ui.notify(visible(texts.chosen_says(called)), type="positive")
     refresh()
 
