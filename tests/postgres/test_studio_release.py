@@ -10,8 +10,8 @@ import pyarrow as pa
 import noren as nr
 from noren.cli import hospital_table
 from noren.progress import quiet
-from noren_studio.session import is_release
 from noren_studio.questions import call_of, public_place
+from noren_studio.session import is_release
 from noren_studio.work.answering import answer
 from noren_studio.work.opening import open_table
 from noren_studio.work.releases import check_release, read_release
