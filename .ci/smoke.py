@@ -49,7 +49,7 @@ violation-rate --values 14 --l 3 --d 3
 """
 REFUSED = """
 publish release postgresql://
-studio nothing.csv
+studio --port 0
 """
 """Calls that need an extra, a server or a window: they must be refused with a hint (exit code 2), extra or not."""
 NOT_IN_CORE = {"reproduce", "datasets"}
