@@ -22,14 +22,22 @@ from numpy.typing import NDArray
 from noren.engines import Average, Group, Plan, Recode, Records
 from noren.engines.left_out import Members
 from noren.engines.plan import Treatment
+from noren.engines.records import QUASI
 from noren.errors import RequirementNotMet
 from noren.methods.cover import common_nodes, cover
 from noren.ragged import first_of, in_order, row_numbers
+from noren.release.published import Published
+from noren.release.store import MemoryStore
 from noren.schema.column import Column
+from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import tree_of
-from noren.statements import GroupTable
+from noren.schema.roles import Role
+from noren.statements import CodeCells, ExactStatement, GroupTable
+from noren.statements.batch import PERSON
 
+SETS = "\0sets"
+"""The column that says in which set of as many rows a person was decided."""
 Decide = Callable[[Records, Members], Plan]
 T = TypeVar("T")
 
@@ -183,3 +191,56 @@ def _covering(column: Column, decided: Recode, codes: NDArray, people: NDArray[n
     tree = column.tree or Hierarchy((column.domain.values,), column.name)
     common = common_nodes(tree_of(tree).at, codes, people, len(decided.data))
     return Recode(decided.nodes, np.where(short, common, decided.data)[people], decided.tight)
+
+
+# ---------------------------------------------------------------- for whoever replays a method
+
+
+def one_row_published(published: Published, table: Records) -> tuple[Published, Records]:
+    """A release with one row a person, and the people as the method saw them: what somebody replays who knows that
+    classes are made of people. In which set of as many rows everybody was decided is one more column that is known.
+
+    Only where the store says whose row each is; a release in which somebody is in several classes stays as it is.
+    """
+    assert table.people is not None
+    whose = published_people(published)
+    cells = published.cells(list(published.columns))
+    kinds = [cells[one.name].distinct()[1] for one in published.statements if one.role in QUASI]
+    classes = row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], len(whose))
+    people, first = np.unique(whose, return_index=True)
+    of = np.zeros(int(whose.max(initial=-1)) + 1, np.int64)
+    of[people] = classes[first]
+    if (of[whose] != classes).any():
+        return published, table
+    persons = one_row_each(table)
+    part = _sets(np.bincount(table.people), people, of[people])
+    sets = Column(role=Role.QUASI_IDENTIFIER).met(SETS, Domain(tuple(map(str, range(int(part.max(initial=0)) + 1)))))
+    shown = {name: found.take(first) for name, found in cells.items()} | {SETS: CodeCells(sets.d, part[people])}
+    alone = Published(
+        [*published.statements, ExactStatement(sets)],
+        MemoryStore(shown),
+        len(first),
+        suppressed=persons.n - len(first),
+        title=published.title,
+    )
+    return alone, replace(persons, columns={**persons.columns, SETS: sets}, codes={**persons.codes, SETS: part})
+
+
+def _sets(rows: NDArray[np.int64], people: NDArray[np.int64], classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The set in which everybody was decided: numbers of rows that share a class were put together."""
+    found, number = np.unique(rows, return_inverse=True)
+    number = number.ravel()
+    low = np.full(int(classes.max(initial=-1)) + 1, len(found))
+    high = np.zeros(len(low), np.int64)
+    np.minimum.at(low, classes, number[people])
+    np.maximum.at(high, classes, number[people])
+    across = np.bincount(low, minlength=len(found) + 1) - np.bincount(high, minlength=len(found) + 1)
+    apart = np.append(True, np.cumsum(across)[: len(found) - 1] == 0)
+    return np.asarray((np.cumsum(apart) - 1)[number])
+
+
+def published_people(published: Published) -> NDArray[np.int64]:
+    """Whose every row is, in the order of the store, which says it."""
+    some = published.statements[:1]
+    parts = [batch[PERSON].data for batch in published.store.batches(some)]  # type: ignore[attr-defined]
+    return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])

@@ -13,6 +13,7 @@ from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
 from noren.release.published import Published
+from noren.release.store import names_people
 
 INSTEAD = 'Use blind = true of "mondrian" or "hilbert", or [method] name = "auto", which keeps to methods that meet it.'
 
@@ -43,7 +44,10 @@ def with_mechanism(
     asked = {(model.model, name): model for model in requirements if model.of_mechanism for name in model.on}
     if not asked:
         return list(verdicts)
-    replay = Replay(published, table, requirements, _rule(methods))
+    rule = _rule(methods)
+    if table.people is not None and not names_people(published.store) and not rule.silent:
+        return list(verdicts)  # a release does not say which class holds whom, and classes are made of people
+    replay = Replay(published, table, requirements, rule)
     keys = [(one.model, one.column) for one in verdicts]
     return [
         replay.verdict(asked[key], key[1]) if key in asked else one for key, one in zip(keys, verdicts, strict=True)

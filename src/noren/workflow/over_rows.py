@@ -22,6 +22,7 @@ from noren.engines.records import QUASI
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod
 from noren.methods.mechanism.sight import counted
+from noren.methods.whole_people import published_people
 from noren.models import KAnonymity
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
@@ -31,7 +32,6 @@ from noren.ragged import chosen, first_of, offsets_of, owners, row_numbers
 from noren.release.published import Published
 from noren.release.store import PeopleStore
 from noren.statements import Statement
-from noren.statements.batch import PERSON
 
 EXCEPTIONS = 0.05
 """A secret is constant if at most this share of the people with several rows has several values of it."""
@@ -159,7 +159,7 @@ class _People:
         out = np.full(self.n, -1, np.int64)
         if not self.known:
             return out
-        whose = _persons(self.published)
+        whose = published_people(self.published)
         pairs = np.unique(np.stack([whose, self.row_class], axis=1), axis=0)
         once = np.bincount(pairs[:, 0], minlength=self.n)[pairs[:, 0]] == 1
         out[pairs[once, 0]] = pairs[once, 1]
@@ -220,7 +220,7 @@ class _People:
         if secret.is_class:
             cells = self.published.cells([secret.name])[secret.name]
             place = np.full(self.n, -1, np.int64)
-            place[_persons(self.published)] = secret.checked(cells)
+            place[published_people(self.published)] = secret.checked(cells)
         who = np.flatnonzero((place >= 0) & (own >= 0) & (self.rows > 0))
         if not len(who):
             return _Found(0, 0.0, 0)
@@ -448,11 +448,6 @@ def _places(table: Records, statement: Statement) -> NDArray[np.int64]:
     column = table.columns[statement.name]
     found = np.array(statement.domain.find(column.domain.values, column.tree), np.int64)
     return np.zeros(len(found), np.int64) if statement.d == 1 else found
-
-
-def _persons(published: Published) -> NDArray[np.int64]:
-    parts = [batch[PERSON].data for batch in published.store.batches(published.statements[:1])]  # type: ignore[attr-defined]
-    return np.concatenate([np.zeros(0, np.int64), *(part.astype(np.int64) for part in parts)])
 
 
 def _shares(weight: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,11 +13,12 @@ from noren.methods.blind import CLASS_SIZE
 from noren.methods.mechanism.cutting import CLEARLY
 from noren.methods.mechanism.rule import Beliefs, Rule
 from noren.methods.mechanism.sight import Sight, placed
+from noren.methods.whole_people import one_row_published
 from noren.models.base import Model
 from noren.models.class_check import ClassModel
 from noren.models.verdict import Verdict
 from noren.release.published import Published
-from noren.release.store import MemoryStore
+from noren.release.store import MemoryStore, PeopleStore, Store, names_people
 from noren.statements import Cells, CodeCells, ExactStatement, GroupStatement, NodeStatement, Statement
 from noren.statements.mean import mean_cells
 
@@ -50,6 +51,8 @@ class Replay:
     """A release beside the original it was made from, replayed by the rule of its method."""
 
     def __init__(self, published: Published, table: Records, requirements: Sequence[Model], rule: Rule) -> None:
+        if table.people is not None and names_people(published.store):  # classes were made of people
+            published, table = one_row_published(published, table)
         self.published = published
         self.table = table
         self.requirements = requirements
@@ -109,4 +112,7 @@ def published_of(table: Records, plan: Plan) -> Published:
             statement, data = mean_cells(column, amounts[table.codes[name]], plan.averaged[name].data, keep)
         statements.append(statement)
         cells[name] = data.take(np.flatnonzero(keep))
-    return Published(statements, MemoryStore(cells), int(keep.sum()), suppressed=int((~keep).sum()))
+    store: Store = MemoryStore(cells)
+    if table.people is not None:
+        store = PeopleStore(store, table.people[keep])
+    return Published(statements, store, int(keep.sum()), suppressed=int((~keep).sum()))
