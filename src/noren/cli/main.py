@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren import __version__
-from noren.cli.render import announce_memory, echo_json, say
+from noren.cli.render import echo_json, say
 from noren.errors import MOST_LISTED, NorenError, OutOfReach, is_utf8, mask
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ class Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta["noren.json"] = "--json" in args
         ctx.meta["noren.unreadable"] = not all(map(is_utf8, args))
-        if not ctx.meta["noren.json"]:
-            announce_memory()
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -163,7 +161,6 @@ COMMANDS = {
     "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
     "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
     "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
-    "warm": ("warm", "Compile the kernels ahead, so that first use does not wait."),
     "demo": ("demo", "Make a hospital table, release it, analyse it."),
 }
 """Our own: the module in `noren.cli`, and what the command is for."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noren.errors import QueryError
-from noren.kernels import compiling
+from noren.kernel import compiling
 from noren.progress import Meter, Stage, silent
 from noren.results import plain, visible
 
@@ -66,13 +66,9 @@ def stages(quiet: bool) -> Stage:
         columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
             task = progress.add_task(name, total=total)
-            compiled = 0
 
-            def compiles(kernel: str, loaded: int) -> None:
-                nonlocal compiled
-                compiled += 1
-                words = f"Compiling kernels, once per installation: {compiled} of at most {loaded}"
-                progress.update(task, description=words)
+            def compiles(name: str) -> None:
+                progress.update(task, description=f"Compiling {name}, once per installation")
 
             def advance(done: int, *, note: str = "", total: int | None = None) -> None:
                 if total is not None:
@@ -86,20 +82,6 @@ def stages(quiet: bool) -> Stage:
                 compiling.remove(compiles)
 
     return show
-
-
-def announce_memory() -> None:
-    """Say it once where compiled kernels cannot be kept: every run compiles them again."""
-
-    def told(kernel: str, loaded: int) -> None:
-        from noren.kernels.compiled import folder
-
-        compiling.remove(told)
-        if folder() is None:
-            hint = "Set NOREN_CACHE_DIR to a directory of yours to keep them."
-            say(f"Note: compiled kernels cannot be kept here, so every run compiles them in memory. {hint}", err=True)
-
-    compiling.append(told)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[str] = ()) -> None:

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
-@kernel()
+@kernel
 def _before(a, b, left, tie):
     """The larger bucket comes first; of equal ones, that of the record with the lower rank."""
     return left[a] > left[b] or (left[a] == left[b] and tie[a] < tie[b])
 
 
-@kernel()
+@kernel
 def _sink(heap, size, i, left, tie):
     bucket = heap[i]
     while 2 * i + 1 < size:
@@ -29,7 +29,7 @@ def _sink(heap, size, i, left, tie):
     heap[i] = bucket
 
 
-@kernel()
+@kernel
 def _rise(heap, i, left, tie):
     bucket = heap[i]
     while i and _before(bucket, heap[(i - 1) // 2], left, tie):
@@ -38,7 +38,7 @@ def _rise(heap, i, left, tie):
     heap[i] = bucket
 
 
-@kernel()
+@kernel
 def anatomy_groups(buckets, m, l, walk):
     """The group of every record, and how many groups there are; -1 for a record that no group can take.
 

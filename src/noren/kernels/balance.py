@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, bit_of, cell_cost
 
 WORD = 64
@@ -37,7 +37,7 @@ class Prices(NamedTuple):
     wanted: Any
 
 
-@kernel()
+@kernel
 def cut_tree(places, numbers, n):
     """Children and extent of every node, given where n rows were cut (ascending) and the number of each cut.
 
@@ -71,7 +71,7 @@ def cut_tree(places, numbers, n):
     return children, extent, upwards
 
 
-@kernel()
+@kernel
 def node_losses(rows, extent, costs):
     """What one record of every node loses, mean over the columns. Sets are counted exactly, however wide."""
     kinds, widths, at, prices = costs.kinds, costs.widths, costs.at, costs.prices
@@ -102,7 +102,7 @@ def node_losses(rows, extent, costs):
     return out
 
 
-@kernel()
+@kernel
 def best_covers(tree, prices, share):
     """The best cover below every node for share * bounded + (1 - share) * wanted: whether it stops at the node, and
     both its sums. Sums are infinite where no cover is possible; ties go to what is smaller in `bounded`."""
@@ -128,7 +128,7 @@ def best_covers(tree, prices, share):
     return stops, sums
 
 
-@kernel()
+@kernel
 def cover_below(children, stops, node, cover):
     """Mark the cover that `stops` describes below a node."""
     inner = len(children)
@@ -145,7 +145,7 @@ def cover_below(children, stops, node, cover):
             top += 2
 
 
-@kernel()
+@kernel
 def use_up(tree, prices, others, sums_of, cover, left, most):
     """Change a cover below single nodes where `wanted` falls and `bounded` grows by no more than what is left.
 
@@ -185,7 +185,7 @@ def use_up(tree, prices, others, sums_of, cover, left, most):
     return left
 
 
-@kernel()
+@kernel
 def _sum_up(v, cover, children, prices, sums, open_):
     """Sums of the cover below node v; a node below the cover is not open."""
     open_[v] = cover[v]
@@ -197,7 +197,7 @@ def _sum_up(v, cover, children, prices, sums, open_):
         sums[v, 0], sums[v, 1] = sums[a, 0] + sums[b, 0], sums[a, 1] + sums[b, 1]
 
 
-@kernel()
+@kernel
 def _clear(children, node, cover):
     inner = len(children)
     stack = np.empty(inner + 1, np.int64)

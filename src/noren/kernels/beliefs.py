@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 COLUMNS = 9
 LINKED, PEAK, TAIL, SQUARE, MOVED, SQUARE_LINKED, MOVED_LINKED, RISE, MASS = range(COLUMNS)
 
 
-@kernel()
+@kernel
 def linked_labels(own, bits, out):
     """The labels that have all terms of one record, ascending into `out`; how many. Not for records without terms."""
     for j in range(own.size):
@@ -39,7 +39,7 @@ def linked_labels(own, bits, out):
     return found
 
 
-@kernel()
+@kernel
 def _pair_log(own, pairs, label):
     """The sum over one record's terms of log w(label, term), for a label that has them all."""
     total = 0.0
@@ -55,7 +55,7 @@ def _pair_log(own, pairs, label):
     return total
 
 
-@kernel()
+@kernel
 def record_beliefs(own, bits, weights, pairs, room, belief):
     """The labels that have all terms of one record, into `room`, and the belief in each, into `belief`; how many.
 
@@ -81,7 +81,7 @@ def record_beliefs(own, bits, weights, pairs, room, belief):
     return found
 
 
-@kernel()
+@kernel
 def mean_beliefs(offsets, codes, bits, weights, pairs):
     """The mean belief in every label over all records; a record that is linked to nothing believes nothing."""
     labels = weights.size
@@ -103,7 +103,7 @@ def mean_beliefs(offsets, codes, bits, weights, pairs):
     return out
 
 
-@kernel()
+@kernel
 def _sum(values, n):
     """The sum of the first n values."""
     total = 0.0
@@ -112,7 +112,7 @@ def _sum(values, n):
     return total
 
 
-@kernel()
+@kernel
 def _sort(values, n):
     """The first n values in descending order: Shell's sort, because NumPy's takes long to compile."""
     gap = 1
@@ -129,7 +129,7 @@ def _sort(values, n):
         gap //= 3
 
 
-@kernel()
+@kernel
 def group_beliefs(order, bounds, offsets, codes, bits, weights, pairs, alpha, prior, l):  # noqa: E741
     """One line per group order[bounds[g]:bounds[g + 1]], columns as named above.
 

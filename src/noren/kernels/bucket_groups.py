@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.requirements import class_holds
 
 NONE = np.int64(np.iinfo(np.int64).max)
@@ -23,7 +23,7 @@ FINE = 32
 """Below twice this k every cut is tried; beyond, cuts about k / FINE records apart."""
 
 
-@kernel()
+@kernel
 def _set(tree, leaf, value):
     """A tournament of minima: tree[1] is the least leaf."""
     i = len(tree) // 2 + leaf
@@ -50,7 +50,7 @@ class Buckets(NamedTuple):
     """The tournament of the first records of all values."""
 
 
-@kernel(level=1)
+@kernel
 def fill_groups(values, buckets, members, groups, l):
     """1-D l-diversity (Ghinita et al. 2007) from the buckets: fills `groups`; how many there are.
 
@@ -96,7 +96,7 @@ def fill_groups(values, buckets, members, groups, l):
     return group
 
 
-@kernel(level=1)
+@kernel
 def judged(rows, bounds, values, column, rules, alone):
     """Whether each class fails (`alone`), or consecutive ones put together until they meet the requirements.
 
@@ -137,7 +137,7 @@ def judged(rows, bounds, values, column, rules, alone):
     return out, found
 
 
-@kernel()
+@kernel
 def best_cuts(codes, kinds, at, share, k):
     """Cut the curve into runs of at least k records with the least total loss: the run of every record, and how many.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
-@kernel()
+@kernel
 def ordered_worst(
     counts: NDArray[np.int64], steps: NDArray[np.int64], d: int, t: float
 ) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
@@ -73,7 +73,7 @@ def ordered_worst(
     return best, signs
 
 
-@kernel()
+@kernel
 def ordered_worst_of_size(
     counts: NDArray[np.int64], steps: NDArray[np.int64], d: int, t: float, members: NDArray[np.int64]
 ) -> float:

@@ -6,10 +6,10 @@ ptr[first[j] + c] <= e < ptr[first[j] + c + 1]. sizes[j] is the number of cells 
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
-@kernel()
+@kernel
 def refine(bounds, index, label, classes):
     """Split classes of items until every code holds all of a class or nothing of it. Changes label; returns classes."""
     size = np.zeros(label.size + classes, np.int64)
@@ -43,7 +43,7 @@ def refine(bounds, index, label, classes):
     return classes
 
 
-@kernel()
+@kernel
 def condense(bounds, index, one, two, label, labels):
     """Each code's entries summed by the label of their item; -1 is left out. Sums both weights, labels in order met."""
     out_bounds = np.zeros(bounds.size, np.int64)
@@ -74,7 +74,7 @@ def condense(bounds, index, one, two, label, labels):
     return out_bounds, out_index, out_one, out_two
 
 
-@kernel()
+@kernel
 def _region(ids, t, ptr, first, index, weight, sizes, offsets, weights):
     """Cells of record t's product region: how many, where, and their weights."""
     count = 1
@@ -93,7 +93,7 @@ def _region(ids, t, ptr, first, index, weight, sizes, offsets, weights):
     return count
 
 
-@kernel()
+@kernel
 def add_regions(ids, amounts, ptr, first, index, weight, sizes, out):
     """out_c += amounts_t * (product of the weights of c in record t's region)."""
     offsets = np.empty(sizes[0], np.int64)
@@ -104,7 +104,7 @@ def add_regions(ids, amounts, ptr, first, index, weight, sizes, out):
             out[offsets[m]] += amounts[t] * weights[m]
 
 
-@kernel()
+@kernel
 def bound_counts(group, ids, amounts, ptr, first, index, sure, sizes, rows, where, room, slack, least, most):
     """Least and most records of every cell (reported value of the group axis, cell of the other axes).
 
@@ -142,7 +142,7 @@ def bound_counts(group, ids, amounts, ptr, first, index, sure, sizes, rows, wher
         start = stop
 
 
-@kernel()
+@kernel
 def region_pass(slot, ids, amounts, ptr, first, index, weight, sizes, table, acc, sums):
     """sums_t = sum_c L_t(c) table_c and acc_c += amounts_t L_t(c) / sums_t, c over record t's region of its slot."""
     offsets = np.empty(sizes[0], np.int64)

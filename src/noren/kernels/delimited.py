@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 QUOTE = 34
 LF = 10
@@ -33,7 +33,7 @@ PRIME = np.uint64(0x100000001B3)
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel()
+@kernel
 def number_cells(data, start, stop, last, separator, wanted, shifts, places, keys, numbers, begins, ends, found, out):
     """Number the cells of the records in data[start:stop]: why it ended, where the next one begins, how many they are.
 
@@ -154,7 +154,7 @@ def number_cells(data, start, stop, last, separator, wanted, shifts, places, key
     return CROWDED if crowded else FILLED, at, row
 
 
-@kernel()
+@kernel
 def gather_texts(data, begins, ends, out):
     """out = the texts data[begins[i]:ends[i]], one after the other."""
     at = 0

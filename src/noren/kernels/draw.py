@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 
 
-@kernel()
+@kernel
 def subsets(k, out):
     """The first out.size masks with k < 64 bits, in ascending order."""
     mask = (ONE << np.uint64(k)) - ONE
@@ -30,7 +30,7 @@ def subsets(k, out):
             mask = (((ripple ^ mask) // lowest) >> np.uint64(2)) | ripple
 
 
-@kernel()
+@kernel
 def pick(words, table, out):
     """out[i] = a uniformly chosen mask of the table, whatever the truth. True if a word must be redrawn."""
     n = np.uint64(table.size)
@@ -43,7 +43,7 @@ def pick(words, table, out):
     return again
 
 
-@kernel()
+@kernel
 def pick_around(words, codes, table, out):
     """out[i] = the true value's bit and a uniformly chosen mask over the others. True if a word must be redrawn."""
     n = np.uint64(table.size)
@@ -59,7 +59,7 @@ def pick_around(words, codes, table, out):
     return again
 
 
-@kernel()
+@kernel
 def pick_by_coin(coins, words, codes, table, n_in, heads, out):
     """As pick_around, from the table's first n_in masks, where coin < heads; else one of the rest, without the truth.
 
@@ -81,7 +81,7 @@ def pick_by_coin(coins, words, codes, table, n_in, heads, out):
     return again
 
 
-@kernel()
+@kernel
 def _floyd(row, v, pool, k, heads, around, bits):
     """Draw k values of the pool (k - 1 and the truth, if the coin says so) into `bits`. False: draw again.
 
@@ -115,7 +115,7 @@ def _floyd(row, v, pool, k, heads, around, bits):
     return fine
 
 
-@kernel()
+@kernel
 def floyd_masks(words, codes, pool, k, heads, around, out, rejected):
     """Sets of k values as 64-bit masks. Writes the cells to redraw into `rejected`, returns how many."""
     bits = np.zeros(1, np.uint64)
@@ -128,7 +128,7 @@ def floyd_masks(words, codes, pool, k, heads, around, out, rejected):
     return count
 
 
-@kernel()
+@kernel
 def floyd_rows(words, codes, pool, k, heads, around, out, rejected):
     """Sets of k values as rows of ascending codes. Writes the cells to redraw into `rejected`, returns how many."""
     bits = np.zeros((pool + 64) // 64, np.uint64)

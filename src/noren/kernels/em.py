@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
 class Products(NamedTuple):
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
     floor: Any
 
 
-@kernel()
+@kernel
 def _level_starts(depth, sizes):
     """Where the table of each level 1..depth starts in one buffer; the last entry is the buffer's length."""
     starts = np.zeros(depth + 2, np.int64)
@@ -47,7 +47,7 @@ def _level_starts(depth, sizes):
     return starts
 
 
-@kernel()
+@kernel
 def _gather(source, target, codes, first, coefs, size):
     """target = the weighted sum of the source's rows named by one set."""
     for j in range(size):
@@ -59,7 +59,7 @@ def _gather(source, target, codes, first, coefs, size):
             target[j] += c * row[j]
 
 
-@kernel()
+@kernel
 def _scatter(source, target, codes, first, coefs, size):
     """Add the source, weighted, to the target's rows named by one set, and empty the source."""
     for k in range(coefs.size):
@@ -71,7 +71,7 @@ def _scatter(source, target, codes, first, coefs, size):
         source[j] = 0.0
 
 
-@kernel()
+@kernel
 def _first_change(ids, t, start, depth):
     """The first shared axis on which record t differs from the one before it; `depth` if none does."""
     if t == start:
@@ -82,7 +82,7 @@ def _first_change(ids, t, start, depth):
     return depth
 
 
-@kernel()
+@kernel
 def _leaf(ids, t, products, offsets, weights):
     """List the cells of record t's remaining product set and their weights; returns how many there are."""
     codes, code_start, widths, coefs, coef_rows, sizes, depth = products
@@ -104,7 +104,7 @@ def _leaf(ids, t, products, offsets, weights):
     return count
 
 
-@kernel()
+@kernel
 def em_pass(ids, start, stop, products, seen, scale, x, acc, sums):
     """One EM pass over records start..stop-1.
 
@@ -167,7 +167,7 @@ def em_pass(ids, start, stop, products, seen, scale, x, acc, sums):
     return log_likelihood
 
 
-@kernel()
+@kernel
 def _close(ids, t, change, products, starts, acc, accs):
     """Record t was the last of its shared sets from axis `change` on: push what they gathered one level up."""
     codes, code_start, widths, coefs, coef_rows, sizes, depth = products
@@ -179,7 +179,7 @@ def _close(ids, t, change, products, starts, acc, accs):
         _scatter(accs[starts[level + 1] : starts[level + 2]], target, codes, first, weight, sizes[level + 1])
 
 
-@kernel()
+@kernel
 def add_products(ids, start, stop, products, amounts, acc):
     """acc_c += amounts_t * (weight of c in record t's product set), for records start..stop-1."""
     widths, sizes, depth = products.widths, products.sizes, products.depth

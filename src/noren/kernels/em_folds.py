@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 FOLDS = 4
 LANES = np.uint64(4)
@@ -17,7 +17,7 @@ ONE, TWO, THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 LEAST = 1e-300
 
 
-@kernel(error_model="numpy", vectors=True)
+@kernel(error_model="numpy")
 def fold_pass(ids, start, stop, products, counts, held, only, floor, scale, asked, x, acc):
     """One EM pass of every fold over records start..stop-1.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 WORD = 64
 
@@ -23,7 +23,7 @@ def stretched(ranks, size, bits):
     return ((ranks.astype(np.int64) << bits) // size).astype(np.uint64)
 
 
-@kernel(level=1)
+@kernel
 def hilbert_index(axes, bits):
     """The index of every row of axes (n, dims), each coordinate below 2^bits.
 

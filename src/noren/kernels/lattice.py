@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.requirements import class_holds
 
 SPAN = np.int64(1) << np.int64(62)
@@ -43,7 +43,7 @@ class Limits(NamedTuple):
     """Whether a vector that drops more rules out all finer ones."""
 
 
-@kernel(level=1)
+@kernel
 def level_classes(codes, maps, offsets, widths, levels, rows, classes):
     """Number the classes of entries at a level vector, into `classes`; returns how many there are.
 
@@ -72,7 +72,7 @@ def level_classes(codes, maps, offsets, widths, levels, rows, classes):
     return _numbered(keys, span, classes)
 
 
-@kernel()
+@kernel
 def _numbered(keys, span, classes):
     """Number the distinct keys (0 <= key < span) in the order they come; small spans by a table, others by hashing."""
     n = len(keys)
@@ -106,7 +106,7 @@ def _numbered(keys, span, classes):
     return count
 
 
-@kernel(level=1)
+@kernel
 def sized(classes, count, rows, sizes):
     """Representative row and number of records of every class, from those of its entries."""
     first = np.empty(count, np.int64)
@@ -119,7 +119,7 @@ def sized(classes, count, rows, sizes):
     return first, total
 
 
-@kernel()
+@kernel
 def by_class(classes, count):
     """Entries ordered by class, and where each class begins."""
     starts = np.zeros(count + 1, np.int64)
@@ -135,7 +135,7 @@ def by_class(classes, count):
     return order, starts
 
 
-@kernel(level=1)
+@kernel
 def rolled_up(classes, count, held, span):
     """Sparse histograms of classes from those of their entries; `span` is the number of values over all columns."""
     bounds, values, weights = held
@@ -162,7 +162,7 @@ def rolled_up(classes, count, held, span):
     return Held(out_bounds, out_values[:at].copy(), out_weights[:at].copy())
 
 
-@kernel()
+@kernel
 def small_classes(total, least):
     """How many records lie in classes of fewer than `least`, and which classes those are."""
     fails = np.zeros(len(total), np.bool_)
@@ -174,7 +174,7 @@ def small_classes(total, least):
     return fails, records
 
 
-@kernel(level=1)
+@kernel
 def failing_at_levels(classes, total, held, limits, rules):
     """Which classes fail, the records in them, and the records that every finer level vector loses as well.
 
@@ -217,7 +217,7 @@ def failing_at_levels(classes, total, held, limits, rules):
     return fails, dropped, below
 
 
-@kernel()
+@kernel
 def penalty_of(fails, total, first, codes, penalties, offsets, levels):
     """What dropping the failing classes adds to the loss: for each record the sum of its columns' penalties."""
     extra = 0.0
@@ -230,7 +230,7 @@ def penalty_of(fails, total, first, codes, penalties, offsets, levels):
     return extra
 
 
-@kernel(level=1)
+@kernel
 def next_open(order, start, closed, bound, best):
     """The first position from `start` whose node is neither closed nor bound to be as bad as the best one found."""
     for position in range(start, len(order)):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 ONE = np.uint64(1)
 LOW = 63
@@ -34,7 +34,7 @@ class Postings(NamedTuple):
     """Logarithms of the weights of pairs, beside `of`; None where pairs say nothing."""
 
 
-@kernel()
+@kernel
 def link(codes, postings, out):
     """K(t) of one record into `out`, ascending; returns how many. Not for empty term sets, which link to all."""
     start, of, bits = postings.start, postings.of, postings.bits
@@ -61,7 +61,7 @@ def link(codes, postings, out):
     return n
 
 
-@kernel()
+@kernel
 def _share(codes, postings, logs, labels, n, out):
     """The beliefs of one record in the n labels that it links to, into `out`. `logs` are those of the postings."""
     weights = postings.weights
@@ -92,7 +92,7 @@ def _share(codes, postings, logs, labels, n, out):
             out[k] /= total
 
 
-@kernel()
+@kernel
 def link_beliefs(bounds, codes, postings, at, labels):
     """The beliefs of all records, as `link_labels` lists their labels. Not for records without terms."""
     out = np.empty(labels.size)
@@ -103,7 +103,7 @@ def link_beliefs(bounds, codes, postings, at, labels):
     return out
 
 
-@kernel()
+@kernel
 def link_counts(bounds, codes, postings):
     """|K(t)| of every record."""
     labels = postings.weights.size
@@ -115,7 +115,7 @@ def link_counts(bounds, codes, postings):
     return out
 
 
-@kernel()
+@kernel
 def link_labels(bounds, codes, postings, sizes):
     """K(t) of every record as CSR labels, given |K(t)|. Meant for a block of records, not for a whole table."""
     labels = postings.weights.size
@@ -133,7 +133,7 @@ def link_labels(bounds, codes, postings, sizes):
     return at, out
 
 
-@kernel()
+@kernel
 def belief_sums(bounds, codes, postings):
     """Sum over the records of P(L | t) for every label, and how many records link to nothing.
 
@@ -161,7 +161,7 @@ def belief_sums(bounds, codes, postings):
     return out, unlinked
 
 
-@kernel()
+@kernel
 def _sum(values, n):
     """The sum of the first n values."""
     total = 0.0
@@ -170,7 +170,7 @@ def _sum(values, n):
     return total
 
 
-@kernel()
+@kernel
 def _largest_sum(values, n, m):
     """Sum of the m largest of values[:n]; reorders them. A quickselect, so that no full sort is needed."""
     if m >= n:
@@ -197,7 +197,7 @@ def _largest_sum(values, n, m):
     return _sum(values, m)
 
 
-@kernel()
+@kernel
 def group_measures(order, group_bounds, bounds, codes, postings, alpha, prior, l):
     """What the requirements ask of every group; group g holds the records `order[group_bounds[g]:group_bounds[g+1]]`.
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from noren.kernel import kernel
 from noren.kernels.beliefs import record_beliefs
-from noren.kernels.compiled import kernel
 
 COLUMNS = 7
 LINKED, LABELS, PEAK, TOP, TIES, RISE, PEAK_LINKED = range(COLUMNS)
@@ -21,7 +21,7 @@ WORDS = 1 << 22
 """Groups are compared with a person 64 at once, as bits of a word; so many words are held for all values together."""
 
 
-@kernel()
+@kernel
 def attack_groups(order, bounds, offsets, codes, bits, weights, pairs, alpha, prior, asked_bounds, asked):
     """One line per set of records order[bounds[g]:bounds[g + 1]], columns as named above.
 
@@ -89,7 +89,7 @@ def attack_groups(order, bounds, offsets, codes, bits, weights, pairs, alpha, pr
     return out, answers
 
 
-@kernel()
+@kernel
 def _judge(line, belief, touched, alpha, least):
     """The largest belief, the first label that has it, how many share it, and the largest rise over the prior."""
     peak = 0.0
@@ -117,7 +117,7 @@ def _judge(line, belief, touched, alpha, least):
     line[RISE] = rise
 
 
-@kernel()
+@kernel
 def covering_pairs(nodes, bounds, starts, stops, values, people):
     """All pairs (person, group) where every published node of the group covers the person's value.
 

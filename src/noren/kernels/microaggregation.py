@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
 class Space(NamedTuple):
@@ -29,7 +29,7 @@ class Space(NamedTuple):
     """(levels, values): the group of every value."""
 
 
-@kernel()
+@kernel
 def _from_centroid(space, sums, counts, n, out):
     """Squared distance of every value to the centroid of n records, column by column."""
     for j in range(len(space.sizes)):
@@ -46,7 +46,7 @@ def _from_centroid(space, sums, counts, n, out):
             out[j, v] += space.weight[level] * (1 - 2 * share + square)
 
 
-@kernel()
+@kernel
 def _from_record(space, row, out):
     """Squared distance of every value to those of one record."""
     for j in range(len(space.sizes)):
@@ -61,7 +61,7 @@ def _from_record(space, row, out):
                 out[j, v] += 2 * space.weight[level]
 
 
-@kernel()
+@kernel
 def _distance(table, row):
     total = 0.0
     for j in range(len(row)):
@@ -69,7 +69,7 @@ def _distance(table, row):
     return total
 
 
-@kernel()
+@kernel
 def _nearest(codes, alive, m, taken, table, k, near, far):
     """The k nearest of the first m living rows that are not taken, into `rows`; and the farthest of them all."""
     found = 0
@@ -97,7 +97,7 @@ def _nearest(codes, alive, m, taken, table, k, near, far):
     return farthest
 
 
-@kernel()
+@kernel
 def _take(codes, space, near, k, group, groups, taken, sums, counts):
     for a in range(k):
         i = near[a]
@@ -109,7 +109,7 @@ def _take(codes, space, near, k, group, groups, taken, sums, counts):
             counts[level, space.group[level, codes[i, space.column[level]]]] -= 1
 
 
-@kernel()
+@kernel(work=lambda codes, space, k: codes.size * len(codes) // k // 10)
 def mdav(codes, space, k):
     """The group of every record (Domingo-Ferrer and Mateo-Sanz 2002), and how many: all have k to 2k - 1 records.
 
@@ -168,7 +168,7 @@ def mdav(codes, space, k):
     return groups, count
 
 
-@kernel()
+@kernel
 def nearest_centre(centres, alive, point):
     """The living centre nearest to a point."""
     best = -1
@@ -187,7 +187,7 @@ def nearest_centre(centres, alive, point):
     return best
 
 
-@kernel()
+@kernel
 def best_line_groups(numbers, k):
     """Groups of k to 2k - 1 neighbours among rising numbers, of least sum of squares (Hansen and Mukherjee 2003)."""
     n = len(numbers)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 TRIED = 16
 """People of one bucket who are tried for a place in a group."""
@@ -19,7 +19,7 @@ JOINED = 64
 """Groups that are joined for one person at most, before all who are left over share one."""
 
 
-@kernel()
+@kernel
 def commonest(starts, sets, m):
     """Every person's commonest bucket, by how many people have each."""
     held = np.zeros(m, np.int64)
@@ -35,7 +35,7 @@ def commonest(starts, sets, m):
     return out
 
 
-@kernel()
+@kernel
 def _free(starts, sets, person, mark, stamp):
     free = True
     for b in sets[starts[person] : starts[person + 1]]:
@@ -43,13 +43,13 @@ def _free(starts, sets, person, mark, stamp):
     return free
 
 
-@kernel()
+@kernel
 def _stamp(starts, sets, person, mark, stamp):
     for b in sets[starts[person] : starts[person + 1]]:
         mark[b] = stamp
 
 
-@kernel()
+@kernel
 def disjoint_groups(starts, sets, m, l):
     """Groups of l people whose sets are disjoint, the commonest buckets first; -1 for people who are left over.
 
@@ -111,7 +111,7 @@ def disjoint_groups(starts, sets, m, l):
         stamp += 1
 
 
-@kernel()
+@kernel
 def members(groups, count):
     """People group by group, and where each group begins."""
     bounds = np.zeros(count + 1, np.int64)
@@ -128,7 +128,7 @@ def members(groups, count):
     return rows, bounds
 
 
-@kernel()
+@kernel
 def place_strictly(starts, sets, groups, count, m, l, walk):
     """Puts the people left over into groups so that no bucket has more than 1/l of a group's people; changes `groups`.
 
@@ -208,7 +208,7 @@ def place_strictly(starts, sets, groups, count, m, l, walk):
         _all_together(starts, sets, groups, late[:last], count, m, l, walk)
 
 
-@kernel()
+@kernel
 def _has(starts, sets, people, bucket):
     for person in people:
         for b in sets[starts[person] : starts[person + 1]]:
@@ -217,14 +217,14 @@ def _has(starts, sets, people, bucket):
     return False
 
 
-@kernel()
+@kernel
 def _count(starts, sets, people, held, by):
     for person in people:
         for b in sets[starts[person] : starts[person + 1]]:
             held[b] += by
 
 
-@kernel()
+@kernel
 def _all_together(starts, sets, groups, late, count, m, l, walk):
     """One group of the people who are late and of groups that lack their commonest bucket, until it holds."""
     rows, bounds = members(groups, count)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
-@kernel()
+@kernel
 def shuffle(words, rows):
     """Shuffle rows in place; the number of words that took, or -1 where there were too few of them.
 

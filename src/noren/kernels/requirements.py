@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sorting import stable_order
 
 K_ANONYMITY = 0
@@ -55,7 +55,7 @@ class Rules(NamedTuple):
     """True if any kind is RARE, else None, so that nothing about these is compiled where there are none."""
 
 
-@kernel()
+@kernel
 def class_holds(rules, hists, n):
     """All requirements on one class of n records, hists[j, v] of which have value v in sensitive column j."""
     if n <= 0:
@@ -86,7 +86,7 @@ def class_holds(rules, hists, n):
     return True
 
 
-@kernel()
+@kernel
 def _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
     """One requirement of another kind with the numbers a and b on sensitive column j, which has m values.
 
@@ -97,7 +97,7 @@ def _rare(rare, kind, a, b, j, m, reference, levels, heights, hists, n):
     return _rare_holds(kind, a, b, j, m, reference, levels, heights, hists, n)
 
 
-@kernel()
+@kernel
 def _rare_holds(kind, a, b, j, m, reference, levels, heights, hists, n):
     """The same, apart, so that where there is none of these kinds nobody even reads it."""
     if kind == ENTROPY:

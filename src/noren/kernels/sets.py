@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
-@kernel()
+@kernel
 def mask_sizes(masks, out):
     """Number of values in each mask."""
     for i in range(masks.size):
@@ -19,7 +19,7 @@ def mask_sizes(masks, out):
         out[i] = count
 
 
-@kernel()
+@kernel
 def masks_to_codes(masks, out):
     """Write each mask's values in ascending order into a row of `out`; every mask holds out.shape[1] values."""
     for i in range(masks.size):
@@ -34,7 +34,7 @@ def masks_to_codes(masks, out):
             value += 1
 
 
-@kernel()
+@kernel
 def codes_to_masks(codes, out):
     """Set the bits named by each row. Returns the first row that repeats a value, or -1."""
     bad = -1
@@ -49,7 +49,7 @@ def codes_to_masks(codes, out):
     return bad
 
 
-@kernel()
+@kernel
 def rows_with_repeats(codes):
     """First row of ascending codes that is not strictly ascending, or -1."""
     for i in range(codes.shape[0]):
@@ -59,7 +59,7 @@ def rows_with_repeats(codes):
     return -1
 
 
-@kernel()
+@kernel
 def count_inclusions(codes, out):
     """Add to out[v] the number of rows that contain v."""
     for i in range(codes.shape[0]):
@@ -67,7 +67,7 @@ def count_inclusions(codes, out):
             out[codes[i, j]] += 1
 
 
-@kernel()
+@kernel
 def count_mask_inclusions(masks, out):
     """Add to out[v] the number of masks that contain v."""
     for i in range(masks.size):

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 
 
-@kernel()
+@kernel
 def shuffle_with(words, order, left):
     """Fisher-Yates from position left-1 down, one accepted 32-bit word per step (Lemire's rejection).
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 SHORT = 16
 """Runs of so many keys are sorted by insertion before they are merged."""
 
 
-@kernel()
+@kernel
 def stable_order(keys):
     """The places of the keys in ascending order; equal keys keep their order. The keys are numbers."""
     n = len(keys)

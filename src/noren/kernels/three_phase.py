@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
 class Stock(NamedTuple):
@@ -35,7 +35,7 @@ class Listed(NamedTuple):
     """Per entry: its group."""
 
 
-@kernel(level=1)
+@kernel
 def later_phases(stock, listed, residue, sizes, l, group_walk):
     """The second and the third phase, until the residue is eligible; how many rounds of the third it took.
 
@@ -74,7 +74,7 @@ def later_phases(stock, listed, residue, sizes, l, group_walk):
     return rounds
 
 
-@kernel()
+@kernel
 def _most(numbers):
     """The largest of some numbers, none of which is negative."""
     most = 0
@@ -83,7 +83,7 @@ def _most(numbers):
     return most
 
 
-@kernel()
+@kernel
 def _take_pillars(g, stock, residue):
     """Move one record of every pillar of a group to the residue; returns how many."""
     bounds, values, left, size, high = stock
@@ -98,7 +98,7 @@ def _take_pillars(g, stock, residue):
     return moved
 
 
-@kernel()
+@kernel
 def _dead(g, stock, residue, top, l):
     """Whether a group can give nothing without raising the residue's pillars: thin, and sharing one of them."""
     bounds, values, left, size, high = stock
@@ -110,14 +110,14 @@ def _dead(g, stock, residue, top, l):
     return size[g] == 0
 
 
-@kernel()
+@kernel
 def _play(tree, i, residue):
     """The rarer of two values wins; -1 is no value."""
     a, b = tree[2 * i], tree[2 * i + 1]
     tree[i] = a if b < 0 or (a >= 0 and residue[a] <= residue[b]) else b
 
 
-@kernel()
+@kernel
 def _replay(tree, leaf, value, residue):
     i = len(tree) // 2 + leaf
     tree[i] = value
@@ -127,7 +127,7 @@ def _replay(tree, leaf, value, residue):
         i //= 2
 
 
-@kernel()
+@kernel
 def _second_phase(stock, listed, residue, total, l):
     """Feed the residue with its rarest values until it is eligible or no group can give; returns its size.
 
@@ -182,7 +182,7 @@ def _second_phase(stock, listed, residue, total, l):
     return total
 
 
-@kernel()
+@kernel
 def _third_phase(stock, pillars, group_walk, spent, chosen):
     """All groups are dead: choose, greedily, groups that have no pillar of the residue in common; how many.
 

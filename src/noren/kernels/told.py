@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
 class Rows(NamedTuple):
@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     of: NDArray[np.int64]
 
 
-@kernel()
+@kernel
 def joint_step(joint, own, other, records):
     """One step of expectation maximisation from these records: the next joint distribution, and the log-likelihood
     of the present one."""
@@ -63,7 +63,7 @@ def joint_step(joint, own, other, records):
     return (cells / whole if whole > 0 else joint), fit
 
 
-@kernel()
+@kernel
 def add_told(out, bounds, value, records, given, other, weight):
     """Add to every entry (record, value) the weighted logarithm of how likely the record's other cell is then.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 RANKED = 0
 TREE = 1

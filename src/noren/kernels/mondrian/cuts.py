@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.mondrian.costs import RANKED, SET, TREE, Cover, cell_cost
 from noren.kernels.mondrian.slots import (
     AHEAD,
@@ -112,7 +112,7 @@ def cut(records, begins, costs, required, relaxed):
     return ends
 
 
-@kernel(level=1)
+@kernel(work=lambda records, *_: 2 * records.rows.size)
 def _cut(records, begins, costs, required, relaxed, desk, ends):
     """`cut` in room that was made for it."""
     rows, least = records.rows, required.least
@@ -165,7 +165,7 @@ def _cut(records, begins, costs, required, relaxed, desk, ends):
     return ends
 
 
-@kernel()
+@kernel
 def _slotted(rows, start, stop, a, tied, cover, costs, slots):
     """The rows in slots by column a, with ties broken or one slot per value; the number of slots."""
     if tied:
@@ -173,7 +173,7 @@ def _slotted(rows, start, stop, a, tied, cover, costs, slots):
     return value_slots(rows, start, stop, a, cover, costs.kinds[a] == RANKED, slots)
 
 
-@kernel()
+@kernel
 def _candidates(a, s, kind, present, at, cuts):
     """All cuts of a column: between two values if it is ranked, likewise or one value against the rest in a set, and
     one node below the common one against the rest in a tree. Returns how many."""
@@ -203,7 +203,7 @@ def _candidates(a, s, kind, present, at, cuts):
     return found
 
 
-@kernel()
+@kernel
 def _price(cuts, found, best, m, least, costs, active, slots):
     """What both sides of every cut of m rows lose; only cuts below `best` with large enough sides stay. How many."""
     firsts, lasts, losses = cuts
@@ -236,7 +236,7 @@ def _price(cuts, found, best, m, least, costs, active, slots):
     return stay
 
 
-@kernel()
+@kernel
 def _first_permitted(cuts, found, records, start, stop, slots, s, required, tallies):
     """The cheapest cut whose sides meet all requirements, -1 for none."""
     firsts, lasts, losses = cuts
@@ -258,7 +258,7 @@ def _first_permitted(cuts, found, records, start, stop, slots, s, required, tall
     return -1
 
 
-@kernel()
+@kernel
 def _values_permit(guarded, rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
     """Whether both sides of a cut meet the rules about sensitive values. climbed: whether a cut of these slots was
     tried before."""
@@ -267,7 +267,7 @@ def _values_permit(guarded, rules, secrets, start, stop, slots, s, u, v, climbed
     return _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies)
 
 
-@kernel()
+@kernel
 def _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
     """The same where there are such rules."""
     whole, side, ladder = tallies
@@ -293,7 +293,7 @@ def _values_hold(rules, secrets, start, stop, slots, s, u, v, climbed, tallies):
     return True
 
 
-@kernel()
+@kernel
 def _tally(guarded, secrets, start, stop, slots, tallies):
     """Count the sensitive values of a part, where rules ask about them."""
     if guarded is None:
@@ -301,7 +301,7 @@ def _tally(guarded, secrets, start, stop, slots, tallies):
     _histogram(secrets, start, stop, slots.of, -1, 0, tallies.whole)
 
 
-@kernel()
+@kernel
 def _terms_permit(terms, who, start, stop, of, u, v):
     """Whether both sides of a cut meet the rules about terms: the smaller one first, which fails more often."""
     if terms is None:
@@ -309,7 +309,7 @@ def _terms_permit(terms, who, start, stop, of, u, v):
     return _sides_hold(terms, who, start, stop, of, u, v)
 
 
-@kernel()
+@kernel
 def _sides_hold(terms, who, start, stop, slots, u, v):
     """The same where there are such rules."""
     inside = 0
@@ -328,7 +328,7 @@ def _sides_hold(terms, who, start, stop, slots, u, v):
     return True
 
 
-@kernel()
+@kernel
 def _histogram(secrets, start, stop, slots, u, v, hists):
     """Count the sensitive values of the slots u to v, or of all rows if u < 0."""
     hists[:] = 0
@@ -338,7 +338,7 @@ def _histogram(secrets, start, stop, slots, u, v, hists):
                 hists[k, secrets[i, k]] += 1
 
 
-@kernel()
+@kernel
 def _climb(secrets, start, stop, slots, s, values, ladder):
     """Histograms of all slots before each slot, one after the other."""
     columns = secrets.shape[1]
@@ -351,7 +351,7 @@ def _climb(secrets, start, stop, slots, s, values, ladder):
         ladder[place] += ladder[place - step]
 
 
-@kernel()
+@kernel
 def _part(records, slots, start, stop, first, last):
     """Bring the rows of the chosen slots to the front; where the others begin."""
     rows, secrets, who = records

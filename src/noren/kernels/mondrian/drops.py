@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.mondrian.moves import LEAST_GAIN, lists, look, new_desk, saving, spares, unlink
 from noren.kernels.sorting import stable_order
 
@@ -17,7 +17,7 @@ def drop(records, begins, of, losses, costs, required, price, budget):
     return _drop(records, lists(begins, of), losses, costs, required, new_desk(records, required), price, budget)
 
 
-@kernel(level=1)
+@kernel
 def _drop(records, members, losses, costs, required, desk, price, budget):
     """`drop` in room that was made for it."""
     rows, secrets, least = records.rows, records.secrets, required.least

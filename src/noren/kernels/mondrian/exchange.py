@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.mondrian.costs import RANKED, Cover, cell_cost
 from noren.kernels.mondrian.cuts import Cuts, _candidates
 from noren.kernels.mondrian.slots import AHEAD, BEHIND, OWN, SLOTS, new_slots, summarise, survey, value_slots
@@ -102,7 +102,7 @@ def exchange(records, secrets, begins, costs, required, reserve):
     return ends
 
 
-@kernel()
+@kernel(work=lambda records, *_: 2 * records.rows.size)
 def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends):
     """`exchange` in room that was made for it."""
     rows, of = records.rows, secrets.of
@@ -178,7 +178,7 @@ def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends
             top += 2
 
 
-@kernel()
+@kernel
 def _number(of, start, stop, here, place):
     """The secrets of a part, and the place of each among them, which is -1 for all others; how many."""
     found = 0
@@ -190,7 +190,7 @@ def _number(of, start, stop, here, place):
     return found
 
 
-@kernel()
+@kernel
 def _climb(of, start, stop, slots, s, place, found, ladder):
     """How many records of every secret the slots before each slot have."""
     for t in range(s + 1):
@@ -203,7 +203,7 @@ def _climb(of, start, stop, slots, s, place, found, ladder):
             ladder[t + 1, v] += ladder[t, v]
 
 
-@kernel()
+@kernel
 def _stricter(rules, factor):
     """The rules with a part of what those permit that compare with the whole table."""
     first = rules.first.copy()
@@ -216,7 +216,7 @@ def _stricter(rules, factor):
     )  # fmt: skip
 
 
-@kernel()
+@kernel
 def _side_costs(u, v, active, costs, slots):
     """What a record loses in the slots u to v, and in the others."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -235,7 +235,7 @@ def _side_costs(u, v, active, costs, slots):
     return inner, outer
 
 
-@kernel()
+@kernel
 def _thin(ladder, u, v, whole, other, share, here, wanted, up, keep):
     """What the slots u to v, or the others, keep of every secret for a class of the wanted size; how many records."""
     total = 0
@@ -248,7 +248,7 @@ def _thin(ladder, u, v, whole, other, share, here, wanted, up, keep):
     return total
 
 
-@kernel()
+@kernel
 def _both_hold(rules, whole, keep, codes, here, least, hists):
     """Whether the records that a class keeps meet all requirements, and so do the others."""
     columns, values = hists.shape
@@ -267,7 +267,7 @@ def _both_hold(rules, whole, keep, codes, here, least, hists):
     return True
 
 
-@kernel()
+@kernel
 def _part(records, of, goes, start, stop, place, kept, middle):
     """Bring so many records of every secret, of those that may go, to the front and all others behind them, both in
     the order in which they stood."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, bit_of, cell_cost
 from noren.kernels.mondrian.term_rules import terms_hold
 from noren.kernels.requirements import class_holds
@@ -104,7 +104,7 @@ def move_records(records, orders, begins, of, losses, awake, costs, required):
     return touched
 
 
-@kernel(level=1)
+@kernel(work=lambda records, *_: 2 * records.rows.size)
 def _move_records(records, near, members, losses, awake, costs, required, desk, touched):
     """`move_records`, into `touched`."""
     rows, secrets, least, limit = records.rows, records.secrets, required.least, near.limit
@@ -167,7 +167,7 @@ def lists(begins, of):
     return Members(of, begins[:-1].copy(), links, np.diff(begins))
 
 
-@kernel()
+@kernel
 def _link(r, c, members):
     head, links = members.head, members.links
     links[r, 0], links[r, 1] = head[c], -1
@@ -177,7 +177,7 @@ def _link(r, c, members):
     members.size[c] += 1
 
 
-@kernel()
+@kernel
 def unlink(r, c, members):
     head, links = members.head, members.links
     after, before = links[r, 0], links[r, 1]
@@ -190,14 +190,14 @@ def unlink(r, c, members):
     members.size[c] -= 1
 
 
-@kernel()
+@kernel
 def _move(r, d, members):
     unlink(r, members.of[r], members)
     _link(r, d, members)
     members.of[r] = d
 
 
-@kernel()
+@kernel
 def look(rows, c, members, costs, losses, found):
     """What a class covers and loses, and what it would cover without one of its records, from its members."""
     edges, once = found
@@ -232,7 +232,7 @@ def look(rows, c, members, costs, losses, found):
             loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
 
 
-@kernel()
+@kernel
 def _widen(rows, r, c, costs, losses):
     """What a class covers and loses once record r has joined it."""
     kinds, at, prices = costs.kinds, costs.at, costs.prices
@@ -249,7 +249,7 @@ def _widen(rows, r, c, costs, losses):
         loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
 
 
-@kernel()
+@kernel
 def saving(rows, r, c, m, losses, costs, found):
     """What all m records of class c lose less if record r leaves it, its own loss included."""
     edges, once = found
@@ -265,7 +265,7 @@ def saving(rows, r, c, m, losses, costs, found):
     return m * losses.loss[c] - (m - 1) * total
 
 
-@kernel()
+@kernel
 def _target(records, r, bound, asked, near, members, losses, costs, required, hists):
     """The class near r where it does least harm, below `bound`: the class (-1 for none) and the harm.
 
@@ -315,7 +315,7 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
     return found, bound
 
 
-@kernel()
+@kernel
 def _touch(r, near, of, touched):
     """Mark the class of r and those of its neighbours."""
     sorted_rows, place = near.rows, near.place
@@ -325,7 +325,7 @@ def _touch(r, near, of, touched):
             touched[of[sorted_rows[b, p]]] = True
 
 
-@kernel()
+@kernel
 def spares(secrets, c, r, members, required, hists):
     """Whether class c meets all requirements without r."""
     if not _values_permit(required.guarded, required.rules, secrets, c, r, -1, members, hists):
@@ -333,7 +333,7 @@ def spares(secrets, c, r, members, required, hists):
     return _terms_permit(required.terms, c, members, r, True)
 
 
-@kernel()
+@kernel
 def _values_permit(guarded, rules, secrets, c, r, sign, members, hists):
     """Whether class c meets the rules about sensitive values when r joins it (1) or leaves it (-1)."""
     if guarded is None:
@@ -341,7 +341,7 @@ def _values_permit(guarded, rules, secrets, c, r, sign, members, hists):
     return _values_hold(rules, secrets, c, r, sign, members, hists)
 
 
-@kernel()
+@kernel
 def _values_hold(rules, secrets, c, r, sign, members, hists):
     """The same where there are such rules."""
     _histogram(secrets, c, members, hists)
@@ -349,7 +349,7 @@ def _values_hold(rules, secrets, c, r, sign, members, hists):
     return class_holds(rules, hists, members.size[c] + sign)
 
 
-@kernel()
+@kernel
 def _terms_permit(terms, c, members, one, leaves):
     """Whether class c meets the rules about terms when one record leaves or joins it."""
     if terms is None:
@@ -357,7 +357,7 @@ def _terms_permit(terms, c, members, one, leaves):
     return _terms_hold(terms, c, members, one, leaves)
 
 
-@kernel()
+@kernel
 def _terms_hold(terms, c, members, one, leaves):
     """The same where there are such rules."""
     count = 0
@@ -373,7 +373,7 @@ def _terms_hold(terms, c, members, one, leaves):
     return terms_hold(terms, count)
 
 
-@kernel()
+@kernel
 def _histogram(secrets, c, members, hists):
     hists[:] = 0
     r = members.head[c]
@@ -382,7 +382,7 @@ def _histogram(secrets, c, members, hists):
         r = members.links[r, 0]
 
 
-@kernel()
+@kernel
 def _add(secrets, r, sign, hists):
     for k in range(secrets.shape[1]):
         hists[k, secrets[r, k]] += sign

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.mondrian.costs import NOTHING, SET, bit_of
 from noren.kernels.sorting import stable_order
 
@@ -51,7 +51,7 @@ def new_slots(n, most, widest, q):
     )  # fmt: skip
 
 
-@kernel()
+@kernel
 def survey(rows, start, stop, costs, cover, active):
     """What a part covers. Returns how many of its active columns are no sets, and how many there are."""
     spans = count = 0
@@ -68,7 +68,7 @@ def survey(rows, start, stop, costs, cover, active):
     return spans, count
 
 
-@kernel()
+@kernel
 def value_slots(rows, start, stop, a, cover, ranked, slots):
     """One slot per value of column a, in the order of codes; the number of slots. Many ranked values share slots."""
     counts, slot_of, present, before, of = slots.counts, slots.slot_of, slots.present, slots.before, slots.of
@@ -110,7 +110,7 @@ def value_slots(rows, start, stop, a, cover, ranked, slots):
     return s
 
 
-@kernel()
+@kernel
 def tied_slots(rows, start, stop, a, cover, widths, slots):
     """Slots of equal size in the order of column a, ties by the other active columns; the number of slots."""
     low, high, before, of = cover.low, cover.high, slots.before, slots.of
@@ -137,7 +137,7 @@ def tied_slots(rows, start, stop, a, cover, widths, slots):
     return s
 
 
-@kernel()
+@kernel
 def summarise(rows, start, stop, active, spans, slots, s):
     """What every slot covers, what those before it do, and those from it on; the first `spans` columns are no sets."""
     of, count, low, high, word = slots.of, len(active), slots.low, slots.high, slots.word

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 EVERYTHING = -1
 NOTHING = -2
@@ -56,7 +56,7 @@ class TermRules(NamedTuple):
     """Room to work in: members of a class, sums per label (zero between calls), labels that have one."""
 
 
-@kernel()
+@kernel
 def terms_hold(terms, m):
     """Whether the class of the records terms.members[:m] meets every rule."""
     rules = len(terms.of)
@@ -73,7 +73,7 @@ def terms_hold(terms, m):
     return holds
 
 
-@kernel()
+@kernel
 def _gather(terms, j, m):
     """Add the profiles of a class in linkage j: how many labels are touched, how many records fit all or none."""
     profiles, bounds, labels, shares = terms.profiles, terms.bounds, terms.labels, terms.shares
@@ -99,7 +99,7 @@ def _gather(terms, j, m):
     return found, empty, unlinked
 
 
-@kernel()
+@kernel
 def _judge(terms, r, m, found, empty, unlinked):
     """One rule on the gathered sums. `unlinked` counts the records that believe alpha."""
     j = terms.of[r]
@@ -133,7 +133,7 @@ def _judge(terms, r, m, found, empty, unlinked):
     return 1 - overlap - rest <= terms.first[r] + TOLERANCE
 
 
-@kernel()
+@kernel
 def _insert(top, b):
     """Put b among the largest so far, which stand in descending order, in place of the least."""
     i = len(top) - 1

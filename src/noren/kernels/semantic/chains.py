@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 
-@kernel()
+@kernel
 def enumerate_chains(after, out):
     """All chains of out.shape[1] places in lexicographic order, into rows of `out`, which has room for them all."""
     F = after.size
@@ -38,7 +38,7 @@ def enumerate_chains(after, out):
         depth += 1
 
 
-@kernel()
+@kernel
 def messages(weights, after, before, l):
     """left[k, i]: weight of all sets of k + 1 places that lie within the first i places; right[k, i]: the last i.
 
@@ -57,7 +57,7 @@ def messages(weights, after, before, l):
     return right, left
 
 
-@kernel()
+@kernel
 def splits(after, before, right, left):
     """split[v, k]: running sums over how many of the l - 1 others lie left of v; without the weight of v itself."""
     l, F = right.shape[0], after.size
@@ -71,7 +71,7 @@ def splits(after, before, right, left):
     return split
 
 
-@kernel()
+@kernel
 def pair_weights(weights, after, before, right, left):
     """out[v, u]: total weight of the sets that contain both; the diagonal has the sets that contain v."""
     l, F = right.shape[0], after.size
@@ -106,7 +106,7 @@ def pair_weights(weights, after, before, right, left):
     return out
 
 
-@kernel()
+@kernel
 def _moments(weights, scores, near, l, mirrored):
     """sums[k, i, p] = sum over sets of k places among the first i of weight * (sum of scores)^p, p = 0, 1, 2.
 
@@ -128,7 +128,7 @@ def _moments(weights, scores, near, l, mirrored):
     return sums
 
 
-@kernel()
+@kernel
 def chain_second_moments(weights, scores, after, before, l, out):
     """out[g, v] = E[(sum of scores[g] over the set)^2 | v] when sets around v have the product of their weights."""
     F = weights.size
@@ -148,7 +148,7 @@ def chain_second_moments(weights, scores, after, before, l, out):
             out[g, v] = (m2 + 2.0 * s * m1 + s * s * m0) / m0
 
 
-@kernel()
+@kernel
 def circle_second_moments(scores, step, l, out):
     """The same for uniform sets on a circle on which neighbours are at least `step` apart: cut it at the truth."""
     F = scores.shape[1]
@@ -168,7 +168,7 @@ def circle_second_moments(scores, step, l, out):
             out[g, v] = (m2 + 2.0 * s * m1 + s * s * m0) / m0
 
 
-@kernel()
+@kernel
 def listed_inclusion(sets, likelihood, out):
     """out[v, u] += P(set | v) over listed sets that contain v and u."""
     for i in range(sets.shape[0]):
@@ -178,7 +178,7 @@ def listed_inclusion(sets, likelihood, out):
                 out[sets[i, a], sets[i, b]] += p
 
 
-@kernel()
+@kernel
 def listed_second_moments(sets, likelihood, scores, out):
     """out[g, v] += P(set | v) (sum of scores[g] over the set)^2 over listed sets that contain v."""
     l = sets.shape[1]
@@ -191,7 +191,7 @@ def listed_second_moments(sets, likelihood, scores, out):
                 out[g, sets[i, a]] += likelihood[i, a] * total * total
 
 
-@kernel()
+@kernel
 def sampled_second_moments(codes, sets, scores, second, fourth):
     """second[g, v] and fourth[g, v] += those powers of the sum of scores[g] over the sets drawn for v."""
     for i in range(sets.shape[0]):

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 HALF = np.uint64(32)
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
 
-@kernel()
+@kernel
 def _count(bits):
     total = 0
     for w in range(bits.size):
@@ -28,7 +28,7 @@ def _count(bits):
     return total
 
 
-@kernel()
+@kernel
 def _lowest(bits):
     """The first value of a bit set, or -1."""
     for w in range(bits.size):
@@ -45,7 +45,7 @@ def _lowest(bits):
     return -1
 
 
-@kernel()
+@kernel
 def _nth(bits, n):
     """The value number n of a bit set, counting from 0."""
     for w in range(bits.size):
@@ -61,7 +61,7 @@ def _nth(bits, n):
     return -1
 
 
-@kernel()
+@kernel
 def _has_clique(rows, stack, k):
     """Whether the bit set stack[0] contains k pairwise compatible values. Overwrites the stack."""
     if k == 0:
@@ -81,7 +81,7 @@ def _has_clique(rows, stack, k):
     return False
 
 
-@kernel()
+@kernel
 def _can_grow(rows, common, missing, stack, out):
     """The values of `common` with which `missing` more values (this one among them) can still be found."""
     for w in range(common.size):
@@ -101,7 +101,7 @@ def _can_grow(rows, common, missing, stack, out):
             u += 1
 
 
-@kernel()
+@kernel
 def first_steps(rows, l):
     """For every true value, the candidates of the first step (all values that some set of l shares with it)."""
     F, W = rows.shape
@@ -112,7 +112,7 @@ def first_steps(rows, l):
     return out
 
 
-@kernel()
+@kernel
 def second_steps(rows, first, l):
     """For every pair of a true value and a first decoy, the candidates of the second step."""
     F, W = rows.shape
@@ -129,7 +129,7 @@ def second_steps(rows, first, l):
     return out
 
 
-@kernel()
+@kernel
 def clique_simple(words, codes, rows, first, second, out):
     """Algorithm 1: each value uniform among those with which the set can still be completed to l values.
 
@@ -166,7 +166,7 @@ def clique_simple(words, codes, rows, first, second, out):
             out[i, k] = u
 
 
-@kernel()
+@kernel
 def clique_candidates(sets, rows, out):
     """out[i, S] = how many candidates Algorithm 1 has after drawing subset S (as a bit mask of columns) of set i."""
     n_sets, l = sets.shape
@@ -187,7 +187,7 @@ def clique_candidates(sets, rows, out):
             out[i, subset] = _count(fit)
 
 
-@kernel()
+@kernel
 def sum_orders(candidates, out):
     """out[i, m] = probability of set i from its member m: a sum over orders, as a sum over subsets S of the set."""
     n_sets, l = out.shape
@@ -206,7 +206,7 @@ def sum_orders(candidates, out):
             out[i, m] = reach[whole]
 
 
-@kernel()
+@kernel
 def enumerate_cliques(rows, out, limit):
     """All sets of out.shape[1] pairwise compatible values in lexicographic order; returns how many, at most limit + 1.
 

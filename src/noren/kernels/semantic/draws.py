@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 LOW = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -23,7 +23,7 @@ ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
 
-@kernel()
+@kernel
 def put_sorted(values, out):
     """Copy a few values in ascending order."""
     for k in range(values.size):
@@ -38,7 +38,7 @@ def put_sorted(values, out):
 # ------------------------------------------------------------------------------------------------ circle
 
 
-@kernel()
+@kernel
 def circle_flat(words, codes, F, step, out, rejected):
     """l points on the circle with gaps step + a_i, (a_i) a uniform composition of F - l step; one point is the truth.
 
@@ -85,7 +85,7 @@ def circle_flat(words, codes, F, step, out, rejected):
     return count
 
 
-@kernel()
+@kernel
 def circle_duplicate(words, codes, F, step, out, rejected):
     """Duplicate-processing: each draw removes itself and the step - 1 nearest values left on each side.
 
@@ -125,7 +125,7 @@ def circle_duplicate(words, codes, F, step, out, rejected):
     return count
 
 
-@kernel()
+@kernel
 def duplicate_weights(sets, F, step, out):
     """out[i, j] = P(sets[i] | true value sets[i, j]): the share of drawing sequences that end in this set.
 
@@ -192,7 +192,7 @@ def _unit(high, low):
     return ((np.uint64(high) << np.uint64(21)) | (np.uint64(low) >> np.uint64(11))) * (1.0 / 9007199254740992.0)
 
 
-@kernel()
+@kernel
 def _first_above(sums, begin, end, x):
     """The first k in begin..end-1 with sums[k + 1] > x, for sums that rise from sums[begin] <= x."""
     while begin < end - 1:
@@ -215,7 +215,7 @@ class Messages(NamedTuple):
     """split[v]: over how many values lie left of v."""
 
 
-@kernel()
+@kernel
 def chain_product(words, codes, order, place, after, before, messages, out):
     """Sets with probability proportional to the product of their values' weights, among those with the truth."""
     right, left, split = messages
@@ -245,7 +245,7 @@ def chain_product(words, codes, order, place, after, before, messages, out):
         put_sorted(values, out[i])
 
 
-@kernel()
+@kernel
 def table_product(words, codes, starts, sums, numbers, sets, out):
     """Sets from a list for each true value: numbers[starts[v]..starts[v+1]], with running sums of their weights."""
     for i in range(codes.size):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.semantic.draws import put_sorted
 
 HALF = np.uint64(32)
@@ -38,7 +38,7 @@ class Gaps(NamedTuple):
     """How many of those leave room for the rest of the capacity."""
 
 
-@kernel()
+@kernel
 def gap_tables(after, before):
     """The gaps of a chain."""
     F = after.size
@@ -63,7 +63,7 @@ def gap_tables(after, before):
     return Gaps(capacity, free, tight)
 
 
-@kernel()
+@kernel
 def _slack(ends, n, capacity, missing):
     total = 0
     for g in range(n - 1):
@@ -71,7 +71,7 @@ def _slack(ends, n, capacity, missing):
     return total - missing
 
 
-@kernel()
+@kernel
 def chain_simple(words, codes, order, place, after, gaps, out):
     """Algorithm 1: each value uniform among those with which the set can still be completed to l values."""
     capacity, free, tight = gaps
@@ -113,7 +113,7 @@ def chain_simple(words, codes, order, place, after, gaps, out):
         put_sorted(values, out[i])
 
 
-@kernel()
+@kernel
 def _sum_orders(candidates, l, reach, out):
     """out[m] = probability of the whole set from member m: a sum over orders, as a sum over subsets S of the set.
 
@@ -132,7 +132,7 @@ def _sum_orders(candidates, l, reach, out):
         out[m] = reach[whole]
 
 
-@kernel()
+@kernel
 def chain_simple_weights(places, gaps, out):
     """out[i, j] = P(set i | true value places[i, j]); rows are ascending places."""
     capacity, free, tight = gaps
@@ -159,7 +159,7 @@ def chain_simple_weights(places, gaps, out):
         _sum_orders(candidates, l, reach, out[i])
 
 
-@kernel()
+@kernel
 def chain_simple_inclusion(places, after, gaps, out):
     """out[v, u] += P(u is drawn | v) over the listed sets of l - 1 ascending places, which one last draw completes.
 

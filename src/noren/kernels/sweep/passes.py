@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sweep.select import Tally, link_entries, select_base, select_general, select_joint
 
 FEWEST_SLOTS = 64
@@ -57,7 +57,7 @@ class Closings(NamedTuple):
     """Per class: its vector and its records."""
 
 
-@kernel(level=1)
+@kernel
 def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, room, queue):
     """Close groups vector by vector; entries.left is changed in place.
 
@@ -201,7 +201,7 @@ def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, r
 # ---------------------------------------------------------------- groups
 
 
-@kernel()
+@kernel
 def _all_base(tally, found, first):
     """Whether a group of one sensitive column has base values alone."""
     base = True
@@ -210,7 +210,7 @@ def _all_base(tally, found, first):
     return base
 
 
-@kernel()
+@kernel
 def _group(keys, n, space, group, group_key, slots):
     """Number the distinct keys in order of appearance: by a table if the keys are small, by hashing otherwise."""
     groups = 0
@@ -248,7 +248,7 @@ def _group(keys, n, space, group, group_key, slots):
     return groups
 
 
-@kernel()
+@kernel
 def _join(masks, i, others, k, counted):
     """Add the base values of row k to those of row i."""
     for w in range(masks.shape[1]):
@@ -258,7 +258,7 @@ def _join(masks, i, others, k, counted):
             masks[i, w] |= others[k, w]
 
 
-@kernel()
+@kernel
 def _enough(masks, g, segment, least):
     """Whether the base values that are possible in group g may be enough in every sensitive column."""
     for j in range(len(least)):
@@ -277,7 +277,7 @@ def _enough(masks, g, segment, least):
     return True
 
 
-@kernel()
+@kernel
 def _gather(group, n, groups, bound, place, member):
     """List the items of the groups g with bound[g] = 1 group by group, in their order. bound becomes the limits."""
     picked = 0

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 TOLERANCE = 1e-9
 ZERO = np.int64(0)
@@ -73,7 +73,7 @@ class Queue(NamedTuple):
     """Per entry: the one after it."""
 
 
-@kernel()
+@kernel
 def select_base(tally, found, size, psi, ranked):
     """Sweep a group of base values, at least as many as psi asks for.
 
@@ -110,7 +110,7 @@ def select_base(tally, found, size, psi, ranked):
     return gone
 
 
-@kernel()
+@kernel
 def _sort(values, n):
     """Shell's sort, in place: the lists are short, and NumPy's sort takes long to compile."""
     gap = 1
@@ -127,7 +127,7 @@ def _sort(values, n):
         gap //= 3
 
 
-@kernel()
+@kernel
 def _capped(ranked, found, size, cap, lowered, psi):
     """Whether rising counts meet psi when they are capped and `lowered` of those at the cap are one less."""
     above = 0
@@ -143,7 +143,7 @@ def _capped(ranked, found, size, cap, lowered, psi):
     return True
 
 
-@kernel()
+@kernel
 def select_general(tally, found, size, sensitive, limit, room):
     """Sweep the record that gives most to the dominant base value, until psi is met or `limit` records are swept."""
     count, swept, touched = tally
@@ -190,7 +190,7 @@ def select_general(tally, found, size, sensitive, limit, room):
     return gone
 
 
-@kernel()
+@kernel
 def _needed(f, leaves, covered, total, psi, least, ranked):
     """How many records must be swept at least: 0 only if psi is met.
 
@@ -215,7 +215,7 @@ def _needed(f, leaves, covered, total, psi, least, ranked):
     return 0 if met else max(1, int(total - largest - 1e-6))
 
 
-@kernel()
+@kernel
 def _pour(tally, room, covered, most, sensitive):
     """Sweep up to `most` records at once, all of base values that stay dominant; ranked are the rising frequencies.
 
@@ -243,7 +243,7 @@ def _pour(tally, room, covered, most, sensitive):
     return gone
 
 
-@kernel()
+@kernel
 def induced(a, node_count, chain, share):
     """Records that count for base value a, from the records of the nodes above it."""
     total = 0.0
@@ -253,7 +253,7 @@ def induced(a, node_count, chain, share):
     return total
 
 
-@kernel()
+@kernel
 def dominant_value(f, leaves, lo, hi, total, psi, least):
     """The base value of the largest induced frequency (the first of equal ones), and whether psi is violated."""
     best, top, present = leaves[lo], 0.0, 0
@@ -283,7 +283,7 @@ def dominant_value(f, leaves, lo, hi, total, psi, least):
 # ---------------------------------------------------------------- several sensitive columns
 
 
-@kernel()
+@kernel
 def link_entries(active, member, lo, hi, entries, queue):
     """Chain the entries of every combination of the items active[member[lo:hi]]."""
     start, code, left = entries
@@ -306,7 +306,7 @@ def link_entries(active, member, lo, hi, entries, queue):
                 follower[e] = -1
 
 
-@kernel()
+@kernel
 def select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left):
     """Sweep records that give the dominant value of every violated column more than its frequency.
 
@@ -365,7 +365,7 @@ def select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
     return gone
 
 
-@kernel()
+@kernel
 def _given(a, g, chain, share):
     """What a record of node g gives to base value a; 0 if a is not below it."""
     for h in range(chain.shape[1]):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sweep.select import dominant_value, induced
 
 
-@kernel()
+@kernel
 def raise_values(node, bounds, sensitive, parent):
     """Change node[i] of the records of every class (bounds[c]..bounds[c+1]-1, in order of priority) in place.
 
@@ -59,7 +59,7 @@ def raise_values(node, bounds, sensitive, parent):
     return short
 
 
-@kernel()
+@kernel
 def _fill(node, lo, hi, parent, room, heap):
     """A heap of records for every node, with room for all that can get there: they begin at room[node]."""
     room[:] = 0
@@ -80,7 +80,7 @@ def _fill(node, lo, hi, parent, room, heap):
     return heap
 
 
-@kernel()
+@kernel
 def _pop(heap, base, size):
     top = heap[base]
     last = heap[base + size - 1]
@@ -98,7 +98,7 @@ def _pop(heap, base, size):
     return top
 
 
-@kernel()
+@kernel
 def _push(heap, base, size, value):
     place = size
     while place > 0 and heap[base + (place - 1) // 2] > value:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.term_search.bound import completion, reach_of
 from noren.kernels.term_search.judge import CL, L2, judge, lay_out
 from noren.kernels.term_search.start import CLOSE, NODES, slack_of, start
@@ -38,7 +38,7 @@ class Standing(NamedTuple):
     """COUNT, USED, NODES, DONE, FULL."""
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _improve(group, rule, desk, choice, counters, place, budget):
     """One record cheaper at the expense of at most one other; place[0] counts (record, other) pairs since a change.
 
@@ -128,7 +128,7 @@ def open_root(front, counters, bound):
     counters[COUNT] = 1
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _before(front, a, b):
     """Lower bound first; among equals the deeper node, then the younger."""
     if front.bound[a] != front.bound[b]:
@@ -138,7 +138,7 @@ def _before(front, a, b):
     return a > b
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _push(front, counters, bound, parent, option, depth):
     node = counters[USED]
     counters[USED] += 1
@@ -152,7 +152,7 @@ def _push(front, counters, bound, parent, option, depth):
     front.heap[k] = node
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _pop(front, counters):
     top = front.heap[0]
     counters[COUNT] -= 1
@@ -171,7 +171,7 @@ def _pop(front, counters):
     return top
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _prove(group, rule, bounds, desk, front, standing, budget):
     """Best-first until so many nodes have been looked at in all."""
     best_choice, numbers, counters = standing
@@ -224,7 +224,7 @@ def _prove(group, rule, bounds, desk, front, standing, budget):
                 _push(front, counters, max(front.bound[node], cost + rest), node, o, depth + 1)
 
 
-@kernel(level=1)
+@kernel
 def step(task, group, rule, bounds, desk, front, standing, place, budget):
     """The slack of the standing choice; or one part of the search.
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sorting import stable_order
 from noren.kernels.term_search.judge import CL, EMD
 
@@ -74,7 +74,7 @@ class Bounds(NamedTuple):
     added: np.ndarray
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def theta_grid(group, records):
     """Beliefs of options, those closer than FINE merged upwards, and gaps wider than COARSE filled."""
     runs = np.empty(group.val.size)
@@ -101,7 +101,7 @@ def theta_grid(group, records):
     return rising
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _at_least(grid, v):
     """The place of the first number of an ascending grid that is not below v."""
     low, high = 0, grid.size
@@ -114,7 +114,7 @@ def _at_least(grid, v):
     return low
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _diverse_gains(group, grid):
     """gain[o, k] and peak[o] of every option."""
     options = group.cost.size
@@ -135,7 +135,7 @@ def _diverse_gains(group, grid):
     return gain, peak
 
 
-@kernel(level=1)
+@kernel
 def _close_gains(group, rule):
     """The gain of every option under closeness."""
     gain = np.zeros(group.cost.size)
@@ -161,7 +161,7 @@ def _close_gains(group, rule):
     return gain
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _least(group, gain, column, peak, top, unit, width, out, start):
     """Fill out[start + i * width + q] from a column of gains; records that lack options gain anything for nothing."""
     d = group.first.size - 1
@@ -205,7 +205,7 @@ def _shifted(group, gain):
     return gain - np.repeat(lowest, np.diff(group.first)), added
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _forced(group, peak, top):
     """Least cost at which no record believes in a label above the top, whatever the tail."""
     total = 0.0
@@ -232,7 +232,7 @@ def scenarios(group, rule):
     return Scenarios(np.ones(1), gain[:, None], peak, np.zeros(1, np.int64), none, above, need, unit, none, added)
 
 
-@kernel(level=1)
+@kernel
 def _diverse_scenarios(group, rule):
     """All scenarios of (c, l)-diversity.
 
@@ -304,7 +304,7 @@ def no_bounds():
     return Bounds(none, np.empty((0, 1)), none, whole, none, none, none, none, none, whole, whole, none, none)
 
 
-@kernel(level=1)
+@kernel
 def _tables(group, listed, wanted, limit):
     """For the wanted scenarios that cost less than the limit: cost, width and place of the table, and their numbers;
     and all tables one after the other."""
@@ -332,7 +332,7 @@ def _tables(group, listed, wanted, limit):
     return root[:n], width[:n], start[:n], kept[:n], least[:used]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _thinned(peaks, order):
     """Peaks in ascending order, those within FINE of the one below left out: they count as that one."""
     out = np.empty(peaks.size)
@@ -345,7 +345,7 @@ def _thinned(peaks, order):
     return out[:n]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def reach_of(diverse, values, counts, n, grid, out):
     """out[k] = sum of counts * min(value, grid[k]) for values in descending order, off-grid values rounded up.
 
@@ -370,7 +370,7 @@ def reach_of(diverse, values, counts, n, grid, out):
         out[k] = total + above * grid[k]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def completion(rule, bounds, depth, reach, peak, chosen_peak, limit):
     """Least cost of the records from `depth` on, given what the records before them reach; infinite if hopeless.
 

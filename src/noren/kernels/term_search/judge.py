@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sorting import stable_order
 
 CL, L2, EMD = 0, 1, 2
@@ -79,7 +79,7 @@ def new_desk(classes):
     )
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def lay_out(group, rule, desk, choice, first, last, skip):
     """Sum the beliefs of the chosen options of records first..last-1 but one.
 
@@ -133,7 +133,7 @@ def lay_out(group, rule, desk, choice, first, last, skip):
     desk.used[0], desk.used[1], desk.used[3] = found, n, n - 1 if offset > 0 else -1
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def lift(group, rule, desk, option):
     """Take one option out of what is laid out (not a flat one): cheaper than a new layout if it touches few classes."""
     for k in range(3):
@@ -168,7 +168,7 @@ def lift(group, rule, desk, option):
     return before
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def put_back(group, desk, option, before):
     """Undo `lift`, given what it returned."""
     for k in range(3):
@@ -183,7 +183,7 @@ def put_back(group, desk, option, before):
     desk.used[1] = before
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _common(group, rule, desk, found, offset):
     """What the laid out beliefs, raised by an offset, and alpha have in common."""
     common = 0.0
@@ -197,7 +197,7 @@ def _common(group, rule, desk, found, offset):
     return common
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _descending(values, counts, n):
     if n <= SORTED_BY_HAND:
         for k in range(1, n):
@@ -216,7 +216,7 @@ def _descending(values, counts, n):
             values[k], counts[k] = -keys[order[k]], old[order[k]]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def diversity(values, counts, n, c, l, tolerance):
     """(largest l' that holds, slack for l, p_1) of beliefs with multiplicities; reorders them."""
     _descending(values, counts, n)
@@ -247,7 +247,7 @@ def diversity(values, counts, n, c, l, tolerance):
     return (labels - reach + 1 if found else 0), c * tail - peak, peak
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _collect(group, desk, option):
     """The merged values if the record left out takes this option, into `work` and `amounts`; returns how many."""
     n = desk.used[1]
@@ -282,7 +282,7 @@ def _collect(group, desk, option):
     return m
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _collect_flat(rule, desk, v):
     """The same if that option raises the belief in every label by v."""
     n = covered = 0
@@ -297,7 +297,7 @@ def _collect_flat(rule, desk, v):
     return n
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _judge_diversity(diverse, group, rule, desk, option, flat, plain):
     """`judge` for (c, l)-diversity."""
     if diverse is None:
@@ -308,7 +308,7 @@ def _judge_diversity(diverse, group, rule, desk, option, flat, plain):
     return np.float64(score), slack, peak
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def judge(group, rule, desk, option):
     """(score, slack, largest belief) if the record left out takes this option; -1 for none at all."""
     flat = group.flat[option] if option >= 0 else 0.0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.term_search.term_sets import (
     ONE,
     ZERO,
@@ -61,7 +61,7 @@ class LabelClasses(NamedTuple):
     alpha: np.ndarray
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def label_classes(codes, start, of, key, keys):
     """Class of every label: labels of one key (weight, prior) with the same terms of this group stand together."""
     cls = key.copy()
@@ -102,7 +102,7 @@ def label_classes(codes, start, of, key, keys):
     return cls, n, size[:n]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def masks_of_record(codes, begin, terms, start, of, cls, room):
     """For the classes that hold any of the record's terms: which terms they hold. How many they are, into `room`."""
     classes, masks, place = room
@@ -165,7 +165,7 @@ def group_options(bounds, codes, prices, postings, splits, key, keys, asked):
     return GroupOptions(size, mass, first, cost[:m], kept, at[: m + 1], cls[:used], val[:used], flat[:m], complete)
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _prepared(splits, key, keys, weights, alpha, words):
     """The class of every label, alpha summed over each class, what is known about the classes, and room for holders."""
     label_class, n, size = label_classes(splits.codes, splits.start, splits.of, key, keys)
@@ -181,7 +181,7 @@ def _prepared(splits, key, keys, weights, alpha, words):
     return label_class, mass, LabelClasses(size, weight, mean), room
 
 
-@kernel(level=1)
+@kernel
 def _options(bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete):
     """`group_options`, into `first` and `complete`; term sets one after the other, and more room than is used."""
     label_class, mass, labels, room = _prepared(splits, key, keys, postings.weights, asked.alpha, words)
@@ -240,7 +240,7 @@ def _options(bounds, codes, prices, postings, splits, key, keys, asked, words, f
     return size, mass, cost, kept, at, cls, val, flat
 
 
-@kernel(level=1)
+@kernel
 def _weighed(bounds, codes, prices, postings, splits, key, keys, asked, words, first, complete):
     """`_options` where pairs of a label and a term have weights."""
     start, of, logs = postings.start, postings.of, postings.logs

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 
 L2, EMD = 1, 2
 UNITS = 2048
@@ -45,7 +45,7 @@ def no_nodes(most):
     return Open(np.empty(most), np.empty((most, 4), np.int64), np.array([np.inf, 0.0]), np.zeros(3, np.int64))
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _effect(group, rule, belief, offset, mass, o):
     """What an option adds to the value and to the mass of beliefs that are laid out; `offset` is in all of them."""
     flat = group.flat[o]
@@ -64,7 +64,7 @@ def _effect(group, rule, belief, offset, mass, o):
     return value, more
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _least(group, order, gain, unit, width, out):
     """out[i, q]: the least cost at which the records order[i], order[i + 1], ... gain q units."""
     cost, units = np.empty(gain.size), np.empty(gain.size, np.int64)
@@ -87,7 +87,7 @@ def _least(group, order, gain, unit, width, out):
             out[i, q] = best
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _before(open_, a, b):
     """Lower bound first; among equals the deeper node, then the younger."""
     if open_.bound[a] != open_.bound[b]:
@@ -97,7 +97,7 @@ def _before(open_, a, b):
     return a > b
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _push(open_, bound, parent, option, depth):
     nodes, counters = open_.nodes, open_.counters
     node, k = counters[USED], counters[OPEN]
@@ -110,7 +110,7 @@ def _push(open_, bound, parent, option, depth):
     nodes[k, HEAP] = node
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _pop(open_):
     nodes, n = open_.nodes, open_.counters[OPEN] - 1
     open_.counters[OPEN] = n
@@ -128,7 +128,7 @@ def _pop(open_):
     return top
 
 
-@kernel(level=1)
+@kernel(work=lambda group, *_: group.cost.size)
 def prove(group, rule, order, wanted, open_, choice, budget):
     """Whether the cheapest choice of options that has the value `wanted` is known: `choice`, per record in `order`.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sorting import stable_order
 from noren.kernels.term_search.bound import SLIGHT
 from noren.kernels.term_search.judge import judge, lay_out, lift, put_back
@@ -21,7 +21,7 @@ NODES = 2
 """Which counter counts nodes."""
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def cost_of(group, choice):
     total = 0.0
     for i in range(choice.size):
@@ -29,19 +29,19 @@ def cost_of(group, choice):
     return total
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def slack_of(group, rule, desk, choice):
     lay_out(group, rule, desk, choice, 0, choice.size, -1)
     return judge(group, rule, desk, -1)[1]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _copy(source, target):
     for i in range(source.size):
         target[i] = source[i]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _read(group, bounds, s, choice):
     """The choice behind a table's cheapest way to meet the need."""
     d = choice.size
@@ -65,7 +65,7 @@ def _read(group, bounds, s, choice):
         q = max(0, q - min(most, wide - 1))
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _take_out(group, rule, desk, choice, i):
     """Leave record i out of what is laid out; `_put_in` undoes it."""
     if group.flat[choice[i]] > 0:
@@ -74,7 +74,7 @@ def _take_out(group, rule, desk, choice, i):
     return lift(group, rule, desk, choice[i])
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _put_in(group, rule, desk, choice, own, before):
     """Lay record i out again as it was, or anew if its option has changed or could not be lifted."""
     if before < 0:
@@ -83,7 +83,7 @@ def _put_in(group, rule, desk, choice, own, before):
         put_back(group, desk, own, before)
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _mend(group, rule, desk, choice, counters):
     """Give every record in turn the option of the same or lower cost with the most slack, until nothing changes."""
     slack = slack_of(group, rule, desk, choice)
@@ -113,7 +113,7 @@ def _mend(group, rule, desk, choice, counters):
     return slack
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _raise(group, rule, desk, choice, counters, limit):
     """From a choice that does not hold: the steps with the most slack per cost, until it holds or costs the limit.
 
@@ -164,7 +164,7 @@ def _raise(group, rule, desk, choice, counters, limit):
     return True
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def start(group, rule, bounds, desk, s, best_choice, best, counters):
     """The choice of scenario s, mended and raised until it holds; returns the cost of the best choice so far."""
     choice = np.empty(best_choice.size, np.int64)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sorting import stable_order
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def contains(masks, k, parts, o):
     """Whether a term set, a row of masks, holds every term of another one, a row of parts."""
     for w in range(parts.shape[1]):
@@ -23,7 +23,7 @@ def contains(masks, k, parts, o):
     return True
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def count_terms(masks, k):
     n = 0
     for w in range(masks.shape[1]):
@@ -34,7 +34,7 @@ def count_terms(masks, k):
     return n
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def slot_of(table, stored, k):
     """Where the k-th row of term sets stands in an open-addressing table, or the free slot for it."""
     h = np.uint64(0x9E3779B97F4A7C15)
@@ -52,7 +52,7 @@ def slot_of(table, stored, k):
     return at
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def new_table(rows):
     """An empty table for so many term sets."""
     slots = 16
@@ -63,7 +63,7 @@ def new_table(rows):
     return table
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def closed_sets(terms, masks, found, untouched, most):
     """All intersections of the record's own term set with the first `found` masks, and with the empty set if a label is
     untouched; how many, and whether there were no more than `most`.
@@ -102,7 +102,7 @@ def closed_sets(terms, masks, found, untouched, most):
     return stored, n, True
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def option_cost(sets, o, terms, prices, begin):
     """What a record loses that keeps these of its terms, the prices of which begin there."""
     total = 0.0
@@ -116,14 +116,14 @@ def option_cost(sets, o, terms, prices, begin):
     return total
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def put(target, row, source, o):
     """One term set into a row of others."""
     for w in range(target.shape[1]):
         target[row, w] = source[o, w]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def cheapest_first(found, terms, prices):
     """The same term sets, cheapest first, of equal ones the larger first: a smaller set never comes before a larger."""
     sets = np.empty(found.shape, np.uint64)
@@ -144,7 +144,7 @@ def cheapest_first(found, terms, prices):
     return sets
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def longer(numbers, least):
     """The same numbers with room for so many, and more."""
     if numbers.size >= least:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.term_search.judge import judge, lay_out, lift, put_back
 from noren.kernels.term_search.term_sets import ONE, contains
 
@@ -49,7 +49,7 @@ class RemovalTree(NamedTuple):
     counters: np.ndarray
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _closure(group, i, kept):
     """The option with the same labels as the term set kept[i]: the smallest closed set around it."""
     for o in range(group.first[i + 1] - 1, group.first[i], -1):
@@ -58,7 +58,7 @@ def _closure(group, i, kept):
     return group.first[i]
 
 
-@kernel(level=1)
+@kernel
 def new_tree(group, bounds, prices):
     d = bounds.size - 1
     entries = bounds[d]
@@ -105,20 +105,20 @@ def new_tree(group, bounds, prices):
     )
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _option(group, tree, i):
     if tree.table_at[i] >= 0:
         return tree.table[tree.table_at[i] + np.int64(tree.kept[i, 0])]
     return _closure(group, i, tree.kept)
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _step(tree, e):
     """What the removal of an entry that stands costs."""
     return tree.price[e] if tree.price.size else 1.0 / tree.left[tree.record[e]]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _least_step(tree):
     """What any removal costs at least."""
     least = np.inf
@@ -132,7 +132,7 @@ def _least_step(tree):
     return 1.0 / most
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _flip(group, tree, e):
     """Remove an entry that stands, or put a removed one back."""
     i = tree.record[e]
@@ -148,7 +148,7 @@ def _flip(group, tree, e):
     tree.choice[i] = _option(group, tree, i)
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _record_best(tree, e, cost):
     tree.numbers[BEST] = cost
     tree.counters[FOUND] = 1
@@ -157,7 +157,7 @@ def _record_best(tree, e, cost):
         tree.removed_best[e] = True
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _start(group, rule, tree, desk):
     """Look at the group as it is; returns whether it already holds."""
     lay_out(group, rule, desk, tree.choice, 0, tree.choice.size, -1)
@@ -171,7 +171,7 @@ def _start(group, rule, tree, desk):
     return tree.counters[DONE] == 1
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _lay_out_but(group, rule, tree, desk, i, state):
     """Lay out all records but i; state: record lifted from a full layout, what to restore, whether it is full."""
     if state[0] >= 0:
@@ -188,7 +188,7 @@ def _lay_out_but(group, rule, tree, desk, i, state):
         state[2] = 0
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
     """Try every entry of the tail, keep those worth a visit, and rank them."""
     k = tree.counters[DEPTH]
@@ -243,7 +243,7 @@ def _expand(group, rule, tree, desk, scores, state, slacks, ratios):
     tree.next[k] = 0
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _retreat(group, tree):
     """Undo the last removal; at the root the search is over."""
     if tree.counters[DEPTH] == 0:
@@ -253,7 +253,7 @@ def _retreat(group, tree):
     _flip(group, tree, tree.path[tree.counters[DEPTH]])
 
 
-@kernel(level=1)
+@kernel
 def adaptive(group, rule, tree, desk, scores, budget):
     """Run until so many nodes have been looked at in all. scores[k, :, e]: score and slack by entry e at depth k."""
     entries = tree.record.size
@@ -282,7 +282,7 @@ def adaptive(group, rule, tree, desk, scores, budget):
         _expand(group, rule, tree, desk, scores, state, slacks, ratios)
 
 
-@kernel(level=1)
+@kernel
 def depth_first(group, rule, tree, desk, budget):
     """The paper's baseline: entries in their order, one child at a time, until so many nodes have been looked at."""
     entries = tree.record.size

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from noren.kernels.compiled import kernel
+from noren.kernel import kernel
 from noren.kernels.sorting import stable_order
 from noren.kernels.term_search.term_sets import (
     ONE,
@@ -51,7 +51,7 @@ class Fits(NamedTuple):
     prior: bool
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def logs_of_record(own, start, of, logs, cls, classes, place):
     """(classes, terms): the logarithm of the weight of every pair. `place` is all -1 and stays so."""
     out = np.zeros((classes.size, own.size))
@@ -68,13 +68,13 @@ def logs_of_record(own, start, of, logs, cls, classes, place):
     return out
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _has(sets, o, j):
     """Whether a term set has term j."""
     return (sets[o, j >> 6] >> np.uint64(j & 63)) & ONE != ZERO
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def holders_of_terms(masks, terms):
     """Which rows of masks have term j, for all terms one after the other, and where those of each begin."""
     first = np.zeros(terms + 1, np.int64)
@@ -89,12 +89,12 @@ def holders_of_terms(masks, terms):
     return first, held[:n]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _holders(fits, j):
     return fits.first[j + 1] - fits.first[j]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _believe(sets, o, fits, cls, val):
     """The classes that fit a term set, and the belief in a label of each, in their order; how many."""
     n = 0
@@ -138,7 +138,7 @@ def _believe(sets, o, fits, cls, val):
     return kept
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _every_subset(terms, words):
     """All sets of a record's terms."""
     out = np.zeros((1 << terms, words), np.uint64)
@@ -147,7 +147,7 @@ def _every_subset(terms, words):
     return out
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _greedy_sets(terms, words, fits, near, most):
     """Term sets from all terms to none: at every step each one without a further term, and on from that whose beliefs
     are the most even, or with `near` the closest to alpha. At most `most` of them, ways before sides."""
@@ -181,7 +181,7 @@ def _greedy_sets(terms, words, fits, near, most):
     return out[: n + 1]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _place(table, at, cls, val, n, own_cls, own_val):
     """Where the option with these beliefs stands in an open-addressing table, or the free slot for it."""
     key = 0.0
@@ -199,7 +199,7 @@ def _place(table, at, cls, val, n, own_cls, own_val):
     return slot
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def _distinct(found, terms, prices, fits, most):
     """Of the term sets those that leave different beliefs, cheapest first, with cost and beliefs; largest beliefs
     first. Ends once there are more than `most`."""
@@ -232,7 +232,7 @@ def _distinct(found, terms, prices, fits, most):
     return cost[:n], sets[:n], at[: n + 1], cls[: at[n]], val[: at[n]]
 
 
-@kernel(no_cpython_wrapper=True)
+@kernel
 def weighed_options(terms, prices, fits, near, most):
     """The options of one record, cheapest first: cost, term set, beliefs as CSR, and whether they are all there are."""
     words = fits.masks.shape[1]
