@@ -33,27 +33,22 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
-class Both:
-    """Runs every kernel that Python calls both ways and remembers their names."""
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the kernels that Python called: each runs both ways, and both results are compared."""
+    names: set[str] = set()
 
-    def __init__(self) -> None:
-        self.compared: set[str] = set()
-
-    def __call__(self, kernel: Kernel[..., Any], *args: Any) -> Any:
+    def run_both(kernel: Kernel[..., Any], *args: Any) -> Any:
         again = copy.deepcopy(args)
         wrong = f"{kernel.__module__}.{kernel.__name__} differs between Python and Numba"
         result, compiled = kernel.run_python(*args), kernel.run_compiled(*again)
         assert same(result, compiled), f"{wrong}: its result"
         assert same(args, again), f"{wrong}: what it writes"
-        self.compared.add(kernel.__name__)
+        names.add(kernel.__name__)
         return result
 
-
-@pytest.fixture
-def both(monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
-    run = Both()
-    monkeypatch.setattr(Kernel, "__call__", lambda kernel, *args: run(kernel, *args))
-    yield run
+    monkeypatch.setattr(Kernel, "__call__", run_both)
+    return names
 
 
 def policies(method: str, values: int) -> Iterator[Policy]:
@@ -105,7 +100,7 @@ def people(values: int) -> pl.DataFrame:
 @pytest.mark.slow
 @pytest.mark.parametrize("values", [20, 2_000])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_method_and_what_is_asked_of_its_release_are_the_same_both_ways(both: Both, method: str, values: int) -> None:
+def test_kernels_of_a_method_give_the_same_both_ways(compared: set[str], method: str, values: int) -> None:
     for number, policy in enumerate(policies(method, values)):
         try:
             release = noren.anonymize(people(values), policy)
@@ -115,7 +110,7 @@ def test_a_method_and_what_is_asked_of_its_release_are_the_same_both_ways(both: 
                 release.count({"ill": ["flu"]})
         except NorenError:
             continue  # a method need not serve every table
-    assert both.compared
+    assert compared
 
 
 def kernels() -> dict[str, Kernel[..., Any]]:

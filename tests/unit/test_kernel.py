@@ -71,7 +71,8 @@ def test_a_kernel_compiles_after_much_work(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_little_work_does_not_import_numba() -> None:
-    code = "from tests.unit.test_kernel import add_one; import sys; assert add_one(1) == 2; assert 'numba' not in sys.modules"
+    code = "import sys; from tests.unit.test_kernel import add_one; assert add_one(1) == 2"
+    code += "; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
