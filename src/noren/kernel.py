@@ -7,6 +7,7 @@ results: integers are of 64 bits in both, however narrow the arrays are, and wra
 
 from __future__ import annotations
 
+import dis
 import functools
 import hashlib
 from collections.abc import Callable
@@ -128,7 +129,8 @@ class Kernel(Generic[P, R]):
     def _globals(self) -> dict[str, Any]:
         """What the function uses of its module."""
         known = self.function.__globals__
-        return {name: known[name] for name in self.function.__code__.co_names if name in known}
+        names = {one.argval for one in dis.get_instructions(self.function) if one.opname == "LOAD_GLOBAL"}
+        return {name: known[name] for name in names if name in known}
 
     @functools.cached_property
     def _digest(self) -> str:
