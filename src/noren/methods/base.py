@@ -118,9 +118,6 @@ class ClassMethod(Method):
     whole_people: ClassVar[bool] = True
     """Whether classes are made of people where they have several rows, all rows of a person in one; else it groups
     people by itself."""
-    alike_everywhere: ClassVar[bool] = False
-    """Whether equal values are generalised alike everywhere: no classes overlap, so that rows of a person in several
-    classes may hold as well; that is tried first."""
 
     makes_intervals: ClassVar[bool] = False
     """Whether it makes intervals of its own where the policy gives no hierarchy."""

@@ -30,6 +30,7 @@ from noren.models.histograms import Histograms
 from noren.models.verdict import Verdict
 from noren.ragged import chosen, first_of, offsets_of, owners, row_numbers
 from noren.release.published import Published
+from noren.release.release import Release
 from noren.release.store import PeopleStore
 from noren.statements import Statement
 
@@ -90,10 +91,19 @@ def advice(verdicts: Sequence[Verdict]) -> str | None:
     return INSTEAD if any(v.holds is not True and v.statement.startswith(JUDGED) for v in verdicts) else None
 
 
-def keeps_together(methods: Sequence[str]) -> bool:
-    """Whether a release of these methods has all rows of a person in one class."""
-    kinds = [METHODS[name] for name in methods if name in METHODS]
-    return any(issubclass(kind, ClassMethod) and kind.whole_people for kind in kinds)
+def class_methods(release: Release) -> list[type[ClassMethod]]:
+    """The methods of a release that form classes."""
+    names = [name for one in release.manifest.methods for name in (one.chosen or one.name).split(" + ")]
+    kinds = [METHODS[name] for name in names if name in METHODS]
+    return [kind for kind in kinds if issubclass(kind, ClassMethod)]
+
+
+def keeps_together(release: Release) -> bool:
+    """Whether a release says that its rows are not people, and is of a method that has all rows of a person in one
+    class."""
+    read = any(one.terms is not None for one in release.statements)  # terms are read row by row
+    whole = any(kind.whole_people for kind in class_methods(release))
+    return whole and not read and not release.manifest.rows_are_people
 
 
 @dataclass(frozen=True)

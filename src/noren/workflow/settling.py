@@ -57,16 +57,13 @@ def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: An
         return elsewhere
     if table.people is None or not policy.forms_classes:
         return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
-    tries = [(table, factor) for factor in GROWTH]
-    if any(getattr(method, "alike_everywhere", False) for method in policy.methods):
-        tries.insert(0, (replace(table, people_key=()), 1.0))  # rows of a person apart
-    for seen, factor in tries:
-        grown = replace(seen, requirements=tuple(larger(policy.require, factor)))
+    for factor in GROWTH:
+        grown = replace(table, requirements=tuple(larger(policy.require, factor)))
         rules = policy.model_copy(update={"require": grown.requirements})
         try:
             plan = decide(grown, rules, stage=stage)
         except (PolicyError, RequirementNotMet):
-            if factor == 1 and seen is table:
+            if factor == 1:
                 raise
             continue  # larger classes are beyond the method or the table
         draft = drafted(table, plan, policy, **secrets)

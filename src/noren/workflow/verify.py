@@ -25,7 +25,7 @@ from noren.statements import Statement
 from noren.workflow.described import demand_cells, demand_claims, demand_described, demand_signed, other_nodes
 from noren.workflow.margin_check import asked_margins, declared_noise
 from noren.workflow.mechanism import settings_of, with_mechanism
-from noren.workflow.over_rows import judge_people, keeps_together
+from noren.workflow.over_rows import class_methods, judge_people, keeps_together
 from noren.workflow.overall import overall_distributions
 from noren.workflow.prepare import read_policy
 from noren.workflow.several import asked_rows, kept_rows
@@ -124,8 +124,9 @@ def verify(
     if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):
         used = [(one.name, settings_of(policy, one.name) | one.facts) for one in release.manifest.methods]
         verdicts = with_mechanism(verdicts, published, truth.records, requirements, used)
-    if truth is not None and policy is not None and policy.people.key and release.manifest.sample is None:
-        together = several and keeps_together([one.chosen or one.name for one in release.manifest.methods])
+    keyed = policy is not None and bool(policy.people.key) and release.manifest.sample is None
+    if truth is not None and keyed and class_methods(release):
+        together = keeps_together(release)
         verdicts = judge_people(verdicts, published, truth.records, requirements, together=together)
     if policy is not None:
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")

@@ -38,7 +38,6 @@ class Incognito(ClassMethod):
     first_phase: ClassVar[bool] = True
     apart: ClassVar[bool] = True
     makes_intervals: ClassVar[bool] = True
-    alike_everywhere: ClassVar[bool] = True
     loss: Loss = Field(
         default="granularity",
         description=(
