@@ -152,6 +152,100 @@ def test_only_the_named_role_may_read(server, schema, sql):
     assert sql(f"SELECT has_schema_privilege('stranger', '{schema}', 'USAGE')")[0][0] is False
 
 
+def test_default_privileges_on_schemas_are_taken_back(server, schema, sql):
+    """Who may create in the schema could plant a table beside the release."""
+    sql("DO $$ BEGIN CREATE ROLE stranger; EXCEPTION WHEN duplicate_object THEN NULL; END $$")
+    sql("ALTER DEFAULT PRIVILEGES GRANT CREATE, USAGE ON SCHEMAS TO PUBLIC, stranger")
+    try:
+        released("decoys").publish(f"{server}&schema={schema}")
+    finally:
+        sql("ALTER DEFAULT PRIVILEGES REVOKE CREATE, USAGE ON SCHEMAS FROM PUBLIC, stranger")
+    for right in ("CREATE", "USAGE"):
+        assert sql(f"SELECT has_schema_privilege('stranger', '{schema}', '{right}')")[0][0] is False
+
+
+VIEWS = {
+    "the original": "CREATE VIEW {0}.records AS SELECT * FROM original",
+    "another order": "CREATE VIEW {0}.records AS {1} ORDER BY 1",
+    "fewer rows": "CREATE VIEW {0}.records AS {1} LIMIT 5",
+    "another table": "CREATE TABLE {0}.records AS {1}",
+    "a stored answer": "CREATE MATERIALIZED VIEW {0}.records AS {1}",
+    "a cell of somebody": 'CREATE VIEW {0}.records AS SELECT height, ill, born, "Stadt", member, 1::int8 AS age '
+    "FROM ({1}) AS r",
+    "none": "SELECT 1",
+}
+
+
+@pytest.mark.parametrize("forged", VIEWS)
+def test_the_view_that_people_read_is_compared(forged, server, schema, sql):
+    place = f"{server}&schema={schema}"
+    released("decoys").publish(place)
+    assert all(verdict.holds for verdict in nr.verify(nr.open_release(place)))
+    sql("DROP TABLE IF EXISTS original CASCADE")
+    sql('CREATE TABLE original (age int8, height float8, born date, "Stadt" text, member boolean, ill text)')
+    (definition,) = sql(f"SELECT rtrim(pg_get_viewdef('{schema}.records'::regclass), ';')")[0]
+    sql(f"DROP VIEW {schema}.records", VIEWS[forged].format(schema, definition))
+    with pytest.raises(ReleaseError, match="'records' is not the view"):
+        nr.verify(nr.open_release(place))
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "ALTER TABLE {0}.cells ENABLE ROW LEVEL SECURITY",
+        "CREATE RULE more AS ON INSERT TO {0}.cells DO NOTHING",
+        "CREATE TABLE {0}.counts_0_0 () INHERITS ({0}.cells)",
+    ],
+)
+def test_tables_that_show_each_reader_something_else_are_refused(forged, server, schema, sql):
+    place = f"{server}&schema={schema}"
+    released("decoys").publish(place)
+    sql(forged.format(schema))
+    with pytest.raises(ReleaseError, match="not as published"):
+        nr.verify(nr.open_release(place))
+
+
+def test_a_reader_without_the_right_to_compare_is_not_told_that_it_holds(server, schema, sql):
+    sql("DO $$ BEGIN CREATE ROLE reader; EXCEPTION WHEN duplicate_object THEN NULL; END $$", "ALTER ROLE reader LOGIN")
+    released("decoys").publish(f"{server}&schema={schema}", grant=["reader"])
+    place = f"{server}&schema={schema}".replace("postgres:@", "reader:@")
+    assert all(verdict.holds for verdict in nr.verify(nr.open_release(place)))
+    (base,) = sql("SELECT current_database()::text")[0]
+    sql(f"REVOKE TEMPORARY ON DATABASE {base} FROM PUBLIC")
+    try:
+        with pytest.raises(ReleaseError, match="may not create temporary views"):
+            nr.verify(nr.open_release(place))
+        assert nr.open_release(place).estimate("ill").frame.height > 0
+    finally:
+        sql(f"GRANT TEMPORARY ON DATABASE {base} TO PUBLIC")
+
+
+@pytest.mark.parametrize("name", ["ctid", "xmin", "tableoid", "q", "c", "first", "rows", "id", "value", "l1"])
+def test_odd_names_of_columns_work_or_are_refused(name, server, schema):
+    place = f"{server}&schema={schema}"
+    table = people().select("age", "ill").rename({"age": name}).fill_null(30)
+    roles = {name: {"role": "sensitive", "bins": [0, 40, 60, 120]}, "ill": "sensitive"}
+    policy = nr.Policy(attributes=roles, require=[SET | {"on": "ill"}, SET | {"on": name}], dependence={"most": 1.0})
+    release = nr.anonymize(table, policy)
+    if name in ("ctid", "xmin", "tableoid"):
+        with pytest.raises(ReleaseError, match=f"column '{name}' has a name that PostgreSQL keeps"):
+            release.publish(place)
+        return
+    release.publish(place)
+    opened = nr.open_release(place)
+    assert opened.frame().equals(release.frame())
+    assert all(verdict.holds for verdict in nr.verify(opened))
+    assert opened.estimate(["ill", name]).frame.equals(release.estimate(["ill", name]).frame)
+
+
+def test_a_label_with_a_nul_character_is_refused(server, schema, sql):
+    roles = {"ill": {"role": "sensitive", "values": ["flu", "burn", "gout", "co\\ld", "no\0thing"]}}
+    policy = nr.Policy(attributes=roles, require=[SET])
+    with pytest.raises(DataError, match="NUL"):
+        nr.anonymize(people().select("ill"), policy).publish(f"{server}&schema={schema}")
+    assert sql(f"SELECT count(*) FROM pg_namespace WHERE nspname = '{schema}'")[0][0] == 0
+
+
 def test_nothing_is_left_where_it_fails(server, schema, sql):
     place = f"{server}&schema={schema}"
     with pytest.raises(ReleaseError, match="no role"):

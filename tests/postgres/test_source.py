@@ -70,6 +70,39 @@ def test_every_type_comes_as_it_is(server, sql):
     assert set(second.values()) == {None}
 
 
+def test_odd_names_are_names(server, sql):
+    """A type like an array's, columns like the alias of a table and like what a server calls the place of a row."""
+    sql("DROP VIEW IF EXISTS odd_view", "DROP TABLE IF EXISTS odd", "DROP TYPE IF EXISTS _feeling")
+    sql("CREATE TYPE _feeling AS ENUM ('glad', 'sad')")
+    sql('CREATE TABLE odd (q text, "_q" _feeling, oid_ _feeling[], "noren row" int)')
+    sql("INSERT INTO odd VALUES ('b', 'glad', '{sad,glad}', 1), ('a', 'sad', NULL, NULL)")
+    sql('CREATE VIEW odd_view AS SELECT q, q AS ctid, _q, oid_, "noren row" AS xmin FROM odd')
+    expected = {"q": ["a", "b"], "_q": ["sad", "glad"], "oid_": [None, ["sad", "glad"]]}
+    for place in ("&table=odd", "&table=odd_view", f"&query={quote('SELECT *, q AS ctid FROM odd')}"):
+        source = open_source(server + place)
+        (batch,) = source.batches(source.columns)
+        rows = sorted(batch.to_pylist(), key=lambda row: row["q"])
+        assert {name: [row[name] for row in rows] for name in expected} == expected
+        assert "ctid" not in batch.schema.names or [row["ctid"] for row in rows] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("kind", "value"), [("date", "infinity"), ("date", "-infinity"), ("date", "0044-03-15 BC"),
+                                             ("date", "20000-01-01"), ("timestamp", "infinity"),
+                                             ("timestamptz", "-infinity"), ("timestamp", "0044-03-15 BC")])  # fmt: skip
+def test_dates_outside_of_the_calendar_are_refused(kind, value, server, sql, tmp_path):
+    sql("DROP TABLE IF EXISTS endless", f"CREATE TABLE endless (ill text, until {kind})")
+    sql(f"INSERT INTO endless SELECT 'flu', '2020-01-01'::{kind} FROM generate_series(1, 30)")
+    sql(f"INSERT INTO endless VALUES ('gout', '{value}')")
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[attributes]\nill = "identifier"\nuntil = "plain"\n')
+    place = f"{server}&table=endless"
+    for words in (["init", place], ["anonymize", place, str(policy), "--to", str(tmp_path / "out")],
+                  ["measure", place, "--quasi", "until", "--sensitive", "ill"], ["risk", place]):  # fmt: skip
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 2, (words, done.output)
+        assert "'until' holds a date before the year 1 or after 9999" in done.output
+
+
 def test_a_large_table_comes_in_lots_of_blocks_in_the_same_order(loaded, sql, monkeypatch):
     """Two readers, blocks that hold nothing, and rows that are written meanwhile behind the last block."""
     whole = people(5_000)

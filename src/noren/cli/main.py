@@ -52,31 +52,46 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise
-            if NO_ROOM.search(str(error)):
+            if lacks_memory(error):
                 raise _no_memory() from None
             what = str(error) if error.filename is None else f"{error.filename}: {error.strerror}."
             raise NorenError(what, hint="Check the path, its permissions and the space left.") from None
         except KeyboardInterrupt:
             say("Stopped; nothing was published.", err=True)
             ctx.exit(130)
-        except MemoryError:
-            raise _no_memory() from None
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, in Polars
                 raise
-            if NO_ROOM.search(str(error)):
+            if lacks_memory(error):
                 raise _no_memory() from None
             if os.environ.get("NOREN_DEBUG"):
                 raise
             place = traceback.extract_tb(error.__traceback__)[-1]
+            hint = "Please report it. NOREN_DEBUG=1 shows more, and may show cells of the table."
+            if is_limited():
+                hint = "This process may take less memory than the machine has: raise that limit first (ulimit -v)."
             raise OutOfReach(
                 f"a fault in Noren: {type(error).__name__} at {place.filename}:{place.lineno}. Nothing was published.",
-                hint="Please report it. NOREN_DEBUG=1 shows more, and may show cells of the table.",
+                hint=hint,
             ) from None
 
 
-NO_ROOM = re.compile("shared object|allocate memory|start new thread", re.IGNORECASE)
+NO_ROOM = re.compile("find/load shared object|map segment|allocate memory|start new thread", re.IGNORECASE)
 """What libraries say when they cannot be loaded, or do not begin, for want of memory."""
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether memory is what an error of any library is about."""
+    return isinstance(error, MemoryError) or NO_ROOM.search(str(error)) is not None
+
+
+def is_limited() -> bool:
+    """Whether this process may take less memory than the machine has: then libraries fail in ways of their own."""
+    try:
+        import resource
+    except ImportError:  # elsewhere than on Unix
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _no_memory() -> OutOfReach:

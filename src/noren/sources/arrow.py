@@ -74,8 +74,10 @@ class ParquetSource:
                 self.types = types_of(file.schema_arrow)
                 self._text = [f.name for f in file.schema_arrow if pa.types.is_string(f.type)]
                 self._refuse_bombs(file.metadata)
+        except MemoryError:  # of Arrow too
+            raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise self._unreadable("encrypt" in str(error).lower()) from None
+            raise self._unreadable("crypt" in str(error).lower()) from None
 
     def _refuse_bombs(self, metadata: Any) -> None:
         """A file that claims to unpack to far more than its size is refused before anything of it is read."""
@@ -101,8 +103,10 @@ class ParquetSource:
                 for part in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns)):
                     part.validate(full=True)  # texts that are not UTF-8, places outside a dictionary
                     yield blank(part.select(list(columns)), self.missing_values)
+        except MemoryError:  # of Arrow too
+            raise
         except (pa.ArrowException, OSError, UnicodeError) as error:
-            raise self._unreadable("encrypt" in str(error).lower()) from None
+            raise self._unreadable("crypt" in str(error).lower()) from None
 
 
 class IpcSource:
@@ -130,6 +134,8 @@ class IpcSource:
                 return pa.ipc.open_file(pa.memory_map(str(self.path)))
             except pa.ArrowInvalid:
                 return pa.ipc.open_stream(pa.memory_map(str(self.path)))
+        except MemoryError:  # of Arrow too
+            raise
         except (pa.ArrowException, OSError):
             raise self._unreadable() from None
 
@@ -149,6 +155,8 @@ class IpcSource:
                     part.validate(full=True)  # offsets that point outside would be followed otherwise
                     for start in range(0, part.num_rows, BATCH_ROWS):
                         yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
+        except MemoryError:  # of Arrow too
+            raise
         except (pa.ArrowException, OSError):
             raise self._unreadable() from None
 

@@ -153,6 +153,8 @@ class CsvSource:
                         if isinstance(column, pa.DictionaryArray):
                             column.dictionary.validate(full=True)
                     yield batch
+        except MemoryError:  # of Arrow too
+            raise
         except (pa.ArrowException, UnicodeError) as error:
             if "Empty CSV file" not in str(error):  # a header without even a line break
                 raise self._explain(error) from None

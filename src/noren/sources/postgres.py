@@ -40,6 +40,8 @@ AS_THEY_ARE = frozenset(
         "timestamptz",
     ]  # Arrow has the same
 )
+ARRAY = "[]"
+"""What an array of any type is called here: names of types that begin with _ need not be arrays."""
 ONE_READER = (
     "synchronize_seqscans = off",
     "max_parallel_workers_per_gather = 0",
@@ -115,6 +117,8 @@ _STATES = {
     "57014": ("the statement was cancelled", "Raise statement_timeout for this user."),
     "53": ("the server ran out of memory, disk or connections", "Ask its administrator."),
     "72000": ("the snapshot is too old", "Try again while less is written."),
+    "22021": ("a text holds what the base cannot hold, such as a NUL character", "Remove it from the table."),
+    "22P05": ("a text holds what the base cannot hold, such as a NUL character", "Remove it from the table."),
     "22": ("a value cannot be converted as the statement asks", "Try the query in psql."),
 }
 
@@ -137,6 +141,8 @@ def guarded(address: Address) -> Iterator[None]:
         yield
     except Error as error:
         raise Refused(address, error.sqlstate) from None
+    except MemoryError:  # of Arrow too
+        raise
     except (pa.ArrowException, OSError):  # while rows are streamed, faults come through Arrow
         raise Refused(address, None) from None
 
@@ -250,7 +256,9 @@ class PostgresSource:
         if self.address.query is None:
             regclass = text(self._from)
             return self._held.rows(
-                "SELECT a.attname::text, t.typname::text, col_description(a.attrelid, a.attnum::int) "
+                f"SELECT a.attname::text, CASE WHEN t.typcategory = 'A' THEN '{ARRAY}' "
+                "WHEN t.typnamespace = 'pg_catalog'::regnamespace THEN t.typname::text ELSE '' END, "
+                "col_description(a.attrelid, a.attnum::int) "
                 "FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid "
                 f"WHERE a.attrelid = to_regclass({regclass}) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum"
             )
@@ -275,7 +283,9 @@ class PostgresSource:
         if self._blocks > AT_ONCE:
             parts = self._in_lots(query)
         else:
-            order = "" if self._plain else ' ORDER BY q::text COLLATE "C"'  # rows that are equal may change places
+            order = (
+                "" if self._plain else ' ORDER BY ROW(q.*)::text COLLATE "C"'
+            )  # rows that are equal may change places
             parts = self.read(query + order, ONE_READER if self._plain else ())
         for part in parts:
             for start in range(0, part.num_rows, BATCH_ROWS):
@@ -321,7 +331,7 @@ class PostgresSource:
         kind, column = self._types[name], f"q.{quoted(name)}"
         if kind in AS_THEY_ARE:
             return column
-        return f"{column}::text[]" if kind.startswith("_") else f"{column}::text"
+        return f"{column}::text[]" if kind == ARRAY else f"{column}::text"
 
 
 def _listed(batch: Any) -> Any:
@@ -335,6 +345,10 @@ def _listed(batch: Any) -> Any:
 
 
 def _type_of(field: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_list(field.type):
+        return ARRAY
     told = (field.metadata or {}).get(b"POSTGRESQL:type", b"")
     return str(told.decode("utf-8", errors="replace"))
 

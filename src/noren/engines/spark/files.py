@@ -50,6 +50,8 @@ class RowGroups:
                 for batch in file.iter_batches(BATCH_ROWS, row_groups=list(self.groups), columns=list(columns)):
                     batch.validate(full=True)
                     yield batch.select(list(columns))
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, UnicodeError, KeyError):
             raise DataError(
                 f"{self.path}: not a readable Parquet file.", hint="Is it complete? Write it again."

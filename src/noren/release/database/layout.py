@@ -20,6 +20,8 @@ from noren.sources.postgres import quoted, text
 from noren.statements import Cells, Statement
 
 CELLS, RECORDS, MANIFEST = "cells", "records", "manifest"
+SYSTEM = ("ctid", "tableoid", "xmin", "cmin", "xmax", "cmax")
+"""Names that every table of PostgreSQL has already."""
 LONGEST = 63
 """Bytes of a name in PostgreSQL; longer ones would be cut."""
 
@@ -34,11 +36,6 @@ class Lookup:
     content: Any
     """The same as Arrow values."""
     ranges: tuple[str, list[str]] | None = None
-
-    @property
-    def shown(self) -> str:
-        """The column of it that people read."""
-        return "interval" if self.ranges is not None else "value"
 
     def definition(self, schema: str) -> list[str]:
         full = f"{schema}.{quoted(self.name)}"
@@ -96,11 +93,29 @@ def key_table(side: str) -> str:
 
 def demand_names(columns: Sequence[Statement]) -> None:
     for column in columns:
+        if column.name in SYSTEM:
+            raise ReleaseError(
+                f"the column {column.name!r} has a name that PostgreSQL keeps for itself.",
+                hint="Rename it in the original and release again.",
+            )
         if len(column.name.encode()) > LONGEST:
             raise ReleaseError(
                 f"the column {column.name!r} has a name longer than PostgreSQL's {LONGEST} bytes.",
                 hint="Rename it in the original and release again.",
             )
+
+
+def view_query(schema: str, columns: Sequence[Statement]) -> str:
+    """The query behind the view that people read, as it is published and as it must be found."""
+    shown, joined = [], []
+    for number, column in enumerate(columns):
+        name, lookup = quoted(column.name), lookup_name(column, number + 1)
+        if lookup is None:
+            shown.append(f"c.{name}")
+            continue
+        shown.append(f"l{number}.{'value' if node_ranges(column.nodes) is None else 'interval'} AS {name}")
+        joined.append(f"JOIN {schema}.{quoted(lookup)} l{number} ON l{number}.id = c.{name}")
+    return f"SELECT {', '.join(shown)} FROM {schema}.{CELLS} c {' '.join(joined)}"
 
 
 def comments(

@@ -26,6 +26,7 @@ from noren.release.database.layout import (
     plain,
     side_name,
     sql_type,
+    view_query,
 )
 from noren.release.manifest import FORMAT
 from noren.release.package import manifest_block
@@ -113,7 +114,7 @@ def _write(
         base.run(f"ALTER TABLE {schema}.{CELLS} {', '.join(f'ADD {key}' for key in keys)}")
     _fill_counts(base, tally, columns, address)
     base.run(f"ANALYZE {schema}.{CELLS}")  # so that the server knows how few different cells it will count
-    base.run(_view(schema, columns))
+    base.run(f"CREATE VIEW {schema}.{RECORDS} AS {view_query(schema, statements)}")
     manifest = release.manifest.model_copy(update={"columns": tuple(statements)})
     block = json.dumps(manifest_block(manifest), ensure_ascii=False)
     base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest jsonb NOT NULL)")
@@ -219,18 +220,6 @@ def _rows(batch: CellBatch, columns: Sequence[tuple[Statement, Lookup | None]], 
     return pa.RecordBatch.from_pydict(arrays)
 
 
-def _view(schema: str, columns: Sequence[tuple[Statement, Lookup | None]]) -> str:
-    shown, joined = [], []
-    for number, (column, lookup) in enumerate(columns):
-        name = quoted(column.name)
-        if lookup is None:
-            shown.append(f"c.{name}")
-            continue
-        shown.append(f"l{number}.{lookup.shown} AS {name}")
-        joined.append(f"JOIN {schema}.{quoted(lookup.name)} l{number} ON l{number}.id = c.{name}")
-    return f"CREATE VIEW {schema}.{RECORDS} AS SELECT {', '.join(shown)} FROM {schema}.{CELLS} c {' '.join(joined)}"
-
-
 def _close(base: Connection, schema: str, grant: Sequence[str]) -> None:
     """Take away what default privileges of the base gave, and give the named roles the right to read."""
     given = base.rows(
@@ -241,7 +230,13 @@ def _close(base: Connection, schema: str, grant: Sequence[str]) -> None:
     for table, role in given:
         whom = "PUBLIC" if role == "public" else quoted(role)
         base.run(f"REVOKE ALL ON {schema}.{quoted(table)} FROM {whom}")
-    base.run(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
+    given = base.rows(
+        "SELECT DISTINCT coalesce(r.rolname::text, 'public') FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a "
+        f"LEFT JOIN pg_roles r ON r.oid = a.grantee WHERE n.oid = {text(schema)}::regnamespace "
+        "AND a.grantee <> n.nspowner"
+    )
+    for (role,) in given:
+        base.run(f"REVOKE ALL ON SCHEMA {schema} FROM {'PUBLIC' if role == 'public' else quoted(role)}")
     for role in grant:
         try:
             base.run(f"GRANT USAGE ON SCHEMA {schema} TO {quoted(role)}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noren.errors import ReleaseError
 from noren.release.database import counts
 from noren.release.database.counts import FIELDS, Pair, table_name
-from noren.release.database.layout import CELLS, MANIFEST, RECORDS, key_table, lookup_name, side_name
+from noren.release.database.layout import CELLS, MANIFEST, RECORDS, key_table, lookup_name, side_name, view_query
 from noren.release.manifest import Manifest
 from noren.release.package import manifest_of
 from noren.release.sides import sides
@@ -24,6 +24,8 @@ from noren.statements import CellBatch, Cells, SetCells, Statement
 from noren.statements.numbered_sets import numbered
 
 AGAIN = "Ask for the release again."
+NO_VIEWS = ("42501", "25006")
+"""SQLSTATE of a right that is missing, and of a server that only reads."""
 ROWS = "rows\n"
 """The title of counts in an answer of the base; no column of a release has it."""
 COUNTING = ("work_mem = '256MB'", "parallel_setup_cost = 0", "parallel_tuple_cost = 0")
@@ -129,9 +131,12 @@ class DatabaseStore:
         return out
 
     def demand_closed(self) -> None:
-        """Refuse a schema with a table or a column that the manifest does not describe, or with counts that are not
-        those of its rows."""
+        """Refuse a schema with a table or a column that the manifest does not describe, with a view that is not the one
+        that was published, with tables of which not everybody sees the same, or with counts that are not those of its
+        rows."""
         with Connection(self.address) as base:
+            self._demand_view(base)
+            self._demand_plain(base)
             found = base.rows(
                 "SELECT c.relname::text, a.attname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid "
                 f"WHERE c.relnamespace = {text(self.schema)}::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p', 'f') "
@@ -148,6 +153,37 @@ class DatabaseStore:
             asked = counts.comparison(self.schema, CELLS, pair, names)
             if any(batch.num_rows for batch in self._source.read(asked, COUNTING)):
                 raise _refused(self.address, f"{table_name(pair)} is not the count of its rows", "")
+
+    def _demand_plain(self, base: Connection) -> None:
+        """Refuse rules, policies on rows, and tables whose rows count as rows of another."""
+        asked = base.rows(
+            "SELECT c.relname::text FROM pg_class c WHERE "
+            f"c.relnamespace = {text(self.schema)}::regnamespace AND c.relname <> '{RECORDS}' AND c.relkind <> 'i' AND "
+            "(c.relkind <> 'r' OR c.relrowsecurity OR c.relhasrules "
+            "OR EXISTS (SELECT 1 FROM pg_inherits i WHERE i.inhparent = c.oid))"
+        )
+        if asked:
+            raise _refused(self.address, f"{asked[0][0][:60]!r} is no plain table", "")
+
+    def _demand_view(self, base: Connection) -> None:
+        """Refuse another view for people than the one that is published: the server says how it would keep that one."""
+        full = text(f"{self.schema}.{RECORDS}")
+        try:
+            base.run("BEGIN")
+            base.run("SET LOCAL search_path = ''")
+            base.run(f"CREATE TEMPORARY VIEW {RECORDS} AS {view_query(self.schema, self.columns)}")
+            found = base.rows(
+                f"SELECT relkind = 'v' AND pg_get_viewdef(oid) = pg_get_viewdef('pg_temp.{RECORDS}'::regclass) "
+                f"FROM pg_class WHERE oid = to_regclass({full})"
+            )
+            base.run("ROLLBACK")
+        except Refused as refused:
+            if refused.state not in NO_VIEWS:
+                raise
+            message = f"{self.address.name}: this user may not create temporary views, so {RECORDS!r} is not compared."
+            raise ReleaseError(message, hint="Verify as a user who has the right TEMPORARY on the base.") from None
+        if found != [(True,)]:
+            raise _refused(self.address, f"{RECORDS!r} is not the view of its cells", "")
 
 
 def _refused(address: Address, why: str, which: str = ", which its manifest does not describe") -> ReleaseError:
