@@ -215,6 +215,23 @@ def test_dark_is_readable_and_stays(opened: Visit) -> None:
         opened.shot(f"{name}-dark")
 
 
+def test_every_page_of_a_session_follows_an_edit(visit: Visit, hospital: Path) -> None:
+    visit.open_table(hospital)
+    visit.go("/columns")
+    visit.pick_column("age")
+    other = visit.page.context.new_page()
+    other.set_default_timeout(LONG)
+    other.goto(f"{visit.base}/table")
+    other.wait_for_function("window.did_handshake === true")
+    other.get_by_label("Undo: open hospital.csv").wait_for()
+    visit.page.keyboard.press("6")
+    visit.undoes("age: plain")
+    other.get_by_label("Undo: age: plain").wait_for()
+    other.locator(".n-table tr", has_text="age").get_by_text("you decided").first.wait_for()
+    other.get_by_label("Undo: age: plain").click()
+    visit.redoes("age: plain")
+
+
 def test_pages_follow_the_system_as_long_as_no_look_is_chosen(visit: Visit) -> None:
     page = visit.page
     for look in ("dark", "light", "dark"):

@@ -31,6 +31,8 @@ class View:
     """Build the content anew, and the frame around it."""
     frame: Callable[[], None]
     """Build the frame alone: undo, redo, steps."""
+    others: Callable[[], list[View]]
+    """The other pages of the session that are open."""
 
 
 def keep(view: View) -> None:
@@ -38,13 +40,21 @@ def keep(view: View) -> None:
 
 
 def refresh() -> None:
-    """Build the whole page anew."""
+    """Build the whole page anew, and the others of the session."""
     ui.context.client.storage[KEY].refresh()
+    refresh_others()
 
 
 def refresh_frame() -> None:
     """After an edit that the page has shown by itself: what can be undone has changed, and which steps are done."""
     ui.context.client.storage[KEY].frame()
+    refresh_others()
+
+
+def refresh_others() -> None:
+    """What was changed on this page has changed on the others of the session too."""
+    for view in ui.context.client.storage[KEY].others():
+        view.refresh()
 
 
 LONG = 24

@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, Literal
 
 from fastapi import Request, Response
-from nicegui import app, events, ui
+from nicegui import Client, app, events, ui
 
 from noren.results import visible
 from noren_studio import texts
 from noren_studio.gate import FRAMED
 from noren_studio.pages import PAGES, Page
-from noren_studio.parts import View, button, div, keep, line, note, text, title
+from noren_studio.parts import KEY, View, button, div, keep, line, note, refresh_others, text, title
 from noren_studio.parts import refresh as refresh_page
 from noren_studio.rebuild import Part, hear_in_order, hear_only, keyed
 from noren_studio.session import Session, Sessions
@@ -99,7 +99,11 @@ def _framed(sessions: Sessions, session: Session, page: Page | None) -> None:
         if "content" in parts:  # else it is being built, and shows by itself what it changed
             parts["content"].refresh(afresh=afresh)
 
-    keep(View(refresh, frame))
+    def others() -> list[View]:
+        pages = (Client.instances.get(one) for one in session.clients if one != client.id)
+        return [found.storage[KEY] for found in pages if found is not None and KEY in found.storage]
+
+    keep(View(refresh, frame, others))
     again = partial(refresh, afresh=True)
     with ui.element("header").classes("n-head"):
         parts["head"] = Part(_head, sessions, session, dark, again)
@@ -178,6 +182,7 @@ def _undo(session: Session, refresh: Callable[[], None]) -> None:
     if session.history.undo():
         ui.notify(visible(texts.undid(words or "")))
         refresh()
+        refresh_others()
 
 
 def _redo(session: Session, refresh: Callable[[], None]) -> None:
@@ -185,6 +190,7 @@ def _redo(session: Session, refresh: Callable[[], None]) -> None:
     if session.history.redo():
         ui.notify(visible(texts.redid(words or "")))
         refresh()
+        refresh_others()
 
 
 def _keys(session: Session, refresh: Callable[[], None], event: Any) -> None:
