@@ -130,6 +130,15 @@ def note(message: object, hint: str = "", tone: Tone = "") -> None:
             line(hint, "n-hint n-pre n-small")
 
 
+def take(field: ui.input | ui.number, act: Callable[[Any], object]) -> None:
+    """Give what is in a field to `act` once it is entered or left; a text without the space around it."""
+
+    def told() -> None:
+        act((field.value or "").strip() if isinstance(field, ui.input) else field.value)
+
+    field.on("blur", told).on("keydown.enter", told)
+
+
 Head = str | tuple[str, str]
 """The head of a column, and how its texts look: n for numbers, n-soft, n-key."""
 Cell = object | Callable[[], object]

@@ -14,7 +14,7 @@ from noren.results import visible
 from noren_studio.forms import fields_of, form
 from noren_studio.pages.auditor_besides import known
 from noren_studio.pages.recipient_answer import python, shown_picture, to_view
-from noren_studio.parts import button, card, div, line, note, refresh, say, table, tag, watch
+from noren_studio.parts import button, card, div, line, note, refresh, say, table, tag, take, watch
 from noren_studio.questions import AUDIT, ask, asked, mark_of, public_place
 from noren_studio.rebuild import Part
 from noren_studio.session import Session
@@ -151,11 +151,7 @@ def _listed(annotation: Any) -> bool:
 def _typed(name: str, now: str, says: str, listed: bool, change: Any) -> None:
     with div("n-col tight").style("max-width: 520px"):
         field = ui.input(name, value=now).props("dense outlined spellcheck=false").props(f'data-field="{name}"')
-
-        def told() -> None:
-            change(name, (field.value or "").strip())
-
-        field.on("blur", told).on("keydown.enter", told)
+        take(field, partial(change, name))
         line(f"{says} ({words.SEVERAL})" if listed else says, "n-soft n-small")
 
 

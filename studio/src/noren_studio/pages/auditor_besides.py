@@ -12,7 +12,7 @@ from noren.errors import NorenError
 from noren_studio import texts
 from noren_studio.pages.recipient_answer import python
 from noren_studio.pages.release_place import MISTRUST
-from noren_studio.parts import button, card, div, failure, line, note, refresh, say, table, title, watch
+from noren_studio.parts import button, card, div, failure, line, note, refresh, say, table, take, title, watch
 from noren_studio.parts import verdicts as verdict_table
 from noren_studio.questions import AUDIT, ask, asked, public_place
 from noren_studio.session import Session, shown
@@ -45,12 +45,11 @@ def path_field(session: Session, name: str, label: str, why: str, now: str) -> N
             field = ui.input(label, value=now).props("dense outlined autocomplete=off spellcheck=false")
             field.classes("n-grow").props(f'data-field="{name}"')
 
-            def told() -> None:
-                value = (field.value or "").strip()
+            def put(value: str) -> None:
                 given = words.set_to(label, shown(value) if value else "")
                 ask(session, given, AUDIT, lambda a: a.update({name: value}), rebuild=name == SECOND)
 
-            field.on("blur", told).on("keydown.enter", told)
+            take(field, put)
             folders = name == SECOND
             browse = ui.button(icon="folder_open", on_click=partial(_pick, session, name, label, folders), color=None)
             browse.props("flat round dense")

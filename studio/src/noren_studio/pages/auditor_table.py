@@ -14,7 +14,7 @@ from noren_studio import texts
 from noren_studio.files import Opener
 from noren_studio.pages.auditor_besides import path_field
 from noren_studio.pages.recipient_answer import python, to_view
-from noren_studio.parts import button, card, div, figure, line, note, refresh, say, table, watch
+from noren_studio.parts import button, card, div, figure, line, note, refresh, say, table, take, watch
 from noren_studio.parts import verdicts as verdict_table
 from noren_studio.questions import AUDIT, ask, asked, public_place
 from noren_studio.session import Session, shown
@@ -83,17 +83,11 @@ def _meaning(session: Session, found: Found) -> None:
             with div("n-col tight"):
                 mark = ui.input(words.SUPPRESSED, value=given.get("suppressed", SUPPRESSED)).props("dense outlined")
 
-                def told() -> None:
-                    value = (mark.value or "").strip()
-                    ask(
-                        session,
-                        words.set_to(words.SUPPRESSED, value),
-                        AUDIT,
-                        lambda a: a.update(suppressed=value),
-                        False,
-                    )
+                def put(value: str) -> None:
+                    told = words.set_to(words.SUPPRESSED, value)
+                    ask(session, told, AUDIT, lambda a: a.update(suppressed=value), False)
 
-                mark.on("blur", told).on("keydown.enter", told)
+                take(mark, put)
                 line(words.SUPPRESSED_WHY, "n-soft n-small")
         button(words.MEASURE, partial(_begin, session, found["place"]), "main")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +10,7 @@ from nicegui import ui
 
 from noren.errors import QueryError
 from noren.results import visible
-from noren_studio.parts import button, card, div, line, refresh, say
+from noren_studio.parts import button, card, div, line, refresh, say, take
 from noren_studio.questions import GROUPED, LEVEL, MOST_TABLES, QUESTION, TABLES, ask, asked, call_of, mark_of, script
 from noren_studio.rebuild import keyed
 from noren_studio.session import Session
@@ -62,8 +61,7 @@ def _first(session: Session, found: Found) -> None:
     levels = [one for one in chosen["levels"] if one["count"] <= FEW_GROUPS]
     large = chosen["distinct"] is None or chosen["distinct"] > FEW_GROUPS
     name = f"{chosen['name']}@{levels[0]['level']}" if large and levels else chosen["name"]
-    first = {**session.draft.asks, QUESTION: {"kind": "count", "rows": [name]}}
-    session.history.make(words.chosen(words.ROWS, name), replace(session.draft, asks=first))
+    ask(session, words.chosen(words.ROWS, name), QUESTION, lambda q: q.update(kind="count", rows=[name]), False)
     _start(session, found["place"], asked(session, QUESTION), by_itself=True)
 
 
@@ -180,14 +178,15 @@ def _tables(session: Session, found: Found, question: Mapping[str, Any]) -> None
 
 def whole_number(session: Session, label: str, now: int, name: str, most: int) -> None:
     field = ui.number(label, value=now, min=1, max=most, step=1, format="%d").props("dense outlined")
-    field.props(f'data-field="{name}"')
+    take(field.props(f'data-field="{name}"'), partial(_put_number, session, label, name, 1, most, int))
 
-    def told() -> None:
-        if field.value is not None and 1 <= field.value <= most:
-            value = int(field.value)
-            ask(session, words.chosen(label, value), QUESTION, lambda q: q.update({name: value}), False)
 
-    field.on("blur", told).on("keydown.enter", told)
+def _put_number(
+    session: Session, label: str, name: str, low: float, high: float, kind: Callable[[Any], float], value: Any
+) -> None:
+    if value is not None and low <= value <= high:
+        now = kind(value)
+        ask(session, words.chosen(label, now), QUESTION, lambda q: q.update({name: now}), False)
 
 
 def _margins(session: Session, found: Found, question: Mapping[str, Any]) -> None:
@@ -215,14 +214,7 @@ def _number(session: Session, found: Found, question: Mapping[str, Any]) -> None
 
 def _at(session: Session, question: Mapping[str, Any]) -> None:
     at = ui.number(words.AT, value=question.get("at", 0.5), min=0.01, max=0.99, step=0.05, format="%g")
-    at.props("dense outlined")
-
-    def told() -> None:
-        if at.value is not None and 0 < float(at.value) < 1:
-            value = round(float(at.value), 6)
-            ask(session, words.chosen(words.AT, value), QUESTION, lambda q: q.update(at=value), False)
-
-    at.on("blur", told).on("keydown.enter", told)
+    take(at.props("dense outlined"), partial(_put_number, session, words.AT, "at", 0.01, 0.99, float))
 
 
 def _numeric(found: Found) -> dict[str, str]:
@@ -268,10 +260,10 @@ def _model(session: Session, found: Found, question: Mapping[str, Any]) -> None:
 def _written(session: Session, label: str, example: str, now: str, name: str) -> None:
     field = ui.input(label, value=now, placeholder=example).props("dense outlined spellcheck=false autocomplete=off")
     field.classes("n-mono").props(f'data-field="{name}"')
-    told: Callable[[], None] = lambda: ask(  # noqa: E731
-        session, words.chosen(label, field.value), QUESTION, lambda q: q.update({name: field.value or ""}), False
+    take(
+        field,
+        lambda value: ask(session, words.chosen(label, value), QUESTION, lambda q: q.update({name: value}), False),
     )
-    field.on("blur", told).on("keydown.enter", told)
 
 
 def _test(session: Session, found: Found, question: Mapping[str, Any]) -> None:
@@ -360,11 +352,7 @@ def _compared(session: Session, column: Mapping[str, Any], one: Mapping[str, Any
 
 def _end(session: Session, one: Mapping[str, Any], number: int, sign: str, label: str) -> None:
     field = ui.input(label, value=str(one.get(sign, ""))).props("dense outlined").style("width: 118px")
-
-    def told() -> None:
-        _put(session, number, f"{label} {field.value}", False, **{sign: (field.value or "").strip()})
-
-    field.on("blur", told).on("keydown.enter", told)
+    take(field, lambda value: _put(session, number, f"{label} {value}", False, **{sign: value}))
 
 
 def _typed(session: Session, one: Mapping[str, Any], number: int) -> None:
@@ -372,8 +360,8 @@ def _typed(session: Session, one: Mapping[str, Any], number: int) -> None:
     field = ui.input(words.VALUES, value=", ".join(map(str, one.get("values", ())))).props("dense outlined")
     field.classes("n-grow")
 
-    def told() -> None:
-        values = [part.strip() for part in (field.value or "").split(",") if part.strip()]
+    def put(written: str) -> None:
+        values = [part.strip() for part in written.split(",") if part.strip()]
         _put(session, number, ", ".join(values), False, values=values)
 
-    field.on("blur", told).on("keydown.enter", told)
+    take(field, put)

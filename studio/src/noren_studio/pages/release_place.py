@@ -12,7 +12,7 @@ from noren_studio.files import Opener
 from noren_studio.jobs import Failure, Job
 from noren_studio.parts import TICK, button, card, div, failure, line, note, refresh, tag, watch
 from noren_studio.parts import verdicts as verdict_table
-from noren_studio.questions import RELEASE, open_release, release_of
+from noren_studio.questions import open_release, release_of
 from noren_studio.rebuild import Part, keyed
 from noren_studio.session import Session, is_packed, is_release, shown
 from noren_studio.texts import recipient as words
@@ -77,10 +77,7 @@ def _take(session: Session) -> None:
         session.kept["demo release"] = demo.result
         given = demo.result["release"]
     if given and given != release_of(session):
-        from dataclasses import replace
-
-        kept = {name: value for name, value in session.draft.asks.items() if name == "audit"}
-        session.history.make(words.opened(shown(given)), replace(session.draft, asks={**kept, RELEASE: given}))
+        open_release(session, words.opened(shown(given)), given)
 
 
 def _refused(found: Failure) -> None:
