@@ -10,6 +10,8 @@ import pytest
 import noren as nr
 from noren.errors import QueryError
 from noren.estimates.counts.plots import INK, PALETTE, chart
+from noren_studio import texts
+from noren_studio.pages.choose import map_options
 from noren_studio.questions import call_of, conditions, public_place, script
 from noren_studio.theme import DARK
 from noren_studio.work.answering import in_the_dark
@@ -106,3 +108,11 @@ def test_the_dark_look_changes_colours_and_no_label() -> None:
     assert bar["encoding"]["y"]["sort"] == labels
     assert bar["encoding"]["y"]["title"] == "white"
     assert bar["mark"]["color"] == PALETTE[4]
+
+
+def test_the_map_and_the_table_of_candidates_say_the_risk_alike() -> None:
+    one = {"called": "mondrian", "risk": 0.125, "belief": 0.125, "error": 0.2, "ncp": 0.3, "smallest": 5,
+           "suppressed": 0, "seconds": 1.0, "front": True, "chosen": True}  # fmt: skip
+    line, points = map_options([one], [], dark=False)["series"]
+    assert (line["data"], points["data"][0]["value"]) == ([[12.5, 0.2]], [12.5, 0.2])
+    assert texts.candidate_figures(one)[0] == "12.5%"

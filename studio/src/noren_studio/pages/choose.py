@@ -112,7 +112,7 @@ def map_options(shown: Sequence[Mapping[str, Any]], now: Sequence[str], dark: bo
     points = [
         {
             "name": one["called"],
-            "value": [round(one["risk"], 5), round(one["error"], 5)],
+            "value": [round(100 * one["risk"], 3), round(one["error"], 5)],
             "symbolSize": 17 if one["called"] in now else 12,
             "itemStyle": {
                 "color": found["bar-2"] if one["called"] in now else found["bar"],
@@ -136,7 +136,8 @@ def map_options(shown: Sequence[Mapping[str, Any]], now: Sequence[str], dark: bo
         "xAxis": {"type": "value", "name": texts.RISK_AXIS, **axis},
         "yAxis": {"type": "value", "name": texts.LOSS_AXIS, **axis, "nameGap": 46},
         "series": [
-            {"type": "line", "data": [[one["risk"], one["error"]] for one in front], "symbol": "none", "silent": True,
+            {"type": "line", "symbol": "none", "silent": True,
+             "data": [[100 * one["risk"], one["error"]] for one in front],
              "lineStyle": {"type": "dashed", "color": found["soft"], "width": 1.2}},
             {"type": "scatter", "data": points, "labelLayout": {"hideOverlap": True}},
         ],
