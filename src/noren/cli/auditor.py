@@ -86,6 +86,7 @@ def verify(
         holds = False if failed else None if undecided else True
         told: dict[str, Any] = {"release": named(release), "holds": holds, "records": records, "suppressed": left_out}
         told["signer"] = None if signed is None else signed.fingerprint
+        told["unconfirmed"] = list(verdicts.unconfirmed)
         echo_json(told | {"verdicts": [verdict.to_dict() for verdict in verdicts]})
     else:
         say(f"{named(release)}: {records:,} records, {words}")
@@ -97,6 +98,8 @@ def verify(
         parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
         fine = "Every requirement holds." if verdicts else "Nothing is required."
         say(f"Requirements: {', '.join(parts)}." if parts else fine)
+        if verdicts.unconfirmed:
+            say(f"Only the policy can confirm (--policy): {'; '.join(verdicts.unconfirmed)}.")
         _show_classes(failed)
     ctx.exit(1 if failed else UNDECIDED if undecided else 0)
 

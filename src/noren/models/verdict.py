@@ -99,6 +99,9 @@ class Verdicts(Results[V]):
     `frame` has one row per verdict; a published verdict says neither records nor breaches nor a statement.
     """
 
+    unconfirmed: tuple[str, ...] = ()
+    """What a release declares and only a policy can confirm, where it was checked without one."""
+
     @property
     def hold(self) -> bool:
         """Whether every requirement holds. Undecided is not "holds"."""
@@ -120,7 +123,11 @@ class Verdicts(Results[V]):
         return make_frame(COLUMNS, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"hold": self.hold, "verdicts": [verdict.to_dict() for verdict in self]}
+        told = {"hold": self.hold, "verdicts": [verdict.to_dict() for verdict in self]}
+        return told | ({"unconfirmed": list(self.unconfirmed)} if self.unconfirmed else {})
+
+    def _notes(self) -> Sequence[str]:
+        return [f"Only the policy can confirm: {'; '.join(self.unconfirmed)}."] if self.unconfirmed else []
 
     def _headline(self) -> str:
         if not self:

@@ -22,6 +22,7 @@ from noren.policy.tuples import tuple_domain
 from noren.policy.values import domain_of, named
 from noren.policy.weights import weight_problems
 from noren.schema.column import Column, DistanceTable, HierarchySpec, MatrixSpec, SemilatticeSpec
+from noren.schema.confusables import lookalike_problems
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, end_labels, has_no_order, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
@@ -125,6 +126,8 @@ def resolve_column(policy: Policy, name: str, profile: ValueCounts) -> tuple[Met
         return resolve_composite(policy, name, profile)
     domain, counts, found = domain_of(where, attribute, profile, decimal_of(policy, name), policy.hierarchies.get(name))
     problems += found
+    if domain.kind == "string" and not found:
+        problems += lookalike_problems(where, name, domain.values)
     if attribute.weight:
         problems += weight_problems(where, profile, domain, counts)
     if policy.forms_classes and attribute.role is Role.QUASI_IDENTIFIER:
@@ -160,6 +163,7 @@ def resolve_composite(policy: Policy, name: str, profile: ValueCounts) -> tuple[
         problems = _cell_problems(where, own, declared, counts)
         mark, known = declared.decimal or policy.data.decimal, policy.hierarchies.get(own)
         domain, times, found = domain_of(where, declared, counts, mark, known)
+        found = found or lookalike_problems(where, own, domain.values)
         tree, more = _hierarchy(policy, where, own, declared, domain, times, counts)
         return declared.met(own, domain, hierarchy=tree), [*problems, *found, *more]
 
@@ -180,6 +184,7 @@ def resolve_terms(
         problems.append(Problem(f"attributes.{profile.name}.knowledge", message, hint))
     kept = sorted(unknown) if attribute.unknown == "keep" else []
     values = (*knowledge.terms, *kept)
+    problems = [*problems, *lookalike_problems(f"attributes.{profile.name}", profile.name, values)]
     domain = Domain(values, "string", "data" if kept else "policy")
     counts = np.array([profile.counts.get(term, 0) for term in values], np.int64)
     return Met(attribute.met(profile.name, domain, knowledge=knowledge), counts), problems

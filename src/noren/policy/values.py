@@ -6,7 +6,7 @@ records share it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, inf
 
 import numpy as np
@@ -76,7 +76,9 @@ def domain_of(
             known, merged, found = _merged(where, attribute, known)
             problems += found
             kind = written.kind if OTHER not in known else "string"
-            values = sort_labels(list(known), kind) if top is None and bottom is None else _ranked(known, top, bottom)
+            values = (
+                sort_labels(list(known), kind) if top is None and bottom is None else sort_ranked(known, top, bottom)
+            )
     if missing and MISSING not in values:
         values.append(MISSING)
     if missing:
@@ -181,7 +183,7 @@ def _ended(where: str, attribute: Column, known: Mapping[str, int], kind: Kind) 
     return out, []
 
 
-def _ranked(known: Mapping[str, int], top: float | None, bottom: float | None) -> list[str]:
+def sort_ranked(known: Iterable[str], top: float | None, bottom: float | None) -> list[str]:
     """The values by size: the open ends first and last, whether or not somebody is there."""
     low = [label for _, label in end_labels(None, bottom)]
     high = [label for _, label in end_labels(top, None)]

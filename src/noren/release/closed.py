@@ -73,6 +73,21 @@ def demand_descriptor(descriptor: Spot, found: Mapping[str, Any], expected: Mapp
         return
     for place in _differences(found, expected, "", same):
         raise _refused(descriptor, f"{place} is not what its manifest describes")
+    demand_order(descriptor, found, expected)
+
+
+def demand_order(descriptor: Spot, found: Any, expected: Any) -> None:
+    """Refuse keys in another order than they are written in, and numbers of another type: both could tell something."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        if [key for key in found if key in expected] != [key for key in expected if key in found]:
+            raise _refused(descriptor, "its keys are not in the order in which they are written")
+        for key in found.keys() & expected.keys():
+            demand_order(descriptor, found[key], expected[key])
+    elif isinstance(expected, list) and isinstance(found, list):
+        for one, other in zip(found, expected, strict=False):
+            demand_order(descriptor, one, other)
+    elif {type(found), type(expected)} == {int, float}:
+        raise _refused(descriptor, "a number is not as it is written")
 
 
 def _differences(found: Any, expected: Any, place: str, same: bool) -> list[str]:

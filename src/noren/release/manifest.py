@@ -45,7 +45,7 @@ LATER = ("weight", "margins", "most_rows")
 MOST_COUNTERFEITS = 10
 """Entries that are nobody's, as a multiple of the records."""
 
-VERSION = r"^\d{1,4}(\.\d{1,4}){0,3}((a|b|rc)\d{1,4})?(\.(post|dev)\d{1,6})?$"
+VERSION = r"^\d{1,2}(\.\d{1,2}){0,2}((a|b|rc)\d{1,2})?(\.(post|dev)\d{1,3})?$"
 """Numbers, and no words for anything else."""
 
 

@@ -25,7 +25,14 @@ from pydantic import ValidationError
 from noren.errors import ReleaseError
 from noren.files import DESCRIPTOR, keep_out, publish_directory, same_as, sync, sync_directory
 from noren.release.bounds import check_size
-from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_pages
+from noren.release.closed import (
+    columns_of,
+    demand_columns,
+    demand_descriptor,
+    demand_files,
+    demand_order,
+    demand_pages,
+)
 from noren.release.manifest import FORMAT, Manifest
 from noren.release.parts import Part, are_known, checksum, listed, title_of
 from noren.release.readme import README, code, readme
@@ -229,12 +236,13 @@ def demand_closed(directory: Spot) -> None:
         demand_columns(path, names)
     expected = described(directory, data, manifest, titles, parts)
     if not same:  # the manifest was brought forward; its own fields were checked when it was read
+        demand_order(directory / DESCRIPTOR, package["noren"], expected["noren"])
         expected["noren"] = package["noren"]
     demand_descriptor(directory / DESCRIPTOR, package, expected, same)
     if page:
         signed = (directory / SIGNATURE).exists()
-        text = (directory / README).read_text(encoding="utf-8")
-        if text not in {page_of(manifest, data, False), page_of(manifest, data, signed)}:
+        found = (directory / README).read_bytes()  # line ends too
+        if found not in {page_of(manifest, data, one).encode("utf-8") for one in {False, signed}}:
             raise _tampered(directory / README, "it says something else than the manifest")
     for path in tables:
         demand_pages(path)

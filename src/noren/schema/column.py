@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from noren.schema.confusables import count_lookalikes
 from noren.schema.distance import DISTANCES
 from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy, HierarchyError, value_text
@@ -270,6 +271,8 @@ class Column(BaseModel):
                 raise ValueError("values is empty")
             if "" in self.values:
                 raise ValueError("values holds an empty text, which means a missing cell and is never true")
+            if alike := count_lookalikes(self.values):
+                raise ValueError(f"values holds {alike} entries that look like others: write each value in one way")
             if self.bins is not None:
                 raise ValueError("give values or bins, not both")
         if isinstance(self.bins, tuple) and (len(self.bins) < 2 or not all(a < b for a, b in pairwise(self.bins))):

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
+from noren.schema.confusables import count_lookalikes
 from noren.schema.domain import MISSING, OTHER
 from noren.schema.edges import quantile_edges, rises
 from noren.schema.kinds import number_text
@@ -124,7 +125,12 @@ class Hierarchy:
     def from_rows(cls, rows: Sequence[Sequence[str]]) -> Hierarchy:
         depth = max(len(row) for row in rows)
         padded = [[row[0]] * (depth - len(row)) + list(row) for row in rows]
-        return cls(tuple(tuple(column) for column in zip(*padded, strict=True)))
+        made = cls(tuple(tuple(column) for column in zip(*padded, strict=True)))
+        for height, level in enumerate(made.levels):
+            if alike := count_lookalikes(tuple(dict.fromkeys(level))):
+                message = f"{alike} names at level {height} look like others, or like nothing."
+                raise HierarchyError(message, hint="Write every value and every node in one way.")
+        return made
 
     @classmethod
     def read_csv(cls, path: Path) -> Hierarchy:

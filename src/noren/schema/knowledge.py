@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import NorenError
+from noren.schema.confusables import count_lookalikes
 from noren.schema.hierarchy import read_side_file, repeated
 
 EXTRAS = ("weight", "prior")
@@ -76,6 +77,9 @@ class Knowledge:
             if len(set(names)) != len(names):
                 doubled = repeated(names)
                 raise KnowledgeError(f"{what} {doubled!r} is listed twice.", hint=f"Name every {what} once.")
+            if alike := count_lookalikes(names):
+                message = f"{alike} {what}s look like others, or like nothing."
+                raise KnowledgeError(message, hint=f"Write every {what} in one way, without invisible characters.")
         for what, numbers in (("weights", self.weights), ("priors", self.priors)):
             if numbers is not None and numbers.shape != (len(self.labels),):
                 raise KnowledgeError(

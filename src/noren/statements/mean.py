@@ -52,6 +52,10 @@ class MeanStatement(Statement):
     def likelihood(self, cells: Cells) -> None:
         return None
 
+    def tally(self, cells: Cells) -> NDArray[np.int64]:
+        """How many records have every mean."""
+        return np.bincount(self.checked(cells), minlength=self.kinds).astype(np.int64)
+
     def covers(self, cells: Cells, truth: Any) -> NDArray[np.bool_]:
         """Any number may lie behind a mean; `holds_truth` is what can be checked."""
         return np.ones(len(self.checked(cells)), bool)

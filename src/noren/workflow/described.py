@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import isclose
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from noren.engines.left_out import LEFT_OUT
 from noren.errors import ReleaseError
@@ -43,14 +43,18 @@ def demand_described(release: Release) -> None:
             )
 
 
-def demand_cells(release: Release, read: Collection[str]) -> None:
+def demand_cells(release: Release, read: Collection[str], tallied: Collection[Statement]) -> dict[str, Any]:
     """Refuse cells that are not what the manifest says of their column: those that were not `read` for a requirement
-    are read here. A weight is a number above 0."""
-    weight = release.manifest.weight
-    left = [statement for statement in release.statements if statement.name not in read or statement.name == weight]
+    are read here. A weight is a number above 0. What the cells of `tallied` columns add up to is returned."""
+    weight, names = release.manifest.weight, {statement.name for statement in tallied}
+    left = [s for s in release.statements if s.name in names or s.name not in read or s.name == weight]
+    tallies: dict[str, Any] = dict.fromkeys(names, 0)
     for batch in release.store.batches(left) if left else ():
         if weight is not None:
             Weights.scaled(weight, weight_numbers(release, release.column(weight), batch[weight]))
+        for statement in tallied:
+            tallies[statement.name] = tallies[statement.name] + statement.tally(batch[statement.name])
+    return tallies
 
 
 def demand_claims(release: Release, found: Sequence[Verdict]) -> None:
@@ -66,10 +70,18 @@ def demand_claims(release: Release, found: Sequence[Verdict]) -> None:
         raise _claimed("verdicts on other requirements than its own")
     for one, other in zip(stated, found, strict=True):
         grounds = one.basis in get_args(Basis) and (one.achieved is None) == (one.basis == "the original")
+        grounds = grounds and ("the original" in (one.basis, other.basis) or one.basis == other.basis)
         same = one.basis != other.basis or not release.manifest.rows_are_people
         near = same or one.achieved is None or isclose(one.achieved, other.achieved, rel_tol=NEAR, abs_tol=NEAR)
         if not (one.holds and grounds and near and one.required == other.required):
             raise _claimed(f"another verdict on {one.model} of {one.column!r} than its cells show")
+
+
+def demand_kept(claims: Sequence[Verdict]) -> None:
+    """Refuse a manifest that claims what its cells refute; an estimate refutes nothing."""
+    for claim in claims:
+        if claim.holds is False and claim.basis == "the release alone":
+            raise _claimed(f"{claim.model} of {claim.column!r}, which its cells do not keep")
 
 
 def _claimed(what: str) -> ReleaseError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 from noren.engines import Engine, Table, engine_for
 from noren.engines.engine import Counting
@@ -141,12 +140,6 @@ def remarks(table: Table, policy: Policy) -> list[str]:
             if rare:
                 out.append(f"{name}: {rare} unknown terms that fewer than five records share are published as they are")
         rare = int(((counts > 0) & (counts < NAMED_FROM)).sum())
-        alike = len(domain) - len({normalize("NFC", value).strip() for value in domain.values})
-        if name in policy.protected and alike:
-            out.append(
-                f"{name}: {alike} values differ from others only in spaces around them or in how their letters are "
-                "encoded; as decoys of each other they hide nothing"
-            )
         if domain.source != "data":
             continue
         rest = domain.index.get(OTHER)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-from pydantic import ValidationError
 
 from noren.engines import Engine, engine_for
 from noren.errors import ReleaseError, RequirementNotMet
@@ -22,7 +21,21 @@ from noren.release.published import Published
 from noren.release.release import Release, open_release
 from noren.secret import PublicKey
 from noren.statements import Statement
-from noren.workflow.described import demand_cells, demand_claims, demand_described, demand_signed, other_nodes
+from noren.workflow.described import (
+    demand_cells,
+    demand_claims,
+    demand_described,
+    demand_kept,
+    demand_signed,
+    other_nodes,
+)
+from noren.workflow.domain_check import (
+    demand_legible,
+    demand_shown,
+    only_policy_confirms,
+    other_domains,
+    tallied_columns,
+)
 from noren.workflow.margin_check import asked_margins, declared_noise
 from noren.workflow.mechanism import settings_of, with_mechanism
 from noren.workflow.over_rows import class_methods, judge_people, keeps_together
@@ -102,8 +115,10 @@ def verify(
     if signer is not None:
         demand_signed(release, signer)
     demand_described(release)
+    demand_legible(release)
     policy = None if policy is None else read_policy(policy)
-    requirements = list(policy.require if policy is not None else claimed(release))
+    stated = claimed(release)
+    requirements = stated if policy is None else list(policy.require)
     truth = original if isinstance(original, Truth) else None  # whoever asks for more than this has read it already
     if truth is None and original is not None:
         truth = Truth(release, policy, original, engine)
@@ -118,9 +133,11 @@ def verify(
 
     several = not release.manifest.rows_are_people
     verdicts = check(published, requirements, overall, show=show, several=several, engine=engine, meter=count)
-    demand_cells(release, Judgement.of(published.by_name, requirements, overall).needs)
-    if policy is None and not any(verdict.holds is False for verdict in verdicts):
-        demand_claims(release, verdicts)
+    read = Judgement.of(published.by_name, requirements, overall).needs
+    tallies = demand_cells(release, read, tallied_columns(release, policy))
+    demand_shown(release, tallies)
+    if not any(verdict.holds is False for verdict in verdicts):
+        _demand_claims(release, stated, verdicts if truth is None and stated == requirements else None, engine)
     if truth is not None and policy is not None and any(model.of_mechanism for model in requirements):
         used = [(one.name, settings_of(policy, one.name) | one.facts) for one in release.manifest.methods]
         verdicts = with_mechanism(verdicts, published, truth.records, requirements, used)
@@ -132,6 +149,7 @@ def verify(
         verdicts += unwanted(release.columns, policy, release.records, "the release publishes")
         verdicts += _another_share(release, policy)
         verdicts += other_nodes(release, policy)
+        verdicts += other_domains(release, policy, tallies, truth)
         verdicts += asked_rows(release, policy)
         verdicts += asked_margins(release, policy)
     if requirements and seen != release.rows and not any(v.holds is False for v in verdicts):
@@ -144,7 +162,19 @@ def verify(
         verdicts += [] if policy is None else kept_rows(release, policy, truth)
         if policy is not None and release.manifest.margins and release.manifest.sample is None:
             verdicts += declared_noise(release, truth.table)
-    return Verdicts(verdicts)
+    return Verdicts(verdicts, tuple(only_policy_confirms(release)) if policy is None else ())
+
+
+def _demand_claims(
+    release: Release, stated: Sequence[Model], found: Sequence[Verdict] | None, engine: str | Engine | None
+) -> None:
+    """Refuse a manifest that claims what the release alone does not show; `found` are verdicts on the same claims."""
+    if found is None:
+        shares = overall_distributions(release, stated, None)
+        found = check(release, stated, shares, several=not release.manifest.rows_are_people, engine=engine)
+        demand_kept(found)
+    if not any(claim.holds is False for claim in found):
+        demand_claims(release, found)
 
 
 def _declared(release: Release, requirements: Sequence[Model], policy: Policy) -> dict[str, Statement]:
@@ -197,7 +227,11 @@ def claimed(release: Release) -> list[Model]:
         )
     try:
         models = [MODELS[item["model"]].model_validate(item) for item in release.manifest.requirements]
-    except ValidationError:
+        written = [model.model_dump(mode="json") for model in models]
+        pairs = zip(release.manifest.requirements, written, strict=True)
+        if any(json.dumps(item) != json.dumps({k: v for k, v in one.items() if k in item}) for item, one in pairs):
+            raise ValueError("not as it is written")
+    except ValueError:
         raise ReleaseError(
             "the release claims a requirement with parameters that no model has.",
             hint="Do not use it; ask the holder for it again.",

@@ -368,7 +368,7 @@ def test_an_auditors_policy_decides_the_distance_not_the_release():
     made = nr.Policy.parse(text.format(list("abcdefgh")))
     release = nr.anonymize(pl.DataFrame({"x": list("abcdefgh") * 50}), made)
     assert [v.holds for v in nr.verify(release, made)] == [True]
-    assert [v.holds for v in nr.verify(release, nr.Policy.parse(text.format(list("adgbehcf"))))] == [False]
+    assert nr.verify(release, nr.Policy.parse(text.format(list("adgbehcf"))))[0].holds is False
     with pytest.raises(nr.errors.PolicyError, match="1 values that the policy does not declare"):
         nr.verify(release, nr.Policy.parse(text.format(list("abcdefg"))))
 
@@ -383,7 +383,7 @@ def test_an_auditors_policy_decides_a_hierarchy_that_is_made_from_the_values() -
     by_number = {"tree": {"one": ["A1", "B1", "C1"], "two": ["A2", "B2", "C2"], "three": ["A3"]}}
     release = nr.anonymize(pl.DataFrame({"x": values * 20}), rules(by_number))
     assert [v.holds for v in nr.verify(release, rules(by_number))] == [True]
-    assert [v.holds for v in nr.verify(release, rules({"prefix": [1]}))] == [False]
+    assert nr.verify(release, rules({"prefix": [1]}))[0].holds is False
     with pytest.raises(nr.errors.PolicyError, match="2 values that the policy's hierarchy does not have"):
         nr.verify(release, rules({"tree": {"A": values[:3], "B": values[3:5]}}))
 

@@ -17,7 +17,7 @@ from noren.cli.main import main
 from noren.release.package import checksum
 from noren.statements.texts import guarded, guarded_text, unguarded
 
-EVIL = ("=cmd()|'/c calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'quoted", "''=x", "＝1")
+EVIL = ("=cmd()|'/c calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=2", "\n=3", "'quoted", "''=x", "＝4")
 HARMLESS = ("-5", "+3.5", "-1e-07", "plain", "a=b", "[-5, 3)", "(other)")
 STARTS = tuple("=+-@\t\r\n＝＋－＠")
 

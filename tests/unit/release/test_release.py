@@ -106,15 +106,14 @@ def test_records_of_a_polars_frame_can_be_dropped() -> None:
     assert nr.anonymize(data, rules).frame()["k"].unique().sort().to_list() == ["p", "r", "s"]
 
 
-def test_the_holder_is_told_of_values_that_look_alike_and_of_a_small_rest() -> None:
+def test_the_holder_is_told_of_a_small_rest() -> None:
     from noren.workflow.anonymize import run
 
-    table = pa.table({"s": ["caf\u00e9", "cafe\u0301", "tea"] * 7 + ["x"]})
+    table = pa.table({"s": ["caf\u00e9", "coffee", "tea"] * 7 + ["x"]})
     rules = nr.Policy(
         attributes={"s": nr.sensitive(min_count=5, rare="merge")}, require=[nr.models.FrequencyLDiversity(on="s", l=2)]
     )
     notes = run(table, rules).facts.notes
-    assert any("1 values differ from others only in spaces" in note for note in notes)
     assert any("(other) itself stands for fewer than min_count records" in note for note in notes)
 
 

@@ -62,7 +62,7 @@ FOUND = Verdict("m", "job", 2.0, 3.0, True, "the release alone", 9, 0, "")
         ([ENTRY | {"achieved": 3.0 * (1 + NEAR / 2)}], {}, None),
         ([ENTRY | {"achieved": 3.0 * (1 + 3 * NEAR)}], {}, "another verdict on m of 'job'"),
         ([ENTRY | {"achieved": 3.1}], {"people": False}, None),
-        ([ENTRY | {"achieved": 3.1, "basis": "the published design"}], {}, None),
+        ([ENTRY | {"achieved": 3.1, "basis": "the published design"}], {}, "another verdict"),
         ([ENTRY | {"holds": False}], {}, "another verdict"),
         ([ENTRY | {"required": 3.0}], {}, "another verdict"),
         ([ENTRY | {"basis": "hearsay"}], {}, "another verdict"),
@@ -349,9 +349,12 @@ def test_values_that_few_share_are_remarked(rare: int, said: bool) -> None:
     assert not [one for one in remarks(prepare(table, declared), declared) if "names" in one]
 
 
-def test_values_that_look_alike_are_remarked() -> None:
+def test_values_that_look_alike_are_refused() -> None:
+    """In a policy and in a source, naming the column and no cell."""
     jobs = ["cook", " cook", "clerk"] * 20
-    attributes = {"job": {"role": "sensitive", "values": ["cook", " cook", "clerk"]}}
-    policy = nr.Policy(attributes=attributes, require=[DIVERSE])
-    found = remarks(prepare(pl.DataFrame({"job": jobs}), policy), policy)
-    assert [one for one in found if "differ from others only in spaces" in one and one.startswith("job: 1 values")]
+    with pytest.raises(nr.errors.PolicyError, match="values holds 1 entries that look like others"):
+        nr.Policy(attributes={"job": {"role": "sensitive", "values": ["cook", " cook", "clerk"]}}, require=[DIVERSE])
+    policy = nr.Policy(attributes={"job": "sensitive"}, require=[DIVERSE])
+    with pytest.raises(nr.errors.PolicyError, match=r"attributes\.job: 1 value looks like another") as caught:
+        prepare(pl.DataFrame({"job": jobs}), policy)
+    assert "cook" not in str(caught.value)

@@ -59,13 +59,6 @@ def test_values_that_nobody_has_are_not_rare() -> None:
     assert told({"town": town}, "mondrian", town=counted(a=5, b=35)) == []
 
 
-def test_decoys_that_read_alike_hide_nothing() -> None:
-    alike = ["flu", "flu ", "gout", "cold"] * 10
-    (found,) = told({}, "decoys", ill=alike)
-    assert found.startswith("ill: 1 values differ from others only in spaces")
-    assert told({"town": "plain"}, "decoys", town=alike) == [], "a plain column hides nothing anyway"
-
-
 @pytest.mark.parametrize(("rare", "said"), [((2, 2), False), ((1, 1), True), ((2, 1), True)])
 def test_merged_values_stand_for_enough_people_or_it_is_said(rare: tuple[int, int], said: bool) -> None:
     """Values of fewer than four people become one: together they must be four."""

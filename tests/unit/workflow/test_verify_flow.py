@@ -43,6 +43,9 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             return {}
 
         def check(published: Any, requirements: Any, overall: Any, **options: Any) -> list[Verdict]:
+            if "meter" not in options:
+                steps.append("the release's own claims")
+                return [said(True)]
             options["meter"](given.get("seen", 4))
             steps.append(f"several {options['several']}, show {options['show']}")
             return [said(given.get("holds", True))]
@@ -61,6 +64,12 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             "read_policy": lambda one: SimpleNamespace(require=asked, people=SimpleNamespace(key=())),
             "claimed": lambda release: asked,
             "demand_described": step("described", None),
+            "demand_legible": step("legible", None),
+            "tallied_columns": lambda *_: [],
+            "demand_shown": step("shown", None),
+            "only_policy_confirms": lambda release: [],
+            "demand_kept": step("kept", None),
+            "other_domains": step("domains", []),
             "demand_signed": step("signed", None),
             "overall_distributions": overall,
             "check": check,
@@ -86,10 +95,14 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
     return call
 
 
-ALONE = ["described", "judged by the release", "several False, show 0", "cells"]
-POLICY = ["described", "judged by the release", "declared", "several False, show 0", "cells"]
-ASKS = ["unwanted", "share", "nodes", "rows", "margins"]
-TRUE = ["described", "judged by the original", "declared", "several False, show 0", "cells"]
+ALONE = ["described", "legible", "judged by the release", "several False, show 0", "cells", "shown"]
+POLICY = ["described", "legible", "judged by the release", "declared", "several False, show 0", "cells", "shown"]
+ASKS = ["unwanted", "share", "nodes", "domains", "rows", "margins"]
+OWN = ["judged by the release", "the release's own claims", "kept", "claims"]
+"""What a release claims by itself is judged without the original."""
+TRUE = ["described", "legible", "judged by the original", "declared", *POLICY[4:], *OWN]
+BY_DESIGN = [*POLICY, *OWN]
+KNOWN = [*ALONE[:2], "judged by the original", *ALONE[3:], *OWN, "truth", "left out"]
 
 
 @pytest.mark.parametrize(
@@ -100,25 +113,25 @@ TRUE = ["described", "judged by the original", "declared", "several False, show 
         ({"holds": None}, [*ALONE, "claims"]),
         ({"holds": False}, ALONE),
         ({"holds": False, "seen": 3}, ALONE),
-        ({"people": False}, [*ALONE[:2], "several True, show 0", "cells", "claims"]),
-        ({"policy": True}, [*POLICY, *ASKS]),
-        ({"policy": True, "mechanism": True}, [*POLICY, *ASKS]),
-        ({"original": True, "mechanism": True}, [ALONE[0], TRUE[1], *ALONE[2:], "claims", "truth", "left out"]),
+        ({"people": False}, [*ALONE[:3], "several True, show 0", "cells", "shown", "claims"]),
+        ({"policy": True}, [*POLICY, "claims", *ASKS]),
+        ({"policy": True, "mechanism": True}, [*POLICY, "claims", *ASKS]),
+        ({"original": True, "mechanism": True}, KNOWN),
         ({"policy": True, "original": True}, [*TRUE, *ASKS, "truth", "left out", "kept rows"]),
         (
             {"policy": True, "original": True, "mechanism": True},
             [*TRUE, "mechanism", *ASKS, "truth", "left out", "kept rows"],
         ),
-        ({"policy": True, "original": True, "sample": 0.5}, [*POLICY, *ASKS, "truth", "left out", "kept rows"]),
+        ({"policy": True, "original": True, "sample": 0.5}, [*BY_DESIGN, *ASKS, "truth", "left out", "kept rows"]),
         (
             {"policy": True, "original": True, "margins": (1,)},
             [*TRUE, *ASKS, "truth", "left out", "kept rows", "noise"],
         ),
         (
             {"policy": True, "original": True, "margins": (1,), "sample": 0.5},
-            [*POLICY, *ASKS, "truth", "left out", "kept rows"],
+            [*BY_DESIGN, *ASKS, "truth", "left out", "kept rows"],
         ),
-        ({"original": True, "margins": (1,)}, [ALONE[0], TRUE[1], *ALONE[2:], "claims", "truth", "left out"]),
+        ({"original": True, "margins": (1,)}, KNOWN),
     ],
 )
 def test_what_is_asked_for(given: dict[str, Any], steps: list[str], run: Any) -> None:
