@@ -24,6 +24,7 @@ import noren as nr
 from noren.errors import NorenError
 from noren.release.manifest import PublishedMeaning
 from noren.release.package import page_of, read_package
+from noren.release.store import LEVEL
 from tests.leaks.test_closed_world import UNREAD, entry, mended, replaced, with_footer
 
 N = 90
@@ -176,7 +177,9 @@ def table(change: Callable[[pa.Table], pa.Table], name: str = "data", **options:
         refit(release)
         path = release / f"{name}.parquet"
         made = change(pq.read_table(path))
-        pq.write_table(made, path, compression="zstd", **{"store_schema": False, **options})
+        pq.write_table(
+            made, path, **{"compression": "zstd", "compression_level": LEVEL, "store_schema": False, **options}
+        )
         mended(release)
 
     return apply
@@ -571,6 +574,16 @@ FORGERIES: dict[str, Forgery] = {
     "bytes after the footer's last field": Forgery("classes", _footer("bytes after the last field")),
     "a field of the footer that no reader knows": Forgery("classes", _footer("a field that no reader knows")),
     "a text that stands in a dictionary alone": Forgery("classes", table(_hidden_entry("ill", ["Anna Miller"]))),
+    "a text twice in a dictionary": Forgery("classes", table(_hidden_entry("ill", ["Flu"]))),
+    "row groups of chosen sizes": Forgery("classes", table(lambda t: t, row_group_size=7)),
+    "another compression": Forgery("classes", table(lambda t: t, compression="gzip")),
+    "pages of another kind": Forgery("classes", table(lambda t: t, data_page_version="2.0")),
+    "checksums of pages": Forgery("classes", table(lambda t: t, write_page_checksum=True)),
+    "cells without a dictionary": Forgery("classes", table(lambda t: t, use_dictionary=False)),
+    "pages that were compressed otherwise": Forgery(
+        "classes", table(lambda t: t, compression_level=12), "named", "named", "named", "named"
+    ),
+    "row groups of a table of groups": Forgery("groups", table(lambda t: t, "groups-1", row_group_size=7)),
     # ------------------------------------------------------------ CSV
     "spaces behind the cells of a CSV file": Forgery(
         "csv", lines(lambda all: [one + b" " * bool(i and one) for i, one in enumerate(all)])
@@ -600,3 +613,32 @@ def said(release: Path, **options: Any) -> str:
     if not found.hold:
         return "fails"
     return "named" if found.unconfirmed else "accepted"
+
+
+SAYS = {
+    "refused": "refused",
+    "fails": "fails",
+    "named": "accepted, and named",
+    "accepted": "accepted",
+}
+BASED_ON = {
+    "classes": "classes",
+    "declared": "classes, declared values",
+    "sets": "sets",
+    "groups": "groups",
+    "means": "class means",
+    "terms": "terms",
+    "csv": "classes, CSV",
+}
+
+
+def described() -> str:
+    """The forgeries and what `verify` says of each, as a table for docs/security.md."""
+    rows = ["| forgery | of a release of | alone | `--policy` | `--original` | both | `--signer` |", "| --- " * 7 + "|"]
+    rows.append(
+        "| none: the control | all of these | accepted, declared values named | accepted | accepted, declared values named | accepted | accepted |"
+    )
+    for name, one in FORGERIES.items():
+        found = " | ".join(SAYS[said] for said in (one.alone, one.policy, one.original, one.both))
+        rows.append(f"| {name} | {BASED_ON[one.base]} | {found} | refused |")
+    return "\n".join(rows)

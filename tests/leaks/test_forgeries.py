@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import noren as nr
-from tests.leaks.forgeries import BASES, FORGERIES, forge, make_bases, original, policy_of, said
+from tests.leaks.forgeries import BASES, FORGERIES, SAME_LOOK, described, forge, make_bases, original, policy_of, said
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +37,30 @@ def test_a_forgery_is_noticed(name: str, home: Path, tmp_path: Path) -> None:
     )
     assert found == (forgery.alone, forgery.policy, forgery.original, forgery.both)
     assert said(release, signer=home / "holder.key.pub") == "refused"
+
+
+@pytest.mark.parametrize("twin", SAME_LOOK)
+def test_a_twin_counts_as_one_value(twin: str, tmp_path: Path) -> None:
+    """In a policy and in a source it is refused, in a table of another tool it is judged as the value it looks like."""
+    secrets = ["HIV", SAME_LOOK[twin]("HIV"), "Flu"]
+    asked = [nr.models.DistinctLDiversity(on="ill", l=2)]
+    with pytest.raises(nr.errors.PolicyError, match="look like others"):
+        nr.Policy(attributes={"ill": {"role": "sensitive", "values": secrets}}, require=asked)
+    policy = nr.Policy(attributes={"town": "quasi-identifier", "ill": "sensitive"}, require=asked, method="mondrian")
+    rows = pl.DataFrame({"town": ["Ulm", "Ulm", "Hof", "Hof"] * 5, "ill": [*secrets[:2], "HIV", "Flu"] * 5})
+    with pytest.raises(nr.errors.PolicyError, match=r"attributes\.ill: 1 value looks like another") as caught:
+        nr.anonymize(rows, policy)
+    assert "HIV" not in str(caught.value)
+    rows.write_csv(tmp_path / "table.csv")
+    assert not nr.check(tmp_path / "table.csv", policy)
+    rows.with_columns(ill=pl.Series(["HIV", "Cold", "HIV", "Flu"] * 5)).write_csv(tmp_path / "other.csv")
+    assert nr.check(tmp_path / "other.csv", policy)
+
+
+def test_the_table_of_the_documentation_is_this_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+    assert described() in page
+    accepted = {name for name, one in FORGERIES.items() if {one.policy, one.both} & {"accepted", "named"}}
+    assert f"{len(FORGERIES)} forgeries" in page
+    assert len(FORGERIES) >= 60
+    assert accepted == {"weaker claims than the policy's, which the cells keep", "pages that were compressed otherwise"}

@@ -98,8 +98,8 @@ def verify(
         parts += [f"{len(undecided)} of {len(verdicts)} cannot be decided from the release"] if undecided else []
         fine = "Every requirement holds." if verdicts else "Nothing is required."
         say(f"Requirements: {', '.join(parts)}." if parts else fine)
-        if verdicts.unconfirmed:
-            say(f"Only the policy can confirm (--policy): {'; '.join(verdicts.unconfirmed)}.")
+        for unconfirmed in verdicts.unconfirmed:
+            say(f"Not confirmed: {unconfirmed}.")
         _show_classes(failed)
     ctx.exit(1 if failed else UNDECIDED if undecided else 0)
 

@@ -100,7 +100,7 @@ class Verdicts(Results[V]):
     """
 
     unconfirmed: tuple[str, ...] = ()
-    """What a release declares and only a policy can confirm, where it was checked without one."""
+    """What the check could not confirm, and who could: sentences about what only a policy or a version knows."""
 
     @property
     def hold(self) -> bool:
@@ -127,7 +127,7 @@ class Verdicts(Results[V]):
         return told | ({"unconfirmed": list(self.unconfirmed)} if self.unconfirmed else {})
 
     def _notes(self) -> Sequence[str]:
-        return [f"Only the policy can confirm: {'; '.join(self.unconfirmed)}."] if self.unconfirmed else []
+        return [f"Not confirmed: {one}." for one in self.unconfirmed]
 
     def _headline(self) -> str:
         if not self:

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from noren import __version__
 from noren.errors import ReleaseError
 from noren.files import DESCRIPTOR, keep_out, publish_directory, same_as, sync, sync_directory
 from noren.release.bounds import check_size
@@ -42,7 +43,7 @@ from noren.release.signature import SIGNATURE, read_signature, write_signature
 from noren.release.store import Store, store_for, titles_of, write_data
 from noren.release.upgrades import known_format, upgraded
 from noren.release.used import demand_used
-from noren.release.written import demand_lines, demand_written
+from noren.release.written import demand_lines, demand_written, unlike_written
 from noren.secret.signing import SigningKey
 from noren.sources.csv import contains_byte
 from noren.sources.place import Spot
@@ -214,8 +215,11 @@ def manifest_of(name: str, block: Any) -> Manifest:
     return manifest
 
 
-def demand_closed(directory: Spot) -> None:
-    """Refuse a release that holds anything its manifest does not describe: a file, a column, a field, a word."""
+def demand_closed(directory: Spot) -> list[str]:
+    """Refuse a release that holds anything its manifest does not describe: a file, a column, a field, a word.
+
+    Returned are the files whose bytes only the version that wrote them can compare.
+    """
     package = _parsed(directory / DESCRIPTOR)
     manifest, _ = read_package(directory)
     files = [directory / name for name, _, _ in listed(package["resources"][0])]
@@ -258,6 +262,13 @@ def demand_closed(directory: Spot) -> None:
     demand_used(files, manifest.columns)
     if (directory / DESCRIPTOR).read_bytes() != _text(package).encode("utf-8"):
         raise _tampered(directory / DESCRIPTOR, "its spaces and lines are not those of a release")
+    if data.suffix == ".csv":
+        return []
+    if not same or manifest.noren != __version__:
+        return [path.name for path in tables]
+    shared = sides(manifest.columns).items()
+    plain = {directory / f"{stem}{data.suffix}": side_columns(s) for stem, s in shared if s[0].terms is None}
+    return [path.name for path in unlike_written(files, manifest.columns, plain)]
 
 
 def _beside(sharing: Sequence[Statement]) -> str:

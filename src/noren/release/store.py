@@ -207,7 +207,7 @@ def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
 
 
 def write_side(path: Path, columns: dict[str, Any], sink: Any = None) -> None:
-    """Write a table that stands beside the data, or what its CSV file would be to a sink."""
+    """Write a table that stands beside the data, or what its file would be to a sink."""
     import pyarrow as pa
 
     if path.suffix == ".csv":
@@ -220,7 +220,7 @@ def write_side(path: Path, columns: dict[str, Any], sink: Any = None) -> None:
 
     longest = max(map(len, columns.values()))
     filled = {name: pa.concat_arrays([c, pa.nulls(longest - len(c), c.type)]) for name, c in columns.items()}
-    pq.write_table(pa.table(filled), path, compression="zstd", store_schema=False)
+    pq.write_table(pa.table(filled), path if sink is None else sink, compression="zstd", store_schema=False)
 
 
 def read_side(path: Spot, escaped: bool = True, texts: Sequence[str] = ()) -> dict[str, Any]:

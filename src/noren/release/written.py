@@ -1,10 +1,12 @@
-"""A CSV file of a release is what writing its cells gives, byte for byte: blank lines, quotes, spaces in
-sets and the order of their members could tell what no cell tells."""
+"""A file of a release is what writing its cells gives, byte for byte: blank lines and quotes of CSV, row groups, pages
+and the order of dictionaries in Parquet could tell what no cell tells."""
 
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ import numpy as np
 
 from noren.errors import ReleaseError
 from noren.release.parts import checksum
-from noren.release.store import CsvStore, read_side, write_data, write_side
-from noren.sources.place import Spot
+from noren.release.store import CsvStore, ParquetStore, read_side, write_data, write_side
+from noren.sources.place import Spot, readable
 from noren.statements import Statement
 
 NEAR = 1e-12
@@ -57,6 +59,55 @@ def demand_written(data: Path, columns: Sequence[Statement], beside: Mapping[Pat
                 f"{path}: not as published: its text is not what its cells are written as.",
                 hint="Do not use it; ask the holder for it again.",
             )
+
+
+def unlike_written(
+    data: Sequence[Spot], columns: Sequence[Statement], beside: Mapping[Spot, dict[str, Any]]
+) -> list[Spot]:
+    """The Parquet files that writing their cells again does not give byte for byte.
+
+    Another version of PyArrow, or another build of it with other libraries inside, may compress otherwise. A file
+    that this version laid out otherwise than it writes is refused.
+    """
+    import pyarrow.parquet as pq
+
+    out = []
+    for path, write in [
+        *((path, partial(_write_data, path, columns)) for path in data),
+        *((path, partial(write_side, path, cells)) for path, cells in beside.items()),
+    ]:
+        digest = Digest()
+        write(digest)
+        if digest.hexdigest() in (checksum(path), Digest().hexdigest()):  # or there are no rows to write
+            continue
+        with tempfile.TemporaryFile() as file:
+            write(file)
+            file.seek(0)
+            written = pq.read_metadata(file)
+        found = pq.read_metadata(readable(path))
+        if found.created_by == written.created_by and _layout(found) != _layout(written):
+            raise ReleaseError(
+                f"{path}: not as published: its row groups or pages are not as its cells are written.",
+                hint="Do not use it; ask the holder for it again.",
+            )
+        out.append(path)
+    return out
+
+
+def _write_data(path: Spot, columns: Sequence[Statement], sink: Any) -> None:
+    write_data(path, columns, ParquetStore(path).batches(columns), sink)
+
+
+def _layout(metadata: Any) -> Any:
+    """What the metadata of a Parquet file say, but for places and for how well pages were compressed."""
+    moved = {"total_compressed_size", "data_page_offset", "dictionary_page_offset", "file_offset", "serialized_size"}
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: kept(one) for name, one in value.items() if name not in moved}
+        return [kept(one) for one in value] if isinstance(value, list | tuple) else value
+
+    return kept(metadata.to_dict())
 
 
 def demand_lines(path: Spot, columns: Mapping[str, Any]) -> None:

@@ -48,17 +48,27 @@ def _is_unseen(character: str) -> bool:
     return character in FILLERS or category(character) in ("Cc", "Cf", "Cn")
 
 
-def count_lookalikes(labels: Sequence[str]) -> int:
-    """How many labels look like another one of the same column, or like nothing at all."""
+def merge_lookalikes(labels: Sequence[str]) -> list[str]:
+    """Every label as the first one that looks like it."""
     seen: dict[str, list[str]] = {}
     for label in labels:
         seen.setdefault(skeleton(label), []).append(label)
-    found = len(seen.get("", ()))
-    for shown, alike in seen.items() if len(seen) < len(labels) else ():
-        codes = all(map(CODE.fullmatch, alike))
-        distinct = {" ".join(label.translate(LETTERS).split()) for label in alike} if codes else {shown}
-        found += len(alike) - len(distinct) if shown else 0
-    return found
+    if len(seen) == len(labels):
+        return list(labels)
+    codes = {shown for shown, alike in seen.items() if len(alike) > 1 and all(map(CODE.fullmatch, alike))}
+    first: dict[str, str] = {}
+    out = []
+    for label in labels:
+        shown = skeleton(label)
+        key = shown if shown not in codes else " ".join(label.translate(LETTERS).split())
+        out.append(first.setdefault(key, label))
+    return out
+
+
+def count_lookalikes(labels: Sequence[str]) -> int:
+    """How many labels of a list without repetitions look like an earlier one, or like nothing at all."""
+    merged = merge_lookalikes(labels)
+    return sum(one != label or not skeleton(label) for one, label in zip(merged, labels, strict=True))
 
 
 def lookalike_problems(where: str, name: str, labels: Sequence[str]) -> list[Problem]:

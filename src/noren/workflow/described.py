@@ -28,10 +28,14 @@ NEAR = 1e-6
 ALL = "all columns"
 
 
-def demand_described(release: Release) -> None:
-    """Refuse a directory with anything undescribed in it, and general values that do not say what they cover."""
+def demand_described(release: Release) -> list[str]:
+    """Refuse a directory with anything undescribed in it, and general values that do not say what they cover.
+
+    Returned are the files whose bytes only the version that wrote them can compare.
+    """
+    unsure: list[str] = []
     if release.path is not None:
-        demand_closed(release.path)
+        unsure = demand_closed(release.path)
     elif hasattr(release.store, "demand_closed"):
         release.store.demand_closed()
     _demand_methods(release)
@@ -41,6 +45,7 @@ def demand_described(release: Release) -> None:
                 f"column {statement.name!r}: {_listed(found)} does not say what it is declared to cover.",
                 hint="Do not use it; ask the holder for it again.",
             )
+    return unsure
 
 
 def demand_cells(release: Release, read: Collection[str], tallied: Collection[Statement]) -> dict[str, Any]:

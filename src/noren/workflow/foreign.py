@@ -23,6 +23,7 @@ from noren.release.published import Published
 from noren.release.release import is_release, open_release
 from noren.release.store import MemoryStore, PeopleStore, Store, names_people
 from noren.schema.column import Column
+from noren.schema.confusables import merge_lookalikes
 from noren.schema.domain import MISSING, Domain, has_no_order, infer_kind, is_number, sort_labels
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.kinds import number_text
@@ -256,9 +257,11 @@ def _secret(
 ) -> tuple[Statement, Cells]:
     """A sensitive column as values; as nodes where some cells are inner nodes of its hierarchy.
 
-    What means the same counts once, or a class would look more diverse than it is: spaces around a text, 1 and 1.0.
+    What means or looks the same counts once, or a class would look more diverse than it is: spaces around a text, 1
+    and 1.0, letters of another script, characters that nobody sees.
     """
-    column = _plain_texts(column, name, hierarchy is None and order is None)
+    known = list(order or ()) if hierarchy is None else [label for level in hierarchy.levels for label in level]
+    column = _plain_texts(column, name, known, hierarchy is None and order is None)
     labels, _, missing = label_counts(column, name)
     missing += MISSING in labels  # a release writes missing cells so
     labels = [label for label in dict.fromkeys(labels) if label != MISSING]
@@ -290,14 +293,19 @@ def _without(column: Any, name: str, suppressed: str) -> Any:
     return told.take(pa.array(positions, mask=positions < 0))
 
 
-def _plain_texts(column: Any, name: str, numbers: bool) -> Any:
-    """The cells without spaces around them; numbers, if all cells are such, as a person writes them."""
+def _plain_texts(column: Any, name: str, known: Sequence[str], numbers: bool) -> Any:
+    """The cells without spaces around them, as the first text that looks the same, `known` ones before others;
+    numbers, if all cells are such, as a person writes them."""
     import pyarrow as pa
 
     texts, positions = as_dictionary(column, name)
     plain = [text.strip() for text in texts.to_pylist()]
     if numbers and all(is_number(text) for text in plain if text):
         plain = [number_text(float(text)) if text else text for text in plain]
+    else:
+        listed = list(dict.fromkeys([*known, *plain]))
+        seen = dict(zip(listed, merge_lookalikes(listed), strict=True))
+        plain = [seen[text] if text else text for text in plain]
     return pa.array(plain, pa.string()).take(pa.array(positions, mask=positions < 0))
 
 

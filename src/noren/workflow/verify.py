@@ -114,7 +114,7 @@ def verify(
     release = open_release(release)
     if signer is not None:
         demand_signed(release, signer)
-    demand_described(release)
+    unsure = demand_described(release)
     demand_legible(release)
     policy = None if policy is None else read_policy(policy)
     stated = claimed(release)
@@ -162,7 +162,11 @@ def verify(
         verdicts += [] if policy is None else kept_rows(release, policy, truth)
         if policy is not None and release.manifest.margins and release.manifest.sample is None:
             verdicts += declared_noise(release, truth.table)
-    return Verdicts(verdicts, tuple(only_policy_confirms(release)) if policy is None else ())
+    said = only_policy_confirms(release) if policy is None else []
+    unconfirmed = [f"only the policy can confirm {'; '.join(said)}"] if said else []
+    if unsure:
+        unconfirmed.append(f"only the versions that wrote them can confirm the bytes of {', '.join(unsure)}")
+    return Verdicts(verdicts, tuple(unconfirmed))
 
 
 def _demand_claims(

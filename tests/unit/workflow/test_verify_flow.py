@@ -63,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Any:
             "open_release": lambda one: one,
             "read_policy": lambda one: SimpleNamespace(require=asked, people=SimpleNamespace(key=())),
             "claimed": lambda release: asked,
-            "demand_described": step("described", None),
+            "demand_described": step("described", []),
             "demand_legible": step("legible", None),
             "tallied_columns": lambda *_: [],
             "demand_shown": step("shown", None),
