@@ -22,7 +22,7 @@ def test_verify_checks_what_the_release_claims(release, run):
     assert "800 records, checksums match" in result.output
     assert "Every requirement holds." in result.output
     answer = strict(run("verify", release, "--json").output)
-    assert answer.keys() == {"release", "holds", "records", "suppressed", "signer", "verdicts"}
+    assert answer.keys() == {"release", "holds", "records", "suppressed", "signer", "verdicts", "unconfirmed"}
     assert answer["holds"] is True
     assert all(verdict.keys() == VERDICT for verdict in answer["verdicts"])
     assert [verdict["column"] for verdict in answer["verdicts"]] == ["age", "job", "disease"]
@@ -58,7 +58,7 @@ def test_verify_does_not_call_held_what_cannot_be_decided(verdicts, told, releas
         nr.models.Verdict("t-closeness", "job", 0.3, 0.301, holds, "an estimate", 800, 1, "unsure")
         for holds in verdicts
     ]
-    monkeypatch.setattr("noren.workflow.verify.verify", lambda *args, **options: made)
+    monkeypatch.setattr("noren.workflow.verify.verify", lambda *args, **options: nr.models.Verdicts(made))
     result = run("verify", release, code=3)
     assert told in result.output
     assert "Every requirement holds" not in result.output

@@ -635,9 +635,8 @@ BASED_ON = {
 def described() -> str:
     """The forgeries and what `verify` says of each, as a table for docs/security.md."""
     rows = ["| forgery | of a release of | alone | `--policy` | `--original` | both | `--signer` |", "| --- " * 7 + "|"]
-    rows.append(
-        "| none: the control | all of these | accepted, declared values named | accepted | accepted, declared values named | accepted | accepted |"
-    )
+    named = "accepted, declared values named"
+    rows.append(f"| none: the control | all of these | {named} | accepted | {named} | accepted | accepted |")
     for name, one in FORGERIES.items():
         found = " | ".join(SAYS[said] for said in (one.alone, one.policy, one.original, one.both))
         rows.append(f"| {name} | {BASED_ON[one.base]} | {found} | refused |")

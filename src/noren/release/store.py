@@ -149,7 +149,7 @@ def titles_of(path: Spot, columns: Sequence[Statement]) -> dict[str, str]:
     return {name: guarded_text(title) for name, title in titles.items()}
 
 
-def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellBatch], sink: Any = None) -> int:
+def write_data(path: Spot, columns: Sequence[Statement], batches: Iterable[CellBatch], sink: Any = None) -> int:
     """Write the cells to a Parquet or CSV file, batch by batch, or what that file would be to a sink. Returns the
     number of rows."""
     import pyarrow as pa
@@ -174,7 +174,7 @@ def write_data(path: Path, columns: Sequence[Statement], batches: Iterable[CellB
     return rows
 
 
-def _writer(path: Path, schema: Any, sink: Any = None) -> Any:
+def _writer(path: Spot, schema: Any, sink: Any = None) -> Any:
     place = path if sink is None else sink
     if path.suffix == ".csv":
         import pyarrow.csv as pv
@@ -206,7 +206,7 @@ def _slices(batches: Iterable[CellBatch], most: int) -> Iterator[CellBatch]:
 # ---------------------------------------------------------------------- side tables
 
 
-def write_side(path: Path, columns: dict[str, Any], sink: Any = None) -> None:
+def write_side(path: Spot, columns: dict[str, Any], sink: Any = None) -> None:
     """Write a table that stands beside the data, or what its file would be to a sink."""
     import pyarrow as pa
 
