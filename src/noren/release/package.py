@@ -41,7 +41,7 @@ from noren.release.set_tally import SetTally
 from noren.release.sides import side_columns, side_fields, sides, with_sides
 from noren.release.signature import SIGNATURE, read_signature, write_signature
 from noren.release.store import Store, store_for, titles_of, write_data
-from noren.release.upgrades import known_format, upgraded
+from noren.release.upgrades import early_order, known_format, upgraded
 from noren.release.used import demand_used
 from noren.release.written import demand_lines, demand_written, unlike_written
 from noren.secret.signing import SigningKey
@@ -240,7 +240,7 @@ def demand_closed(directory: Spot) -> list[str]:
         demand_columns(path, names)
     expected = described(directory, data, manifest, titles, parts)
     if not same:  # the manifest was brought forward; its own fields were checked when it was read
-        demand_order(directory / DESCRIPTOR, package["noren"], expected["noren"])
+        demand_order(directory / DESCRIPTOR, early_order(package["noren"]), expected["noren"])
         expected["noren"] = package["noren"]
     demand_descriptor(directory / DESCRIPTOR, package, expected, same)
     if page:

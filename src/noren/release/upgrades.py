@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from noren.release.manifest import FORMAT
+from noren.release.manifest import FORMAT, PublishedMeaning
 
 Block = Mapping[str, Any]
+EARLY = (
+    "name", "role", "form", "kind", "values", "domain_source", "edges", "hierarchy", "design", "distance", "nodes",
+    "groups", "knowledge",
+)  # fmt: skip
+"""The fields of a column in the order in which version 0.1 wrote them."""
 
 
 def upgraded(block: Block) -> Block:
@@ -19,6 +24,16 @@ def upgraded(block: Block) -> Block:
 
 def known_format(block: Block) -> bool:
     return block.get("format") == FORMAT or _upgrade(block) is not None
+
+
+def early_order(block: Block) -> Block:
+    """The manifest with the fields of its columns in their present order, where they stand in that of version 0.1."""
+    columns, present = [], ("form", *PublishedMeaning.model_fields)
+    for column in block["columns"]:
+        early = list(column) == [name for name in EARLY if name in column]
+        order = [*(name for name in present if name in column), *column] if early else list(column)
+        columns.append({name: column[name] for name in dict.fromkeys(order)})
+    return {**block, "columns": columns}
 
 
 def _upgrade(block: Block) -> Callable[[Block], Block] | None:
