@@ -29,7 +29,8 @@ LOOKALIKES = {
 """What a reader takes for a character, once compatible forms (full width, mathematical, ligatures) are resolved."""
 TABLE = str.maketrans({other: seen for seen, others in LOOKALIKES.items() for other in others})
 LETTERS = str.maketrans("I|", "ll")
-CODE = re.compile(r"[ -~]*[2-9][ -~]*")
+CODE = re.compile(r"[ -~]*[2-9][ -~]*|[ -~]+\*+")
+"""A plain code with digits that no letter looks like, or with masked ones."""
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0") | {chr(code) for code in range(0xFE00, 0xFE10)}
 """Marks and letters without a glyph; besides them characters that steer (Cc), format (Cf) or are none (Cn)."""
 

@@ -125,12 +125,15 @@ class Hierarchy:
     def from_rows(cls, rows: Sequence[Sequence[str]]) -> Hierarchy:
         depth = max(len(row) for row in rows)
         padded = [[row[0]] * (depth - len(row)) + list(row) for row in rows]
-        made = cls(tuple(tuple(column) for column in zip(*padded, strict=True)))
-        for height, level in enumerate(made.levels):
+        return cls(tuple(tuple(column) for column in zip(*padded, strict=True)))
+
+    def legible(self) -> Hierarchy:
+        """The hierarchy itself, if no two names of a level look the same."""
+        for height, level in enumerate(self.levels):
             if alike := count_lookalikes(tuple(dict.fromkeys(level))):
                 message = f"{alike} names at level {height} look like others, or like nothing."
                 raise HierarchyError(message, hint="Write every value and every node in one way.")
-        return made
+        return self
 
     @classmethod
     def read_csv(cls, path: Path) -> Hierarchy:
@@ -157,7 +160,7 @@ class Hierarchy:
                 f"{path}: line {lines[odd]} has {len(rows[odd])} levels, line {lines[0]} has {len(rows[0])}.",
                 hint="Give every line the same number of levels; repeat a label to pad a short branch.",
             )
-        return cls.from_rows(rows)
+        return cls.from_rows(rows).legible()
 
     @classmethod
     def from_tree(cls, tree: Mapping[str, Any] | Sequence[Any]) -> Hierarchy:
@@ -177,7 +180,7 @@ class Hierarchy:
                 rows.append([value_text(node), *above])
         if not rows:
             raise HierarchyError("the tree has no values.", hint='Write tree = { Chapter = ["value", "value"] }.')
-        return cls.from_rows(rows)
+        return cls.from_rows(rows).legible()
 
     @classmethod
     def from_prefixes(cls, values: Sequence[str], lengths: Sequence[int]) -> Hierarchy:

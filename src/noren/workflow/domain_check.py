@@ -23,7 +23,18 @@ from noren.policy.values import sort_ranked
 from noren.release.release import Release
 from noren.schema.column import Column, HierarchySpec
 from noren.schema.confusables import count_lookalikes
-from noren.schema.domain import MISSING, OTHER, Domain, bare, bin_labels, end_labels, infer_kind, masks, sort_labels
+from noren.schema.domain import (
+    MISSING,
+    OTHER,
+    OTHERS,
+    Domain,
+    bare,
+    bin_labels,
+    end_labels,
+    infer_kind,
+    masks,
+    sort_labels,
+)
 from noren.schema.extents import ANYTHING, bounds_on, ends_of, kind_of, unnumbered
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge, knowledge_rows
@@ -166,11 +177,34 @@ def _hidden_nodes(statement: NodeStatement, tally: NDArray[np.int64]) -> str | N
         return "its general values are not in their order"
     if domain.integers is not None or domain.measure is not None:
         return "its ends are not those of its general values" if unshown_ends(statement) is None else None
+    if domain.hidden and not (names_all(statement) and stands_for_nodes(domain, nodes.labels)):
+        return "it lists values that none of its general values names"
     covered = np.zeros(len(domain), bool)
     for run in runs:
         for start, stop in run:
             covered[start:stop] = True
     return None if covered.all() or domain.source != "data" else "it lists values under no general value"
+
+
+def names_all(statement: Statement) -> bool:
+    """Whether general values of texts name every value under them, but for those that stand for others."""
+    if not isinstance(statement, NodeStatement) or statement.listed is None or statement.domain.source != "data":
+        return True
+    domain, labels = statement.domain, [unnumbered(label) for label in statement.listed.labels]
+    if domain.measure is not None or domain.integers is not None:
+        return True
+    named = {*labels, *domain.hidden, *SPECIAL}
+    for label, run in zip(labels, statement.listed.runs, strict=True):
+        values = [domain.values[code] for start, stop in run for code in range(start, stop)]
+        if label == "{" + ", ".join(values) + "}":
+            named.update(values)
+    return set(domain.values) <= named
+
+
+def stands_for_nodes(domain: Domain, labels: Sequence[str]) -> bool:
+    """Whether every value that stands for others is called after a general value."""
+    known = {name for label in labels for name in (label, OTHERS + label)}
+    return all(name.rstrip() in known or name in known for name in domain.hidden)
 
 
 def unshown_ends(statement: Statement) -> set[float] | None:
@@ -212,6 +246,8 @@ def only_policy_confirms(release: Release) -> list[str]:
             what.append("declared values")
         if unshown_ends(statement) or (column.domain.has_ends and column.domain.integers is None):
             what.append("declared ends")
+        if not names_all(statement):
+            what.append("the values")
         if column.tree is not None:
             what.append("the hierarchy")
         if column.distance != "equal" and not isinstance(column.distance, str):
@@ -270,6 +306,8 @@ def _unlike(statement: Statement, declared: Column, policy: Policy, tallies: Tal
         tally = statement.table.totals if isinstance(statement, GroupStatement) else tallies.get(name)
         if tally is not None and len(tally) == len(domain) and not (tally > 0).all():
             return "it declares values that neither the policy names nor a cell shows"
+    if _takes_data(declared, policy.hierarchies.get(name)) and not names_all(statement):
+        return "it lists values that none of its general values names"
     if not (unshown_ends(statement) or set()) <= {declared.top, declared.bottom}:
         return "its ends are neither the policy's nor those of its general values"
     return _other_tree(declared, policy.hierarchies.get(name), column.tree, domain) or _other_distance(column, policy)
@@ -344,7 +382,7 @@ def _other_tree(declared: Column, known: Hierarchy | None, tree: Hierarchy | Non
 
 def _is_general(level: Sequence[str], leaves: Sequence[str]) -> bool:
     """Whether every label above a leaf is the leaf, an interval, a mask of it, or a number of records."""
-    for label, leaf in zip(level, map(bare, leaves), strict=True):
+    for label, leaf in zip(map(bare, level), map(bare, leaves), strict=True):
         few = label.removeprefix("fewer than ").removesuffix(" records")
         known = label in (leaf, *ANYTHING) or masks(label, leaf) or masks(unnumbered(label), unnumbered(leaf))
         starred = label.rstrip("*") != label and leaf.startswith(label.rstrip("*")) and len(label) == len(leaf)

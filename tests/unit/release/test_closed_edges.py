@@ -17,6 +17,7 @@ from noren.release.closed import (
     demand_columns,
     demand_descriptor,
     demand_files,
+    demand_order,
     demand_pages,
 )
 
@@ -64,7 +65,13 @@ def test_remarks_in_a_file_are_refused(tmp_path: Path) -> None:
 
 def test_descriptors_that_say_the_same_pass(tmp_path: Path) -> None:
     demand_descriptor(tmp_path, {"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, True)
-    demand_descriptor(tmp_path, {"b": 1, "a": 2}, {"a": 2, "b": 1}, True)  # keys in another order
+    demand_descriptor(tmp_path, {"b": 1}, {"a": 2, "b": 1}, False)  # an earlier format lacks what came later
+    for other in ({"b": 1, "a": 2}, {"c": [{"b": 1, "a": 2}]}):
+        written = {"a": 2, "b": 1} if "a" in other else {"c": [{"a": 2, "b": 1}]}
+        with pytest.raises(ReleaseError, match="its keys are not in the order in which they are written"):
+            demand_descriptor(tmp_path, other, written, True)
+    with pytest.raises(ReleaseError, match="a number is not as it is written"):
+        demand_order(tmp_path, {"a": 2.0}, {"a": 2})
     with pytest.raises(ReleaseError, match=r"a\[1\]\.b is not what its manifest describes"):
         demand_descriptor(tmp_path, {"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}, True)
     assert _differences([1], [1, 2], "", True) == ["it"]
