@@ -271,7 +271,8 @@ def in_clear(release: Path, name: str, nodes: Callable[[int], Any]) -> None:
         old = entry(package, name)
         d = len(old["values"]) or old["integers"][1] - old["integers"][0]
         old.pop("hierarchy", None)
-        replaced(package, name, old | {"nodes": [[value, nodes(d)] for value in sorted(set(truth))]})
+        tight = {"tight": old.pop("tight")} if "tight" in old else {}  # which stands behind the nodes
+        replaced(package, name, old | {"nodes": [[value, nodes(d)] for value in sorted(set(truth))]} | tight)
 
     mended(release, change)
 

@@ -73,7 +73,7 @@ FIELDS: list[tuple[str, list[Any], list[Any]]] = [
     ("records", [0, MOST_RECORDS], [-1, MOST_RECORDS + 1]),
     ("suppressed", [0, MOST_RECORDS], [-1, MOST_RECORDS + 1]),
     ("sample", [None, JUST, 1 - JUST], [0, 1, nan]),
-    ("noren", ["1", "0.2", "1.2.3", "1.2.3.4", "1.2rc1", "1.2.dev3"], ["", "a", "1.2.3.4.5", "1.2 x", "12345"]),
+    ("noren", ["1", "0.2", "1.2.3", "1.2rc1", "1.2.dev3"], ["", "a", "1.2.3.4", "1.234", "1.2 x", "12345"]),
     ("randomness", ["fresh", "memoised"], ["other"]),
     ("format", [4], [3, 5]),
     ("weight", [None, "w"], ["job", "town", "nobody"]),

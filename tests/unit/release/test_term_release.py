@@ -61,7 +61,7 @@ def rewrite(directory: Path, name: str, change: Callable[[dict[str, list[Any]]],
     if path.suffix == ".parquet":
         columns = pq.read_table(path).to_pydict()
         change(columns)
-        pq.write_table(pa.table(columns), path, store_schema=False)
+        pq.write_table(pa.table(columns), path, compression="zstd", store_schema=False)
         return
     columns = pv.read_csv(path, convert_options=pv.ConvertOptions(strings_can_be_null=False)).to_pydict()
     if "signs" in columns:
