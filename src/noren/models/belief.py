@@ -26,8 +26,9 @@ class Belief(Model):
 
     Other requirements speak of one column's own cells. Here every column counts: exact cells, general ones and sets are
     weighed together by Bayes' rule, with how they go together learned from the *other* people of the release
-    (cross-fitted), as any recipient could. No method looks for it: it is judged on what would be published, and
-    fails where columns tell too much together.
+    (cross-fitted), as any recipient could: the secret with every column, and with pairs of columns that tell much or
+    tell it only together (a parity, a sum). What four or more columns tell only together is not covered. No method
+    looks for it: it is judged on what would be published, and fails where columns tell too much together.
     """
 
     model: Literal["belief"] = "belief"
@@ -74,7 +75,8 @@ class Belief(Model):
             f"{who}, and has learned from the other people of the release how columns go together, believes no value "
             f"of {names} with more than {self.most:.4g}{apart}.",
             "It does not limit somebody who knows more about the person than is published, who knows other people's "
-            "secrets, or who has learned from a larger table of the same kind how the columns go together.",
+            "secrets, or who has learned from a larger table of the same kind how the columns go together. "
+            "What four or more columns, the secret among them, tell only together is not covered.",
         )
 
 
@@ -170,7 +172,7 @@ def _says(beliefs: NDArray[np.float64], model: Belief, achieved: float) -> str:
     if not len(beliefs):
         return "there are no records"
     above = float((beliefs > model.most + 1e-9).mean())
-    reading = "all published columns" if model.given == "published" else "the own cell"
+    reading = "all published columns, singly and in pairs" if model.given == "published" else "the own cell"
     most = f"nobody's secret is believed above {achieved:.4g}"
     if model.share:
         most = f"at most {model.share:.4g} of the people are believed above {achieved:.4g}"

@@ -277,7 +277,12 @@ def test_a_person_is_believed_as_the_firmest_of_the_own_rows(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("given", "others", "words", "who"),
     [
-        ("published", None, "from all published columns, nobody", "Whoever reads all published columns"),
+        (
+            "published",
+            None,
+            "from all published columns, singly and in pairs, nobody",
+            "Whoever reads all published columns",
+        ),
         ("own", (), "from the own cell, nobody", "Whoever reads a person's published cell of x and knows how common"),
     ],
 )

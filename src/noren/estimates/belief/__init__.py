@@ -5,7 +5,8 @@ alone: how columns go together is learned from the cells of *other* people (cros
 
 1. `evidence`: every published column as sparse likelihoods P(cell | value): exact cells, general ones, sets, groups.
 2. `pairs`: how the secret goes together with each other column, and with two of them at once, by expectation
-   maximisation on the cells of other people, stopped by held-out likelihood.
+   maximisation on the cells of other people, stopped by held-out likelihood. Two are read at once where they tell most,
+   or tell together what neither does (a parity); dependence of four and more columns is not looked for.
 3. `weighing`: how far each of them is to be trusted beside the others, so that two columns that say the same are not
    counted twice: the weights under which people's own cells are foreseen best.
 4. `posterior`: Bayes' rule for every record; where only a class of rows is known to be the person's, its mean.

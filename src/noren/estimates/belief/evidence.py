@@ -52,6 +52,15 @@ class Evidence:
         bounds, taken = chosen(self._possible.bounds, self.of[records])
         return bounds, self._possible.value[taken], self._possible.weight[taken]
 
+    def moved(self, records: NDArray[np.int64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(records, values): by how much a record's cell moves what is believed about anybody."""
+        bounds, value, weight = self.listed(records)
+        out = np.zeros((len(records), self.d))
+        out[np.repeat(np.arange(len(records)), np.diff(bounds)), value] = weight
+        out *= prior
+        out /= np.maximum(out.sum(axis=1, keepdims=True), 1e-300)
+        return np.asarray(out - out.mean(axis=0))
+
     @cached_property
     def _possible(self) -> Likelihood:
         return self.cells.listed(self.d)

@@ -24,6 +24,10 @@ MIXED = (2.0, 8.0, 32.0, 128.0)
 """People of the other column's overall distribution that are mixed into that of every value; the best is chosen."""
 
 
+SHARPER = (2.0, 4.0)
+"""Powers of the distance from independence that are tried besides: a rule without exception is learned too soft."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """The distribution of another column for every value of the secret, one for each fold of people."""
@@ -55,10 +59,9 @@ def learned(
     for (known, held), prior in zip(folds, priors, strict=True):
         joint = _joint(own, other, np.outer(prior, marginal(other, known, START)), known, held)
         shares = joint.sum(axis=0)
-        best = max(
-            MIXED, key=lambda mixed: _foreseen(own, other, _given(joint, shares, mixed, len(known)), joint, held)
-        )
-        given.append(_given(joint, shares, best, len(known)))
+        tried = [_given(joint, shares, mixed, len(known)) for mixed in MIXED]
+        tried += [_given(_sharpened(joint, power), shares, MIXED[0], len(known)) for power in SHARPER]
+        given.append(max(tried, key=lambda one: _foreseen(own, other, one, joint, held)))
         usual.append(shares)
     return Pair(other, np.stack(given), np.stack(usual))
 
@@ -119,6 +122,13 @@ def _joint(
         further = joint * np.divide(after, joint, out=np.ones_like(joint), where=joint > 0) ** STRIDE
         joint = further / further.sum()
     return best
+
+
+def _sharpened(joint: NDArray[np.float64], power: float) -> NDArray[np.float64]:
+    """The same further from independence."""
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    out = apart * np.divide(joint, apart, out=np.zeros_like(joint), where=apart > 0) ** power
+    return np.asarray(out * (joint.sum(axis=1, keepdims=True) / np.maximum(out.sum(axis=1, keepdims=True), 1e-300)))
 
 
 def _given(joint: NDArray, shares: NDArray, mixed: float, people: int) -> NDArray[np.float64]:

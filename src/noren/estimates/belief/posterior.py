@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from noren.ahead import side_by_side
 from noren.estimates.belief.evidence import Evidence, both, evidence_of, kinds, secret_of
-from noren.estimates.belief.pairs import Pair, glanced, information, learned, marginal
+from noren.estimates.belief.pairs import START, Pair, glanced, information, learned, marginal
 from noren.estimates.belief.weighing import powers
 from noren.ragged import distinct_of, in_order, offsets_of, owners, row_numbers
 from noren.schema.roles import Role
@@ -26,12 +26,20 @@ MOST_READ = 16
 """Other columns that are read; of more, those that seem to tell most after a first look."""
 LOOKED_AT = 3_000
 """Records of that first look."""
+LEAST_LOOKED_AT, MOST_OWN, MOST_PRODUCTS = 500, 64, 1 << 31
+"""Fewer of them where columns have many values, and values of a secret up to which pairs are looked for."""
 TELLING = 3
-"""Columns that are also read two at a time: those that tell most."""
+"""Columns that are also read two at a time: those that tell most;"""
+TOGETHER = 2
+"""and so many pairs of any columns that tell together what neither tells (a parity, a sum), above"""
+UNUSUAL = 4.0
+"""standard deviations."""
 MOST_CELLS = 1 << 22
 """Entries of a table of two columns."""
 MOST_PAIRS = 4_096
-"""Values of two columns together."""
+"""Values of two columns together, and"""
+MOST_LISTED = 100
+"""of those what a record's two cells list."""
 ENTRIES = 1 << 22
 """Beliefs that are worked on at once."""
 TIE = 1e-9
@@ -196,15 +204,21 @@ def _pairs(
     folds: NDArray[np.int64],
     priors: NDArray[np.float64],
 ) -> list[Pair]:
-    """What every other column tells, the most telling ones two at a time, and those that find people all at once."""
+    """What every other column tells, two at a time those that tell most or tell it only together, and those that find
+    people all at once."""
     parts = [(known, held) for known, held, _ in _parts(folds)]
     found = [one for other in others if (one := evidence_of(other, cells[other.name])) is not None]
     found = _most_telling(own, [one for one in found if one.d > 1 and own.d * one.d <= MOST_CELLS], priors[0])
     pairs = _learned(own, found, parts, priors)
     told = [information(pair.given[0] * priors[0][:, None]) for pair in pairs]
     order = sorted(range(len(pairs)), key=lambda at: -told[at])[:TELLING]
-    best = [pairs[at].evidence for at in order]
-    twos = [both(a, b) for i, a in enumerate(best) for b in best[:i] if _fits(own, a, b)]
+    best = [(pairs[at].evidence, pairs[before].evidence) for i, at in enumerate(order) for before in order[:i]]
+    best = [(a, b) for a, b in best if _fits(own, a, b)]
+    known = {frozenset((a.name, b.name)) for a, b in best}
+    more = _telling_together(own, found, priors[0])
+    twos = [
+        both(a, b) for a, b in [*best, *(two for two in more if frozenset((two[0].name, two[1].name)) not in known)]
+    ]
     keys = [other for other in others if other.is_key]
     if len(keys) > 1:
         whole = [cells[other.name].distinct() for other in keys]
@@ -238,8 +252,37 @@ def _most_telling(own: Evidence, found: Sequence[Evidence], prior: NDArray[np.fl
 
 def _fits(own: Evidence, a: Evidence, b: Evidence) -> bool:
     """Whether two columns can be read together: few enough pairs of values, and of values that a record lists."""
-    wide = all(one.cells.floor == 0 for one in (a, b)) and a.width * b.width <= 64
-    return wide and a.d * b.d <= MOST_PAIRS and own.d * a.d * b.d <= MOST_CELLS
+    return _listed(a) * _listed(b) <= MOST_LISTED and a.d * b.d <= MOST_PAIRS and own.d * a.d * b.d <= MOST_CELLS
+
+
+def _listed(one: Evidence) -> float:
+    """How many values a record's cell lists."""
+    return one.d if one.cells.floor > 0 else one.width
+
+
+def _telling_together(
+    own: Evidence, found: Sequence[Evidence], prior: NDArray[np.float64]
+) -> list[tuple[Evidence, Evidence]]:
+    """Pairs of columns that go together with the secret as neither does: the third moments of what a record's cells say
+    about the three differ from zero, in all by many standard deviations."""
+    fits = [(i, j) for i, a in enumerate(found) for j, b in enumerate(found[:i]) if _fits(own, a, b)]
+    if not fits or own.d > MOST_OWN:
+        return []
+    bounds = offsets_of(np.array([one.d for one in found]))
+    records = min(LOOKED_AT, max(LEAST_LOOKED_AT, MOST_PRODUCTS // (own.d * int(bounds[-1]) ** 2)))
+    some = _thinned(np.arange(len(own.of)), records)
+    mine = own.moved(some, prior).astype(np.float32)
+    moved = np.hstack([one.moved(some, marginal(one, some, START)) for one in found]).astype(np.float32)
+    spread = len(some) * np.outer(moved.var(axis=0), moved.var(axis=0))
+    score = np.zeros(spread.shape)
+    for value in mine.T:
+        score += (moved.T @ (moved * value[:, None])) ** 2 / np.maximum(spread * value.var(), 1e-12)
+    unusual = np.zeros(len(fits))
+    for at, (i, j) in enumerate(fits):
+        part = score[bounds[i] : bounds[i + 1], bounds[j] : bounds[j + 1]]
+        unusual[at] = (part.sum() - part.size * own.d) / np.sqrt(2 * part.size * own.d)
+    order = np.argsort(-unusual, kind="stable")[:TOGETHER]
+    return [(found[fits[at][0]], found[fits[at][1]]) for at in order if unusual[at] > UNUSUAL]
 
 
 # ---------------------------------------------------------------------- concluding
