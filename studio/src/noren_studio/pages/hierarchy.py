@@ -186,12 +186,12 @@ def _levels(made: Hierarchy | None, seen: Values) -> None:
         return
     known = seen.by_value
     total = max(1, int(seen.counts.sum()))
-    with div("n-row top").style("flex-wrap: nowrap; overflow-x: auto; gap: 18px"):
+    with div("n-row top").style("flex-wrap: nowrap; overflow-x: auto; gap: 14px"):
         for height, level in enumerate(made.levels):
             held: dict[str, int] = {}
             for leaf, label in zip(made.leaves, level, strict=True):
                 held[label] = held.get(label, 0) + known.get(leaf, 0)
-            with div("n-col tight").style("flex: 1 0 118px; max-width: 200px"):
+            with div("n-col tight").style("flex: 1 0 96px; max-width: 200px"):
                 text(texts.level(height, len(held)), tag="h3")
                 for label, count in sorted(held.items(), key=lambda item: -item[1])[:SHOWN]:
                     with div("n-col").style("gap: 1px"):
