@@ -35,7 +35,7 @@ from noren.schema.roles import Role
 QUASI = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
 SECRET = "occupation"
 REQUIRED = ((0.5, 2), (0.5, 3), (0.4, 4), (0.3, 5), (0.25, 6), (0.2, 7), (0.15, 8))
-METHODS: dict[str, ClassMethod] = {"1-D": Hilbert(), "TP+": ThreePhase(), "TP": ThreePhase(refine=False)}
+METHODS: dict[str, ClassMethod] = {"1-D": Hilbert(blind=False), "TP+": ThreePhase(), "TP": ThreePhase(refine=False)}
 
 
 def order(n: int) -> NDArray[np.int64]:

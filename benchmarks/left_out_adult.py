@@ -59,7 +59,9 @@ def tried(frame: pl.DataFrame, folder: Path, kind: type[ClassMethod], secret: st
     trees = {name: str((folder / f"adult_hierarchies/adult_hierarchy_{name}.csv").resolve()) for name in QUASI}
     quasi = {name: {"role": "quasi-identifier", "hierarchy": trees[name]} for name in QUASI}
     role = "sensitive" if any("on" in one for one in require) else "plain"
-    policy = nr.Policy(attributes={**quasi, secret: role}, require=require, method=kind(suppression=SHARE))
+    policy = nr.Policy(
+        attributes={**quasi, secret: role}, require=require, mechanism="ignored", method=kind(suppression=SHARE)
+    )
     table = prepare(frame.select(*QUASI, secret), policy)
     records, members = table.records, Members.of(table)
     alone, allowed = kind(), kind(suppression=SHARE)

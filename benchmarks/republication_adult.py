@@ -27,6 +27,7 @@ def policy(method: str, jobs: list[str], repeat: str) -> nr.Policy:
     kept = method == "m-invariance"
     asked = {"model": "m-invariance", "m": 3} if kept else {"model": "frequency-l-diversity", "l": 3}
     return nr.Policy(
+        mechanism="ignored",
         attributes={"id": "identifier"}
         | dict.fromkeys(QUASI, "quasi-identifier")
         | {"occupation": {"role": "sensitive", "values": jobs}},

@@ -9,6 +9,8 @@ import noren as nr
 from tests.cli.conftest import strict
 
 POLICY = """\
+mechanism = "ignored"
+
 [attributes]
 who = "identifier"
 age = "quasi-identifier"

@@ -8,6 +8,8 @@ import pytest
 from tests.cli.conftest import strict
 
 POLICY = """\
+mechanism = "ignored"
+
 [attributes]
 id = "identifier"
 age = "quasi-identifier"

@@ -58,7 +58,9 @@ def policy(method: Any, *require: Any, **more: Any) -> nr.Policy:
     randomness = more.pop("randomness", None)
     options: dict[str, Any] = {"people": {"rows": "independent"}}
     options |= {} if randomness is None else {"randomness": randomness}
-    return nr.Policy(attributes=attributes | more, require=require or [FREQUENCY], method=method, **options)
+    return nr.Policy(
+        mechanism="ignored", attributes=attributes | more, require=require or [FREQUENCY], method=method, **options
+    )
 
 
 def linked(method: Any, *require: Any) -> nr.Policy:
@@ -174,6 +176,7 @@ def test_memoised_cells_are_the_same_cell_for_cell(case: str, kind: Any, tmp_pat
     nr.Secret.create(tmp_path / "key")
     rules = CASES[case]
     keyed = nr.Policy(
+        mechanism="ignored",
         attributes=rules.attributes,
         require=rules.require,
         method=rules.methods,

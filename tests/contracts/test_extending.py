@@ -62,7 +62,7 @@ def table() -> pl.DataFrame:
 
 def policy(require: Any, method: Any) -> nr.Policy:
     roles = {"age": "quasi-identifier", "town": "quasi-identifier", "ill": "sensitive"}
-    return nr.Policy(attributes=roles, require=require, method=method)
+    return nr.Policy(mechanism="ignored", attributes=roles, require=require, method=method)
 
 
 # ---------------------------------------------------------------- a model

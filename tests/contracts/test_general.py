@@ -90,6 +90,7 @@ def policy(model: str, parameters: dict[str, Any], method: str | dict[str, Any],
     if options["name"] == "microaggregation" and model != "k-anonymity":
         require.append({"model": "k-anonymity", "k": 2})
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "who": "identifier",
             "age": "quasi-identifier",

@@ -197,6 +197,7 @@ def test_methods_keep_ceilings_that_do_not_rise_evenly(method: str) -> None:
     )
     asked = {"model": "tau-l-diversity", "on": "ill", "tau": 0.5, "l": 4, "ceilings": [0.5, 0.55, 0.9]}
     policy = nr.Policy(
+        mechanism="ignored",
         attributes={"age": "quasi-identifier", "ill": "sensitive"},
         require=[asked],
         method=method,

@@ -28,6 +28,7 @@ def table(rows: list[tuple[Any, ...]]) -> pl.DataFrame:
 
 def policy(**more: Any) -> nr.Policy:
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "name": "identifier",
             "age": "quasi-identifier",
@@ -102,6 +103,7 @@ def test_a_person_whose_secret_is_another_one_is_refused_with_the_number(key):
 def test_what_was_published_in_other_classes_is_kept_too(key):
     """First Mondrian, then m-invariance: the values of the first classes are the signatures."""
     mondrian = nr.Policy(
+        mechanism="ignored",
         attributes=policy().attributes,
         require=[{"model": "distinct-l-diversity", "on": "ill", "l": 3}],
         method={"name": "mondrian"},
@@ -115,6 +117,8 @@ def test_what_was_published_in_other_classes_is_kept_too(key):
 
 
 def test_without_a_register_the_first_release_says_so():
-    rules = nr.Policy(attributes=policy().attributes, require=policy().require, method=policy().methods)
+    rules = nr.Policy(
+        mechanism="ignored", attributes=policy().attributes, require=policy().require, method=policy().methods
+    )
     outcome = run(table(FIRST), rules)
     assert any("no register" in note for note in outcome.facts.notes)

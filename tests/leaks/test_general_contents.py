@@ -142,7 +142,7 @@ def released(method: str, **roles: Any) -> pl.DataFrame:
     attributes = {"row": "plain", **ROLES, "job": "plain"} | roles
     asked: list[Any] = [nr.models.FrequencyLDiversity(on="ill", l=2)]
     asked += [nr.models.KAnonymity(k=2)] if method == "microaggregation" else []
-    policy = nr.Policy(attributes=attributes, require=asked, method=method)
+    policy = nr.Policy(mechanism="ignored", attributes=attributes, require=asked, method=method)
     frame = nr.anonymize(data, policy).frame().with_row_index("place")
     truth = pl.DataFrame({"row": range(N), "truth": data["ill"].to_pylist(), "years": data["age"].to_pylist()})
     return frame.join(truth, on="row", validate="1:1")
@@ -179,7 +179,12 @@ def test_group_numbers_are_drawn_anew(method):
     """The group of the first record, over many releases: every number has the same chance."""
     data = table().select(["zip", "age", "job", "ill", "row"])
     attributes = {**ROLES, "job": "plain", "row": "plain"}
-    policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="ill", l=2)], method=method)
+    policy = nr.Policy(
+        mechanism="ignored",
+        attributes=attributes,
+        require=[nr.models.FrequencyLDiversity(on="ill", l=2)],
+        method=method,
+    )
     places = []
     for _ in range(30):
         release = nr.anonymize(data, policy)
@@ -203,7 +208,12 @@ def test_partners_are_drawn_anew(method):
 def test_listed_general_values_stand_by_value_and_not_by_record():
     data = table().select(["zip", "age", "job", "ill"])
     attributes = {**ROLES, "job": "plain"}
-    policy = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="ill", l=3)], method="mondrian")
+    policy = nr.Policy(
+        mechanism="ignored",
+        attributes=attributes,
+        require=[nr.models.FrequencyLDiversity(on="ill", l=3)],
+        method="mondrian",
+    )
     release = nr.anonymize(data, policy)
     runs = release.column("age").nodes.runs
     assert runs == sorted(runs)

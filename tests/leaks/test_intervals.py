@@ -53,6 +53,7 @@ def policy(method: str, **more: Any) -> nr.Policy:
     if method == "auto":
         options["among"] = ["incognito", "sweep"]
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "row": "plain",
             "income": "quasi-identifier",

@@ -89,7 +89,7 @@ def policy_of(method: str, given: str, folder: Path) -> nr.Policy:
         attributes["signs"] = {"role": "quasi-sensitive", "separator": ";", "knowledge": str(folder / "terms.csv")}
         attributes["ill"] = "identifier"
         asked = [nr.models.KAnonymity(k=5), nr.models.QSDiversity(on="signs", l=2, c=4)]
-    return nr.Policy(attributes=attributes, require=asked, method=method, dependence={"most": 1.0})
+    return nr.Policy(mechanism="ignored", attributes=attributes, require=asked, method=method, dependence={"most": 1.0})
 
 
 def shown(directory: Path) -> str:

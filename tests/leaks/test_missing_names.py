@@ -65,6 +65,7 @@ def policy(folder: Path, declared: bool, method: Any = INCOGNITO) -> nr.Policy:
     plain: dict[str, Any] = {"role": "plain"}
     ill: dict[str, Any] = {"role": "sensitive"} | ({"values": ["1", "2", "3", "4"]} if declared else {"min_count": 1})
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "row": plain,
             "income": quasi,

@@ -39,6 +39,7 @@ def policy(method: str, **randomness: Any) -> nr.Policy:
     if method == "microaggregation":
         asked.append({"model": "k-anonymity", "k": 2})
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "id": "identifier",
             "age": {"role": "quasi-identifier"},
@@ -139,6 +140,7 @@ def test_a_renamed_secret_of_classes_is_refused(key):
     nr.anonymize(people(), policy("mondrian"), secret=key)
     other = policy("mondrian")
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={**{n: c for n, c in other.attributes.items() if n != "ill"}, "illness": other.attributes["ill"]},
         require=[{"model": "frequency-l-diversity", "on": "illness", "l": L}],
         method={"name": "mondrian"},

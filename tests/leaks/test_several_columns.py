@@ -113,6 +113,7 @@ def test_large_domains_are_not_passed_over():
         name: [f"{name}{i}" for i in np.random.default_rng(at).permutation(120)[code]] for at, name in enumerate("abc")
     }
     rules = nr.Policy(
+        mechanism="ignored",
         attributes=dict.fromkeys("abc", "sensitive-quasi-identifier"),
         require=[nr.models.FrequencyLDiversity(on=("a", "b", "c"), l=3), nr.models.Belief(on="a", most=SURE)],
         dependence={"most": 1.0},
@@ -151,6 +152,7 @@ def made_by(name: str, *more: nr.models.Belief) -> nr.Policy:
     if not asked.on:
         require.append(nr.models.DistinctLDiversity(on="ill", l=2))
     return nr.Policy(
+        mechanism="ignored",
         attributes={"place": "quasi-identifier", "ill": "sensitive"},
         require=require,
         method={"name": name},

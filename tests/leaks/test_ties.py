@@ -64,6 +64,7 @@ def policy(method: str, require: list[dict[str, Any]] | None = None) -> nr.Polic
         signs = {"role": "quasi-sensitive", "separator": ";", "knowledge": PAINTS}
         require = [{"model": "qs-diversity", "on": "signs", "c": 0.7, "l": 2}, *require]
     return nr.Policy(
+        mechanism="ignored",
         attributes={"row": "plain", "a": "quasi-identifier", "b": "quasi-identifier", "s": "sensitive", "signs": signs},
         require=require,
         method={"name": method} | OPTIONS.get(method, {}),

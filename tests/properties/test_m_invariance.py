@@ -20,6 +20,7 @@ ILLS = tuple("abcdefg")
 
 def policy(m: int, k: int) -> nr.Policy:
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "id": "identifier",
             "age": "quasi-identifier",

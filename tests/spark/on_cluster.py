@@ -79,6 +79,7 @@ def keyed() -> nr.Policy:
         attributes=rules.attributes,
         require=rules.require,
         method=rules.methods,
+        mechanism=rules.mechanism,
         people=rules.people,
         randomness={"record_key": "row"},
     )

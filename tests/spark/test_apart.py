@@ -51,7 +51,7 @@ def policy(method: Any, *require: Any, **more: Any) -> nr.Policy:
     }
     attributes |= more.pop("attributes", {})
     options: dict[str, Any] = {"people": {"rows": "independent"}} | more
-    return nr.Policy(attributes=attributes, require=require, method=method, **options)
+    return nr.Policy(attributes=attributes, require=require, method=method, mechanism="ignored", **options)
 
 
 @pytest.fixture

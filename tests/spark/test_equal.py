@@ -66,6 +66,7 @@ def keyed(case: str) -> nr.Policy:
         attributes=rules.attributes,
         require=rules.require,
         method=rules.methods,
+        mechanism=rules.mechanism,
         people=rules.people,
         randomness={"record_key": "row"},
     )
@@ -148,7 +149,13 @@ def test_people_with_several_rows_are_counted_as_people(engine: Any, parquet: Pa
     data = table().append_column("who", pa.array(np.arange(N) // 2))
     pq.write_table(data, tmp_path / "people.parquet")
     rules = policy("decoys", who="identifier")
-    rules = nr.Policy(attributes=rules.attributes, require=rules.require, method=rules.methods, people={"key": "who"})
+    rules = nr.Policy(
+        attributes=rules.attributes,
+        require=rules.require,
+        method=rules.methods,
+        mechanism=rules.mechanism,
+        people={"key": "who"},
+    )
     made = run(tmp_path / "people.parquet", rules, engine=engine, to=tmp_path / "release")
     assert not made.release.manifest.rows_are_people
     assert said(made.facts.verdicts) == said(run(data, rules).facts.verdicts)

@@ -116,6 +116,7 @@ def anonymize(
                     for name, d in facts.designs.items()
                 },
                 "verdicts": [verdict.to_dict() for verdict in facts.verdicts],
+                "replayed": [one.to_dict() for one in facts.replays],
                 "notes": list(facts.notes),
                 "seconds": dict(facts.seconds),
                 **({"epsilon_of_margins": outcome.release.manifest.spent} if outcome.release.manifest.margins else {}),
@@ -145,6 +146,8 @@ def anonymize(
     if facts.terms:
         _show_left_out(facts.terms)
     table("Verified", VERDICT_COLUMNS, verdict_rows(facts.verdicts), ("asked", "found"))
+    for one in facts.replays:
+        say(one.sentence)
     say(f"Time: {seconds_line(facts.seconds)}")
     if report is not None:
         say(f"Report (holder only): {report}")

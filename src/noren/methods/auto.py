@@ -155,14 +155,20 @@ def named(plan: Plan, method: ClassMethod) -> Plan:
 
 def _reveals(table: Records, plan: Plan, method: ClassMethod, requirements: Sequence[Model]) -> str | None:
     """Why a plan tells too much to whoever knows the method; None if it does not."""
-    asked = [(model, name) for model in requirements if model.of_mechanism for name in model.on]
-    if not asked:
-        return None
-    from noren.methods.mechanism.judge import Replay, published_of
+    from noren.methods.mechanism.judge import Replay, guarding, published_of
 
-    if (rule := method.mechanism()) is None:
-        return "it does not say how it is replayed."
+    asked = [(model, name) for model in requirements if model.of_mechanism for name in model.on]
+    secrets = [name for name in table.sensitive if guarding(requirements, name)]
+    if not asked and not secrets:
+        return None
+    if (rule := method.mechanism()) is None or (secrets and not rule.bounded):
+        return "whoever replays it may know secrets for certain."
+    if rule.silent:
+        return None
     replay = Replay(published_of(table, plan), table, requirements, rule)
+    for name in secrets:
+        if certain := replay.certain(name):
+            return f"{certain:,} people's {name} may be certain to whoever replays it."
     for model, name in asked:
         found = replay.verdict(model, name)
         if not found.holds:

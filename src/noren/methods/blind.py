@@ -1,7 +1,12 @@
 """Blind classes: made from quasi-identifiers alone, for a class size that grows until every class holds.
 
 The secrets decide one number, the size, which is published. Sizes that are tried stand on a fixed scale, and every try
-puts the records in the same random order: otherwise the secrets would choose among orders too.
+puts the records in the same random order: otherwise the secrets would choose among orders too. A size that holds is
+taken or passed by the toss of a coin, so that no size proves that a smaller one failed.
+
+Then the records of every class are dealt to groups at random, and quasi-identifiers take no part in it: whoever swaps
+the secrets of two records of a class finds the same groups with the same probability. So nobody who knows the method
+learns more about a member of a group than how common every secret is in the group.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from numpy.typing import NDArray
 from noren.engines import RandomOrder, Records
 from noren.errors import Problem, RequirementNotMet
 from noren.models.base import Model
+from noren.ragged import offsets_of, ranges
 
 if TYPE_CHECKING:
     from noren.methods.requirements import Compiled
@@ -24,7 +30,12 @@ CLASS_SIZE = "class_size"
 """What the release calls the size that the search came to."""
 STEP = 1.25
 """How many times as large the next class size is: a coarse scale tells little of where on it the secrets lie."""
-WHY = "classes are made from quasi-identifiers alone; the secrets decide one number, the class size that is published"
+FEWER = 0.75
+"""How many times as many groups a class is dealt to next, where some of its groups fell short."""
+WHY = (
+    "classes are made from quasi-identifiers alone and dealt to groups at random; the secrets decide one number, the "
+    "class size that is published"
+)
 
 Classes = tuple[NDArray[np.int64], int]
 
@@ -41,11 +52,12 @@ def class_sizes(least: int, n: int) -> Iterator[int]:
 def blind_classes(
     table: Records, requirements: Sequence[Model], order: RandomOrder, made: Callable[[int, RandomOrder], Classes]
 ) -> tuple[NDArray[np.int64], int, dict[str, int | str]]:
-    """The classes (-1: dropped) of the smallest size for which all hold, how many there are, and the size as a fact."""
+    """The groups (-1: dropped) of a size for which all classes hold, how many there are, and the size as a fact."""
     from noren.methods.mondrian.classes import smallest_class
     from noren.methods.requirements import compiled
 
     needed = compiled(table, requirements)
+    guarded = any(column >= 0 for _, column, _, _ in needed)
     orders: dict[int, NDArray[np.int64]] = {}
 
     def same(n: int) -> NDArray[np.int64]:
@@ -53,17 +65,53 @@ def blind_classes(
             orders[n] = order(n)
         return orders[n]
 
-    least = max([smallest_class(needed)[0], *(model.least_class_size for model in requirements)])
-    for size in class_sizes(min(least, table.n), table.n):
+    least = min(max([smallest_class(needed)[0], *(model.least_class_size for model in requirements)]), table.n)
+    for size in class_sizes(least, table.n):
         classes, count = made(size, same)
-        if all_hold(table, needed, classes, count):
+        if failing_classes(table, needed, classes, count).any():
+            continue
+        if size == table.n or not guarded or order(2)[0]:
+            classes, count = dealt_groups(table, needed, classes, count, least, order(table.n))
             return classes, count, {CLASS_SIZE: size}
     message = "not even all records together meet the requirements."
     raise RequirementNotMet(message, hint="Loosen them.")
 
 
-def all_hold(table: Records, needed: Compiled, classes: NDArray[np.int64], count: int) -> bool:
-    """Whether every class meets everything that is asked of it."""
+def dealt_groups(
+    table: Records, needed: Compiled, classes: NDArray[np.int64], count: int, least: int, ranks: NDArray[np.int64]
+) -> Classes:
+    """The classes dealt to as many groups as hold: the group of every record, and how many there are.
+
+    Records of a class lie secret by secret, each in a random order, and are dealt in turn. A class stays whole where
+    several secrets have requirements, or people several records. least: records of a group.
+    """
+    guarded = {column for _, column, _, _ in needed if column >= 0}
+    rows = np.flatnonzero(classes >= 0)
+    sizes = np.bincount(classes[rows], minlength=count)
+    groups = np.maximum(1, sizes // max(1, least))
+    if len(guarded) != 1 or table.people is not None or (groups == 1).all():
+        return classes, count
+    values = table.codes[needed.sensitive[guarded.pop()]]
+    rows = rows[np.lexsort([ranks[rows], values[rows], classes[rows]])]
+    mine = classes[rows]
+    turn = ranges(np.zeros_like(sizes), sizes)
+    out = np.full(len(classes), -1, np.int64)
+    while True:
+        begins = offsets_of(groups)
+        out[rows] = begins[mine] + turn % groups[mine]
+        short = np.add.reduceat(failing_classes(table, needed, out, int(begins[-1])), begins[:-1]) > 0
+        short &= groups > 1
+        if not short.any():
+            return out, int(begins[-1])
+        groups = np.where(short, np.maximum(1, (groups * FEWER).astype(np.int64)), groups)
+
+
+def failing_classes(table: Records, needed: Compiled, classes: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Which classes do not meet everything that is asked of them."""
+    from noren.methods import along
+
+    if len(needed.sensitive) == 1:
+        return along.failing_classes(classes, count, table.codes[needed.sensitive[0]], 0, needed.rules)
     kept = classes >= 0
     width = needed.rules.reference.shape[1]
     hists = np.zeros((count, max(1, len(needed.sensitive)), width))
@@ -71,7 +119,10 @@ def all_hold(table: Records, needed: Compiled, classes: NDArray[np.int64], count
         flat = np.bincount(classes[kept] * width + table.codes[name][kept], minlength=count * width)
         hists[:, j] = flat.reshape(count, width)
     sizes = np.bincount(classes[kept], minlength=count)
-    return all(needed.holds(hists[one], int(sizes[one])) for one in np.flatnonzero(sizes).tolist())
+    out = np.zeros(count, bool)
+    for one in np.flatnonzero(sizes).tolist():
+        out[one] = not needed.holds(hists[one], int(sizes[one]))
+    return out
 
 
 def blind_problems(method: str, requirements: Sequence[Model]) -> list[Problem]:

@@ -41,11 +41,14 @@ Classes = tuple[NDArray[np.int64], int]
 class Hilbert(ClassMethod):
     """Group records that follow one another on a Hilbert curve.
 
-    With a requirement on a sensitive column every group holds l records of different secrets; l is the smallest whose
-    classes meet everything required. If none does, neighbouring groups are joined until they do. With k-anonymity
-    alone the curve is cut where the loss is least, into runs of k to 2k - 1 records. Records are dropped
-    only where the commonest secret would otherwise put the requirement out of reach, and then only of secrets that
-    are too common.
+    The curve is cut where the loss is least, into runs of k to 2k - 1 records. With a requirement on a secret the runs
+    grow until all hold, and the records of a run are then dealt to groups at random.
+
+    With `blind = false`, the method of the paper, every group holds the next l records of different secrets; l is the
+    smallest whose classes meet everything required. If none does, neighbouring groups are joined until they do. Records
+    are dropped only where the commonest secret would otherwise put the requirement out of reach, and then only of
+    secrets that are too common. Whoever is passed over on the curve gives away a secret by it, so this needs
+    `mechanism = "ignored"`.
     """
 
     name: Literal["hilbert"] = "hilbert"
@@ -55,12 +58,15 @@ class Hilbert(ClassMethod):
     first_phase: ClassVar[bool] = True
     apart: ClassVar[bool] = True
     l: int | None = Field(
-        default=None, ge=2, description="Secrets per group; by default the fewest that meet the requirements."
+        default=None,
+        ge=2,
+        description="Secrets per group, with blind = false; by default the fewest that meet the requirements.",
     )
     blind: bool = Field(
-        default=False,
-        description="Make classes from quasi-identifiers alone, for a class size that grows until every class holds; "
-        "the size is published, and what secrets decide is that number alone.",
+        default=True,
+        description="Make classes from quasi-identifiers alone, for a class size that grows until every class holds, "
+        "and deal their records to groups at random; the size is published, and what secrets decide is that number "
+        "alone. False is the method of the paper, which gives secrets away to whoever replays it.",
     )
 
     def mechanism(self) -> Rule:
@@ -79,7 +85,7 @@ class Hilbert(ClassMethod):
         if self.blind:
             if self.l is not None:
                 message = "blind groups do not look at secrets, so there is no l of theirs."
-                found.append(Problem("method.l", message, "Leave l or blind out."))
+                found.append(Problem("method.l", message, "Leave l out, or set blind = false."))
             return found
         return found + one_column_problems(self.name, requirements, least=0)
 
@@ -89,7 +95,7 @@ class Hilbert(ClassMethod):
 
     def recode(self, table: Records, requirements: Sequence[Model], order: RandomOrder, meter: Meter = silent) -> Plan:
         size = least_size(table, requirements)
-        if self.blind:
+        if self.blind and protected(requirements):
             return _blind(table, requirements, order)
         ranks = order(table.n)
         curve = along_curve(table, ranks)
@@ -161,7 +167,7 @@ def _cut(table: Records, curve: NDArray[np.int64], size: int) -> Plan:
 
 
 def _blind(table: Records, requirements: Sequence[Model], order: RandomOrder) -> Plan:
-    """The curve in runs that do not look at secrets, of the smallest size for which all hold."""
+    """The curve in runs that do not look at secrets, of a size for which all hold, each dealt to groups."""
     if (reason := unreachable(table, requirements)) is not None:
         message, hint = reason
         raise RequirementNotMet(message, hint=hint)
@@ -170,7 +176,7 @@ def _blind(table: Records, requirements: Sequence[Model], order: RandomOrder) ->
         return _runs(table, along_curve(table, same(table.n)), size)
 
     classes, count, facts = blind_classes(table, requirements, order, runs)
-    return Plan(_covered(table, classes, count), notes=(f"{count} classes along the curve",), facts=facts)
+    return Plan(_covered(table, classes, count), notes=(f"{count} groups along the curve",), facts=facts)
 
 
 def _runs(table: Records, curve: NDArray[np.int64], size: int) -> Classes:

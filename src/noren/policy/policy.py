@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -75,6 +75,11 @@ class Policy(BaseModel):
     method: Annotated[tuple[SerializeAsAny[InstanceOf[Method]], ...], BeforeValidator(_several)] = Field(
         default_factory=lambda: (Decoys(),), description="How it is reached; several, if each names its columns."
     )
+    mechanism: Literal["judged", "ignored"] = Field(
+        default="judged",
+        description="Whether a release is refused if somebody who replays the method knows a secret for certain that "
+        "classes protect, or may know it; ignored publishes it all the same, and the release says so.",
+    )
     together: tuple[InstanceOf[Together], ...] = Field(
         default=(), description="Columns that tell each other, hidden as one; their composite stands in attributes."
     )
@@ -127,6 +132,9 @@ class Policy(BaseModel):
         reader.problems += knowledge_problems(knowledge, attributes, require, methods) + member_problems(attributes)
         reader.problems += margin_problems(margins, attributes, methods, people)
         reader.sizes(require, methods)
+        mechanism = raw.get("mechanism", "judged")
+        if mechanism not in ("judged", "ignored"):
+            reader.problems.append(Problem("mechanism", 'must be "judged" or "ignored".', "Leave it out to judge it."))
         known = set(cls.model_fields)
         reader.problems += [
             Problem(key, f"unknown section {key!r}.", closest(key, known)) for key in raw if key not in known
@@ -139,6 +147,7 @@ class Policy(BaseModel):
                 "attributes": attributes,
                 "require": tuple(require.values()),
                 "method": methods,
+                "mechanism": mechanism,
                 "together": tuple(gathered.groups),
                 "data": data,
                 "people": people,

@@ -76,6 +76,8 @@ def policy_text(policy: Policy) -> str:
     lines: list[str] = []
     if policy.title:
         lines += [f"title = {value(policy.title)}", ""]
+    if policy.mechanism == "ignored":
+        lines += [f"mechanism = {value(policy.mechanism)}", ""]
     if policy.together and all(group.is_plain for group in policy.together):
         lists = [list(group.columns) for group in policy.together]
         lines += [f"together = {value(lists[0] if len(lists) == 1 else lists)}", ""]

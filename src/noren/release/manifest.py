@@ -40,7 +40,7 @@ MOST_WHOLE = 100_000
 """Whole numbers between the ends of a published column at most."""
 MOST_RECORDS = 2**53
 MOST_MARGIN_CELLS = 100_000
-LATER = ("weight", "margins", "most_rows")
+LATER = ("weight", "margins", "most_rows", "mechanism")
 """Fields that came after the format; left out where they say nothing."""
 MOST_COUNTERFEITS = 10
 """Entries that are nobody's, as a multiple of the records."""
@@ -326,6 +326,9 @@ class Manifest(BaseModel):
     requirements: tuple[dict[str, Any], ...]
     methods: tuple[UsedMethod, ...]
     randomness: Literal["fresh", "memoised"]
+    mechanism: Literal["ignored"] | None = Field(
+        default=None, description="Whether the policy ignores what somebody learns who replays the method."
+    )
     verdicts: tuple[VerdictEntry, ...]
 
     @model_validator(mode="after")

@@ -38,7 +38,7 @@ holds {records:,} records{who}.
 | requirement | columns | asked | checked |
 | --- | --- | --- | --- |
 {verdicts}
-
+{mechanism}
 Anybody can check this again: `noren verify .`
 {signed}
 
@@ -62,6 +62,10 @@ SQL, for example in DuckDB: `{sql}`
 """
 
 SIGNED = "It is signed: with the holder's public key, `noren verify . --signer KEY.pub` tells whether it is theirs."
+IGNORED = (
+    'The policy says `mechanism = "ignored"`: what holds is said of the cells. Somebody who knows the method and who '
+    "is in the table may learn more, up to somebody's secret."
+)
 UNSIGNED = "It is not signed: its checksums tell damage, and nothing about its maker."
 
 
@@ -95,6 +99,7 @@ def readme(
             for one in manifest.verdicts
         )
         or "| none | | | |",
+        mechanism="" if manifest.mechanism is None else f"\n{IGNORED}\n",
         first=json.dumps(manifest.columns[0].name) if manifest.columns else "",
         signed=SIGNED if signed else UNSIGNED,
         **_commands(data, [one.name for one in manifest.columns if one.side == SETS]),

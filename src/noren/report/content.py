@@ -34,6 +34,7 @@ def content_of(material: Material) -> dict[str, Any]:
         "published": _published(material),
         "guarantees": _guarantees(material),
         "verdicts": [_verdict(verdict) for verdict in material.verdicts],
+        "replayed": [one.to_dict() | {"holder_only": True} for one in material.replays],
         "beliefs": beliefs_of(material),
         "attacks": attacks_of(material),
         "losses": losses_of(material),

@@ -79,8 +79,9 @@ def _by_method(material: Material) -> list[tuple[str, str]]:
         out.append(("published parameters", f"{'; '.join(tells)}."))
     if material.has_classes:
         out.append(("repeated releases", "People who are in two releases: their classes can be intersected."))
-        if not any(model.of_mechanism for model in material.requirements):
-            out.append(("the method", "What an adversary infers from knowing the method itself (minimality attacks)."))
+        if material.release.manifest.mechanism == "ignored":
+            said = 'The policy ignores it (mechanism = "ignored"): up to somebody\'s secret.'
+            out.append(("the method", f"What an adversary infers from knowing the method itself. {said}"))
     if any(statement.terms is not None for statement in release.statements):
         out.append(
             (

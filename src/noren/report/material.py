@@ -31,6 +31,7 @@ from noren.release.kept import kept
 from noren.release.release import Release
 from noren.sources.held import is_file
 from noren.workflow.anonymize import HolderFacts, Outcome
+from noren.workflow.mechanism import Replayed, replay_methods
 from noren.workflow.prepare import read_policy
 from noren.workflow.truth import Truth
 from noren.workflow.verify import claimed, verify
@@ -66,6 +67,8 @@ class Material:
     suppressed: int = 0
     """Records left out to protect the others."""
     left_out: Sequence[TermSearch] = ()
+    replays: Sequence[Replayed] = ()
+    """What somebody learns who replays the method."""
     notes: Sequence[str] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     estimate: Estimate | None = None
@@ -117,6 +120,7 @@ def gather(
             suppressed=held.manifest.suppressed,
             truth={} if known is None else _true_counts(held, known),
             term_totals={} if known is None else _term_totals(known),
+            replays=[] if known is None or rules is None else _replays(held, known, rules),
         )
 
     if not parts(release, original):
@@ -142,6 +146,11 @@ def _true_counts(release: Release, known: Truth) -> dict[str, NDArray[np.float64
     hidden = [statement.name for statement in release.statements if statement.hides]
     counts = known.counts(hidden, strangers=True) if hidden else {}
     return {name: found.astype(np.float64) for name, found in counts.items()}
+
+
+def _replays(release: Release, known: Truth, policy: Policy) -> list[Replayed]:
+    facts = {key: fact for used in release.manifest.methods for key, fact in used.facts.items()}
+    return replay_methods(release, known.records, policy, facts)
 
 
 def _term_totals(known: Truth) -> dict[str, int]:
@@ -185,6 +194,7 @@ def from_outcome(
         dropped=facts.dropped,
         suppressed=facts.suppressed,
         left_out=facts.terms,
+        replays=facts.replays,
         notes=facts.notes,
         seconds=facts.seconds,
         estimate=estimate,

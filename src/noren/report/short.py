@@ -26,6 +26,7 @@ def in_short(content: Mapping[str, Any]) -> list[Line]:
     return [
         Line(f"Published: {published['records']:,} records with {len(published['columns'])} columns."),
         Line(found),
+        *(Line(one["sentence"]) for one in content["replayed"]),
         *in_words(content["truth"]),
         Line("What is not protected stands in a section of its own; read it before you publish or rely on the data."),
     ]

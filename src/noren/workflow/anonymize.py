@@ -46,13 +46,22 @@ from noren.sources.place import Place, Spot, place_of
 from noren.statements import CellBatch, Design, Statement, batch_length, concat
 from noren.statements.batch import PERSON
 from noren.workflow.absence import left_out
+from noren.workflow.apart import PartedDraft
 from noren.workflow.declaration import make_manifest
 from noren.workflow.dependence import KNOWN, demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.keys import UniqueKeys, memoised_stream, secret_file
 from noren.workflow.losses import losses_of, term_losses
 from noren.workflow.margins import demand_margins, noised_margins
-from noren.workflow.mechanism import INSTEAD, used_methods, with_mechanism
+from noren.workflow.mechanism import (
+    INSTEAD,
+    Replayed,
+    demand_bounded,
+    demand_uncertain,
+    replay_methods,
+    used_methods,
+    with_mechanism,
+)
 from noren.workflow.over_rows import advice
 from noren.workflow.prepare import prepare, read_policy, remarks
 from noren.workflow.republish import registrations
@@ -85,6 +94,8 @@ class HolderFacts:
     """Records that the method left out to protect the others."""
     losses: Mapping[str, float] = field(default_factory=dict)
     """What generalisation and left-out terms cost, by metric; empty for decoys."""
+    replays: Sequence[Replayed] = ()
+    """What somebody learns who replays the method, for every secret that classes protect."""
 
     @property
     def dropped(self) -> int:
@@ -188,6 +199,7 @@ class _Run:
         self.seconds: dict[str, float] = {}
         self.people: list[NDArray[np.int64]] = []
         """Whose rows were published, in their order, where people have several."""
+        self.replays: list[Replayed] = []
         self.key = policy.randomness.record_key
         secret_path = secret_file(policy, secret)
         self.keyed = memoised_stream(policy, secret_path)
@@ -196,6 +208,7 @@ class _Run:
         self.registers = registrations(policy, secret_path, self.keyed)
 
     def publish(self, data: Any, engine: str | Engine | None, target: Spot | None, file_format: FileFormat) -> Outcome:
+        demand_bounded(self.policy)
         table = self._prepared(data, engine)
         started = perf_counter()
         draft = self._drafted(table)
@@ -225,6 +238,7 @@ class _Run:
             notes=notes,
             seconds=self.seconds,
             losses=lost,
+            replays=self.replays,
         )
         return Outcome(release, facts)
 
@@ -362,6 +376,10 @@ class _Run:
             verdicts = with_mechanism(verdicts, published, draft.table.records, self.policy.require, used)
             hint = hint or (INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None)
         demand(verdicts, hint)
+        if not isinstance(draft, PartedDraft):
+            with self.stage("Replaying the method", None):
+                self.replays = replay_methods(published, draft.table.records, self.policy, draft.plan.facts)
+            demand_uncertain(self.replays, self.policy)
         self.seconds["verify"] = perf_counter() - started
         return verdicts
 

@@ -25,6 +25,7 @@ from noren.secret import RecordStream
 from noren.statements import CellBatch, Cells, CodeCells
 from noren.workflow.draft import Draft
 from noren.workflow.making import Making
+from noren.workflow.mechanism import guarded_rules
 from noren.workflow.picked import PickedSource, picked
 
 MARGIN = 1.25
@@ -145,6 +146,8 @@ def parted(table: Table, policy: Policy, *, stream: RecordStream | None = None, 
         table.asking(own[0].requirements) if len(policy.parts) == 1 else table.part(own[0].columns, own[0].requirements)
     )
     found = obstacles(method, policy.require, table) + ([] if key is None else ["a record key ties rows to people"])
+    if policy.mechanism == "judged" and guarded_rules(policy, {}):
+        found.append('what the method gives away is judged over all records (unless mechanism = "ignored")')
     if found:
         raise OutOfReach(
             f"deciding about {table.n:,} records needs {table.room:,} bytes in one place, and the driver may take "

@@ -30,6 +30,7 @@ from noren.schema.roles import Role
 from noren.statements import concat
 from noren.statements.batch import PERSON
 from noren.workflow.absence import left_out
+from noren.workflow.apart import PartedDraft
 from noren.workflow.belief import right_guesses
 from noren.workflow.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.workflow.comparison import Comparison
@@ -37,7 +38,7 @@ from noren.workflow.dependence import KNOWN, demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.grid import Setting, candidates, plain_title, settings, title, under, with_methods
 from noren.workflow.losses import losses_of
-from noren.workflow.mechanism import used_methods, with_mechanism
+from noren.workflow.mechanism import demand_bounded, demand_uncertain, replay_methods, used_methods, with_mechanism
 from noren.workflow.prepare import prepare, read_policy
 from noren.workflow.settling import of_people, settled
 from noren.workflow.verify import check
@@ -222,6 +223,7 @@ def _tried(
 ) -> Candidate:
     started, name = perf_counter(), title(methods)
     try:
+        demand_bounded(policy)
         draft = settled(table, policy)
         plan = draft.plan
         seconds = perf_counter() - started
@@ -284,6 +286,8 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     verdicts = of_people(verdicts, published, draft, policy.require)
     used = used_methods(policy, draft.plan.facts)
     verdicts = with_mechanism(verdicts, published, draft.table.records, policy.require, used)
+    if all(verdict.holds for verdict in verdicts) and not isinstance(draft, PartedDraft):
+        demand_uncertain(replay_methods(published, draft.table.records, policy, draft.plan.facts), policy)
     verdicts += left_out(draft)
     measured: list[Model] = [
         FrequencyLDiversity(on=statement.name, l=2)

@@ -43,6 +43,7 @@ def make_manifest(
             for part in policy.parts
         ),
         randomness="memoised" if memoised else "fresh",
+        mechanism="ignored" if policy.mechanism == "ignored" else None,
         verdicts=tuple(
             VerdictEntry(
                 model=v.model,

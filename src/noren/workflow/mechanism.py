@@ -1,14 +1,21 @@
-"""The requirement `mechanism`, judged with the original: what whoever knows the method believes about everybody."""
+"""What whoever knows the method learns about everybody, judged with the original.
+
+The requirement `mechanism` limits the belief. Without it too nobody's secret that classes protect may be certain by
+replaying the method, unless the policy says `mechanism = "ignored"`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 from noren.engines import Records
 from noren.errors import RequirementNotMet
-from noren.methods.mechanism.judge import Replay, rule_of
+from noren.methods.mechanism.judge import CHOSEN, Replay, guarding, rule_of
 from noren.methods.mechanism.rule import Rule
+from noren.methods.mechanism.sight import largest_share
 from noren.models.base import Model
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
@@ -16,6 +23,9 @@ from noren.release.published import Published
 from noren.release.store import names_people
 
 INSTEAD = 'Use blind = true of "mondrian" or "hilbert", or [method] name = "auto", which keeps to methods that meet it.'
+BLIND = (
+    'Use [method] name = "hilbert", or "mondrian" with blind = true; mechanism = "ignored" publishes it all the same.'
+)
 
 
 def used_methods(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -62,3 +72,107 @@ def _rule(methods: Sequence[tuple[str, Mapping[str, Any]]]) -> Rule:
         "the method does not say how it is replayed, so nobody can say what it reveals.",
         hint="Leave the requirement mechanism out, or use another method.",
     )
+
+
+# ---------------------------------------------------------------- without being asked
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What replaying the method gives away about one secret. For the holder alone: it rests on the original."""
+
+    column: str
+    method: str
+    says: str
+    """How the method is replayed."""
+    belief: float | None
+    """The largest belief in anybody's true secret; None where nobody has computed it."""
+    bounded: bool
+    """Whether nobody can learn more than that."""
+    certain: int
+    """People whose secret is certain by the rule, though not by the classes alone."""
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        who = f"{self.column!r} with more than {_up(self.belief or 0.0):g}"
+        if self.bounded and self.belief is None:
+            return f"Somebody who replays the method learns nothing more about {self.column!r}: {self.says}."
+        if self.bounded:
+            return f"Somebody who replays the method believes nobody's {who}."
+        known = "" if self.belief is None else f"; the largest belief that was computed is {_up(self.belief):g}"
+        return (
+            f'mechanism = "ignored": somebody who replays the method may know somebody\'s {self.column!r} for certain'
+            f"{known}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "column": self.column, "method": self.method, "rule": self.says, "belief": self.belief,
+            "bounded": self.bounded, "certain": self.certain, "sentence": self.sentence,
+        }  # fmt: skip
+
+
+def _up(belief: float) -> float:
+    return ceil(belief * 100 - 1e-6) / 100
+
+
+def guarded_rules(policy: Policy, facts: Mapping[str, Any]) -> list[tuple[str, Rule | None, str, Sequence[Model]]]:
+    """Every secret that classes protect: method, rule, column and requirements."""
+    out: list[tuple[str, Rule | None, str, Sequence[Model]]] = []
+    for part in policy.parts:
+        if not part.method.forms_classes:
+            continue
+        chosen = facts.get(CHOSEN) if part.method.chooses else None
+        rule = part.method.mechanism() if chosen is None else rule_of(str(chosen), facts)
+        asked = [model for model in part.requirements if not model.of_mechanism]
+        for name in part.columns:
+            if policy.attributes[name].role.needs_requirement and guarding(asked, name):
+                out.append((str(chosen or part.method.name), rule, name, asked))
+    return out
+
+
+def demand_bounded(policy: Policy) -> None:
+    """Refuse a method by which secrets that classes protect may be known for certain, before any data is read."""
+    for method, rule, name, _ in guarded_rules(policy, {}) if policy.mechanism == "judged" else []:
+        if rule is None or not rule.bounded:
+            raise RequirementNotMet(
+                f"somebody who replays {method!r} may know secrets in {name!r} for certain, so nothing is published"
+                f"{'' if rule is None else f': {rule.says}'}.",
+                hint=BLIND,
+            )
+
+
+def demand_uncertain(found: Sequence[Replayed], policy: Policy) -> None:
+    """Refuse a release by which somebody who replays the method knows a secret for certain."""
+    for one in found if policy.mechanism == "judged" else []:
+        if one.certain:
+            raise RequirementNotMet(
+                f"{one.certain:,} people's {one.column!r} may be certain to somebody who replays {one.method!r}, so "
+                f"nothing is published: {one.says}.",
+                hint=BLIND,
+            )
+
+
+def replay_methods(published: Published, table: Records, policy: Policy, facts: Mapping[str, Any]) -> list[Replayed]:
+    """What replaying the methods gives away about every secret that classes protect."""
+    out = []
+    for method, rule, name, asked in guarded_rules(policy, facts):
+        statement = published.column(name)
+        if rule is None:
+            out.append(Replayed(name, method, "the method does not say how it is replayed", None, False, 0))
+        elif (statement.is_exact or statement.nodes is not None) and not statement.column.is_open:
+            out.append(_replayed(Replay(published, table, asked, rule), method, name))
+        else:
+            out.append(Replayed(name, method, rule.says, None, rule.bounded, 0))
+    return out
+
+
+def _replayed(replay: Replay, method: str, name: str) -> Replayed:
+    rule = replay.rule
+    belief: float | None = None
+    if not rule.silent:
+        belief = replay.believed(name)
+    elif rule.bounded:
+        belief = largest_share(replay.published, name)
+    return Replayed(name, method, rule.says, belief, rule.bounded, replay.certain(name) if rule.bounded else 0)

@@ -23,6 +23,7 @@ def people(seed: int = 1) -> pl.DataFrame:
 def policy(method: str, model: str = "frequency-l-diversity") -> nr.Policy:
     asked = {"model": model, "on": "ill", **({"m": L} if model == "m-invariance" else {"l": L})}
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "id": "identifier",
             "age": "quasi-identifier",
@@ -102,7 +103,10 @@ def test_m_invariant_releases_expose_nobody_and_rows_of_groups_are_recognised_wi
 
 def test_keys_are_needed_to_know_who_is_in_both(tmp_path):
     rules = nr.Policy(
-        attributes=policy("anatomy").attributes, require=policy("anatomy").require, method={"name": "anatomy"}
+        mechanism="ignored",
+        attributes=policy("anatomy").attributes,
+        require=policy("anatomy").require,
+        method={"name": "anatomy"},
     )
     for name in ("first", "second"):
         nr.anonymize(people(), rules, to=tmp_path / name)

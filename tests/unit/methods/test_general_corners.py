@@ -36,7 +36,9 @@ def table(**columns: Any) -> pa.Table:
 def policy(method: Any = "mondrian", require: Any = None, **columns: Any) -> nr.Policy:
     attributes = {"age": "quasi-identifier", "town": "quasi-identifier", "pay": "plain", "ill": "sensitive"}
     rules = require or [nr.models.FrequencyLDiversity(on="ill", l=2)]
-    return nr.Policy(attributes=attributes | columns, require=rules, method=method, dependence={"most": 1.0})
+    return nr.Policy(
+        mechanism="ignored", attributes=attributes | columns, require=rules, method=method, dependence={"most": 1.0}
+    )
 
 
 def tree(**nodes: list[str]) -> dict[str, Any]:
@@ -191,6 +193,7 @@ def test_a_published_column_that_the_policy_drops_or_does_not_know_fails():
         ("published-columns", "pay", False)
     ]
     unknown = nr.Policy(
+        mechanism="ignored",
         attributes={"age": "quasi-identifier", "town": "quasi-identifier", "ill": "sensitive"},
         require=[nr.models.FrequencyLDiversity(on="ill", l=2)],
         method="mondrian",

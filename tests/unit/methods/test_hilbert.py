@@ -25,6 +25,7 @@ from noren.schema.roles import Role
 from tests.oracles.grouping import table_of
 
 AGES = Hierarchy.from_widths([str(age) for age in range(20, 60)], [5, 10, 20])
+PAPER = Hilbert(blind=False)
 ROLES = {"age": Role.QUASI_IDENTIFIER, "illness": Role.SENSITIVE}
 
 
@@ -65,7 +66,7 @@ def test_the_curve_visits_equal_records_together() -> None:
 @pytest.mark.parametrize("l", [2, 4])
 def test_every_class_is_diverse(l: int) -> None:
     table = people()
-    recoding = Hilbert().recode(table, [FrequencyLDiversity(on="illness", l=l)], order)
+    recoding = PAPER.recode(table, [FrequencyLDiversity(on="illness", l=l)], order)
     assert recoding.keep is None
     assert recoding.notes == (f"illness: groups of l = {l}",)
     key = classes(recoding)
@@ -76,14 +77,17 @@ def test_every_class_is_diverse(l: int) -> None:
 
 def test_a_larger_l_costs_more() -> None:
     table = people()
-    found = [utility(Hilbert(l=l).recode(table, [EntropyLDiversity(on="illness", l=1.5)], order)) for l in (2, 3, 4)]
+    found = [
+        utility(Hilbert(l=l, blind=False).recode(table, [EntropyLDiversity(on="illness", l=1.5)], order))
+        for l in (2, 3, 4)
+    ]
     assert found[0] > found[1] > found[2]
 
 
 def test_k_joins_neighbouring_groups_instead_of_raising_l() -> None:
     table = people()
     required: list[Model] = [FrequencyLDiversity(on="illness", l=2), KAnonymity(k=20)]
-    recoding = Hilbert().recode(table, required, order)
+    recoding = PAPER.recode(table, required, order)
     assert np.unique(classes(recoding), return_counts=True)[1].min() >= 20
     assert recoding.notes == ("illness: groups of l = 2",)
 
@@ -92,11 +96,11 @@ def test_requirements_that_no_l_reaches_join_groups() -> None:
     """5% of one secret: no l is eligible, but large classes hold both."""
     rng = np.random.default_rng(2)
     table = table_of({"age": rng.integers(0, 40, 400)}, {"illness": np.arange(400) % 20 == 0}, {"age": AGES})
-    recoding = Hilbert().recode(table, [DistinctLDiversity(on="illness", l=2)], order)
+    recoding = PAPER.recode(table, [DistinctLDiversity(on="illness", l=2)], order)
     key = classes(recoding)
     assert len(np.unique(key)) > 1
     assert all(len(np.unique(table.codes["illness"][key == c])) == 2 for c in np.unique(key))
-    close = Hilbert().recode(table, [TCloseness(on="illness", t=0.05)], order)
+    close = PAPER.recode(table, [TCloseness(on="illness", t=0.05)], order)
     key = classes(close)
     assert all(abs(table.codes["illness"][key == c].mean() - 0.05) <= 0.05 + 1e-9 for c in np.unique(key))
 
@@ -104,10 +108,10 @@ def test_requirements_that_no_l_reaches_join_groups() -> None:
 def test_not_eligible() -> None:
     table = table_of({"age": range(8)}, {"illness": [0, 0, 0, 0, 1, 2, 3, 4]}, {"age": AGES})
     with pytest.raises(RequirementNotMet, match=r"l = 3 is out of reach for 'illness'.*\n.*largest l is 2"):
-        Hilbert().recode(table, [FrequencyLDiversity(on="illness", l=3)], order)
+        PAPER.recode(table, [FrequencyLDiversity(on="illness", l=3)], order)
     with pytest.raises(RequirementNotMet, match="l = 2 was tried"):
-        Hilbert().recode(table, [TauLDiversity(on="illness", tau=0.3, l=5)], order)
-    recoding = Hilbert(suppression=0.25).recode(table, [FrequencyLDiversity(on="illness", l=3)], order)
+        PAPER.recode(table, [TauLDiversity(on="illness", tau=0.3, l=5)], order)
+    recoding = Hilbert(suppression=0.25, blind=False).recode(table, [FrequencyLDiversity(on="illness", l=3)], order)
     assert recoding.keep is not None
     assert table.codes["illness"][~recoding.keep].tolist() == [0, 0]
 
@@ -115,30 +119,30 @@ def test_not_eligible() -> None:
 def test_one_secret_for_everybody() -> None:
     table = table_of({"age": range(10)}, {"illness": [0] * 10}, {"age": AGES})
     with pytest.raises(RequirementNotMet, match="No l of 2 or more"):
-        Hilbert().recode(table, [FrequencyLDiversity(on="illness", l=2)], order)
+        PAPER.recode(table, [FrequencyLDiversity(on="illness", l=2)], order)
     with pytest.raises(RequirementNotMet, match="no l of 2 or more is in reach"):
-        Hilbert().recode(table, [DistinctLDiversity(on="illness", l=2)], order)
+        PAPER.recode(table, [DistinctLDiversity(on="illness", l=2)], order)
 
 
 def test_k_beyond_the_table() -> None:
     table = people(9)
     for required in ([KAnonymity(k=10)], [KAnonymity(k=10), FrequencyLDiversity(on="illness", l=2)]):
         with pytest.raises(RequirementNotMet, match=r"k = 10 needs at least 10 records.*\n.*largest k is 9"):
-            Hilbert().recode(table, required, order)
-    assert len(np.unique(classes(Hilbert().recode(table, [KAnonymity(k=9)], order)))) == 1
+            PAPER.recode(table, required, order)
+    assert len(np.unique(classes(PAPER.recode(table, [KAnonymity(k=9)], order)))) == 1
 
 
 def test_equal_records_lose_nothing() -> None:
     labels = {"illness": ["grippe", "病", "ж", "flu"]}
     table = table_of({"age": [3] * 12}, {"illness": list(range(4)) * 3}, {"age": AGES}, labels)
     for required in ([KAnonymity(k=5)], [FrequencyLDiversity(on="illness", l=4)]):
-        assert utility(Hilbert().recode(table, required, order)) == 1.0
+        assert utility(PAPER.recode(table, required, order)) == 1.0
 
 
 @pytest.mark.parametrize("k", [2, 7, 40, 100])
 def test_cuts_keep_k_and_lose_less_than_even_chunks(k: int) -> None:
     table = people(1000)
-    recoding = Hilbert().recode(table, [KAnonymity(k=k)], order)
+    recoding = PAPER.recode(table, [KAnonymity(k=k)], order)
     assert np.unique(classes(recoding), return_counts=True)[1].min() >= k
     codes = np.sort(table.codes["age"])[:, None]
     at, share = np.zeros((1, 1, 40), np.int64), np.arange(40.0)[None, None] / 39
@@ -154,12 +158,39 @@ def test_cuts_keep_k_and_lose_less_than_even_chunks(k: int) -> None:
 
 
 def test_problems() -> None:
-    method = Hilbert()
+    method = PAPER
     assert method.problems(ROLES, [FrequencyLDiversity(on="illness", l=2), KAnonymity(k=3)]) == []
     assert method.problems(ROLES, [KAnonymity(k=3)]) == []
     assert "needs a requirement" in method.problems(ROLES, [])[0].message
     two = [FrequencyLDiversity(on=("illness", "income"), l=2)]
+    assert Hilbert().problems({**ROLES, "income": Role.SENSITIVE}, two) == []
+    assert "no l of theirs" in Hilbert(l=2).problems(ROLES, two[:0])[0].message
     assert "protects one sensitive column" in method.problems({**ROLES, "income": Role.SENSITIVE}, two)[0].message
     assert "cannot meet" in method.problems(ROLES, [SemanticDiversity(on="illness", l=2, d=0.5)])[0].message
     none = method.problems({"illness": Role.SENSITIVE}, [FrequencyLDiversity(on="illness", l=2)])
     assert "generalises quasi-identifiers" in none[0].message
+
+
+@pytest.mark.parametrize("l", [2, 3])
+def test_blind_runs_are_dealt_to_groups_that_hold(l: int) -> None:
+    table = people(600)
+    required: list[Model] = [FrequencyLDiversity(on="illness", l=l), KAnonymity(k=4)]
+    found = Hilbert().recode(table, required, order)
+    key = classes(found)
+    sizes = np.unique(key, return_counts=True)[1]
+    assert sizes.min() >= 4
+    assert np.median(sizes) < found.facts["class_size"], "runs are dealt to smaller groups"
+    for c in np.unique(key):
+        counts = np.bincount(table.codes["illness"][key == c])
+        assert counts.max() * l <= counts.sum()
+
+
+def test_a_coin_decides_whether_a_size_that_holds_is_taken() -> None:
+    """So no size proves that a smaller one failed."""
+    table = people(600)
+    asked: list[Model] = [FrequencyLDiversity(on="illness", l=2)]
+    found = {
+        Hilbert().recode(table, asked, np.random.default_rng(seed).permutation).facts["class_size"]
+        for seed in range(30)
+    }
+    assert len(found) > 3

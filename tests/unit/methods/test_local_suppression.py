@@ -109,7 +109,7 @@ ASKED = [{"model": "k-anonymity", "k": 5}, {"model": "frequency-l-diversity", "o
 
 
 def test_a_release_is_verified_with_every_requirement(tmp_path) -> None:
-    policy = Policy(attributes=ROLES, require=ASKED, method={"name": "local-suppression"})
+    policy = Policy(mechanism="ignored", attributes=ROLES, require=ASKED, method={"name": "local-suppression"})
     outcome = run(table(), policy, to=tmp_path / "r")
     assert all(v.holds for v in verify(tmp_path / "r", policy, original=table()))
     assert outcome.facts.losses["smallest_class"] >= 5
@@ -120,14 +120,14 @@ def test_a_release_is_verified_with_every_requirement(tmp_path) -> None:
 def test_what_cannot_be_met_raises() -> None:
     lonely = table().with_columns(disease=pl.lit("flu"))
     with pytest.raises(RequirementNotMet):
-        run(lonely, Policy(attributes=ROLES, require=ASKED, method={"name": "local-suppression"}))
+        run(lonely, Policy(mechanism="ignored", attributes=ROLES, require=ASKED, method={"name": "local-suppression"}))
     asked = [{"model": "k-anonymity", "k": 700}, ASKED[1]]
     with pytest.raises(RequirementNotMet, match="k=700"):
-        run(table(), Policy(attributes=ROLES, require=asked, method={"name": "local-suppression"}))
+        run(table(), Policy(mechanism="ignored", attributes=ROLES, require=asked, method={"name": "local-suppression"}))
 
 
 def test_options_are_checked_before_any_data() -> None:
     for option in ({"importance": {"disease": 2.0}}, {"importance": {"age": 0}}, {"suppression": 0.1}):
         with pytest.raises(PolicyError):
-            Policy(attributes=ROLES, require=ASKED, method={"name": "local-suppression", **option})
+            Policy(mechanism="ignored", attributes=ROLES, require=ASKED, method={"name": "local-suppression", **option})
     assert METHODS["local-suppression"].candidates(0.0) == [LocalSuppression()]

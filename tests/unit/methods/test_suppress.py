@@ -222,6 +222,7 @@ def skewed(*people: tuple[int, str]) -> pa.Table:
 def skewed_policy(t: float = 0.3, **method: Any) -> nr.Policy:
     signs = {"role": "quasi-sensitive", "knowledge": known(SKEWED)}
     return nr.Policy(
+        mechanism="ignored",
         attributes={"row": "plain", "age": "quasi-identifier", "signs": signs},
         require=[nr.models.QSCloseness(on="signs", t=t)],
         method={"name": "suppress", "nodes": 100} | method,

@@ -47,6 +47,7 @@ def made(original: pa.Table, tree: bool = False, t: float = 0.3, **method: Any) 
 def rules(tree: bool = False, t: float = 0.3, **method: Any) -> nr.Policy:
     town = {"role": "quasi-identifier"} | ({"hierarchy": {"prefix": [3, 2]}} if tree else {})
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "row": "plain",
             "age": "quasi-identifier",

@@ -60,6 +60,7 @@ def outcome(
 ) -> Outcome:
     names = names or {name: name for name in EVIL}
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={
             names["age"]: "quasi-identifier",
             names["town"]: {"role": "quasi-identifier", **town},
@@ -183,6 +184,7 @@ def test_a_page_of_a_directory_names_its_checksum(tmp_path):
 
 def test_a_release_of_two_methods_says_which_made_which_columns():
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={"age": "quasi-identifier", "town": "quasi-identifier", "note": "plain", "ill": "sensitive"},
         require=[nr.models.KAnonymity(k=4), nr.models.FrequencyLDiversity(on="ill", l=2)],
         method=[nr.methods.Mondrian(), nr.methods.Decoys(on="ill")],

@@ -28,7 +28,9 @@ PEOPLE = pl.DataFrame(
 
 
 def rules(method: Any, *more: Any, **roles: str) -> nr.Policy:
-    return nr.Policy(attributes=ROLES | roles, require=[DIVERSE, *more], method=method, dependence={"most": 1.0})
+    return nr.Policy(
+        attributes=ROLES | roles, require=[DIVERSE, *more], method=method, dependence={"most": 1.0}, mechanism="ignored"
+    )
 
 
 def test_a_method_that_the_policy_names_is_replayed_as_it_is_set() -> None:
@@ -56,12 +58,17 @@ def test_the_first_method_that_is_known_is_replayed() -> None:
 
 def test_the_original_settles_the_mechanism_and_nothing_else() -> None:
     asked = nr.models.Mechanism(on="ill", most=0.9)
-    found = {(v.model, v.column): v for v in run(PEOPLE, rules("three-phase", asked)).facts.verdicts}
+    found = {(v.model, v.column): v for v in run(PEOPLE, rules("mondrian", asked)).facts.verdicts}
     assert {key: verdict.basis for key, verdict in found.items()} == {
         ("frequency-l-diversity", "ill"): "the release alone",
         ("mechanism", "ill"): "the original",
     }
-    assert found["mechanism", "ill"].achieved == pytest.approx(4 / 6), "four of six who are 30 had flu"
+    assert 1 / 3 < found["mechanism", "ill"].achieved <= 0.5, "four of eight have flu, and all are one class"
+
+
+def test_a_rule_without_a_bound_never_meets_the_requirement() -> None:
+    with pytest.raises(RequirementNotMet, match=r"mechanism on 'ill': asked 0\.99, found 1"):
+        run(PEOPLE, rules("three-phase", nr.models.Mechanism(on="ill", most=0.99)))
 
 
 def test_a_mechanism_that_tells_too_much_is_refused_with_methods_that_do_not() -> None:

@@ -40,6 +40,7 @@ def csv(path: Path, columns: dict[str, list[Any]]) -> Path:
 def made(path: Path, columns: dict[str, list[Any]], method: str = "mondrian", **attributes: Any) -> Any:
     """The outcome for some columns of the table, all of them quasi-identifiers beside the illness."""
     policy = nr.Policy(
+        mechanism="ignored",
         attributes={name: attributes.get(name, "quasi-identifier") for name in columns} | {"ill": "sensitive"},
         require=[K, L],
         method=method,
@@ -65,7 +66,9 @@ def test_whole_numbers_too_large_to_be_exact_are_numbers_or_refused(
     table = pl.DataFrame({"size": [2.0**53, 3.0] * 20, "ill": list("abcd") * 10})
     table.write_csv(tmp_path / file) if file.endswith("csv") else table.write_parquet(tmp_path / file)
     size = {"role": "quasi-identifier"} | ({} if kind is None else {"kind": kind})
-    policy = nr.Policy(attributes={"size": size, "ill": "sensitive"}, require=[K, L], method="hilbert")
+    policy = nr.Policy(
+        mechanism="ignored", attributes={"size": size, "ill": "sensitive"}, require=[K, L], method="hilbert"
+    )
     if kind is None:
         assert "9007199254740992.0" in run(tmp_path / file, policy).release.column("size").domain.values
         return
@@ -80,6 +83,7 @@ def test_numbers_with_a_missing_one_among_them_are_read_back(more: dict[str, Any
     height = [*rng.choice(["160.0", "170.0", "1e2", "151.5", ""], 300).tolist(), *(["998.0", "999.0"] if more else [])]
     data = csv(tmp_path / "data.csv", {"height": height, "ill": rng.choice(list("abc"), len(height)).tolist()})
     policy = nr.Policy(
+        mechanism="ignored",
         attributes={"height": {"role": "sensitive", **more}, "ill": "sensitive"},
         require=[nr.models.FrequencyLDiversity(on=["height", "ill"], l=2)],
     )
@@ -101,7 +105,12 @@ def test_heights_of_a_csv_file_become_intervals(method: str, tmp_path: Path) -> 
 def test_a_csv_file_gives_what_a_frame_gives(tmp_path: Path) -> None:
     columns = some("height")
     frame = pl.DataFrame(columns | {"height": [float(x) for x in columns["height"]]})
-    policy = nr.Policy(attributes={"height": "quasi-identifier", "ill": "sensitive"}, require=[K, L], method="mondrian")
+    policy = nr.Policy(
+        mechanism="ignored",
+        attributes={"height": "quasi-identifier", "ill": "sensitive"},
+        require=[K, L],
+        method="mondrian",
+    )
     losses = [run(data, policy).facts.losses["ncp_loss"] for data in (frame, csv(tmp_path / "data.csv", columns))]
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
 
@@ -159,6 +168,7 @@ def test_markers_of_one_column_are_missing_in_it_alone(tmp_path: Path) -> None:
 def test_far_apart_values_beside_missing_cells_drop_nobody(distance: str, tmp_path: Path) -> None:
     steps = [None if i % 50 == 3 else 1000 * (i * 7 % 12) for i in range(N)]
     policy = nr.Policy(
+        mechanism="ignored",
         attributes={"income": {"role": "sensitive", "distance": distance}, "ill": "identifier"},
         require=[nr.models.SemanticDiversity(on="income", l=3, d=2000 if distance == "numeric" else 2)],
         people={"rows": "independent"},
@@ -176,7 +186,9 @@ def test_dates_are_dates(given: str, method: str, tmp_path: Path) -> None:
     data: Any = csv(tmp_path / "data.csv", columns)
     if given == "frame":
         data = pl.DataFrame(columns).with_columns(pl.col("born").str.to_date("%d.%m.%Y"))
-    policy = nr.Policy(attributes={"born": "quasi-identifier", "ill": "sensitive"}, require=[K, L], method=method)
+    policy = nr.Policy(
+        mechanism="ignored", attributes={"born": "quasi-identifier", "ill": "sensitive"}, require=[K, L], method=method
+    )
     outcome = run(data, policy)
     assert outcome.facts.columns["born"].domain.kind == "date"
     labels = set(map(str, outcome.release.frame()["born"].to_list()))
@@ -214,8 +226,8 @@ def test_visits_without_a_key_are_refused_and_with_it_classes_hold_five_patients
     data = visits()
     rules: dict[str, Any] = {"attributes": VISIT_ROLES, "require": [K, L], "method": "mondrian"}
     with pytest.raises(PolicyError, match=r"people\.key: .* different values of the identifier 'patient'"):
-        nr.anonymize(data, nr.Policy(**rules))
-    release = nr.anonymize(data, nr.Policy(**rules, people={"key": "patient"}))
+        nr.anonymize(data, nr.Policy(mechanism="ignored", **rules))
+    release = nr.anonymize(data, nr.Policy(mechanism="ignored", **rules, people={"key": "patient"}))
     classes = release.frame().join(data.select("visit", "patient"), on="visit").group_by("age")
     assert classes.agg(pl.col("patient").n_unique())["patient"].min() >= 5
     assert not release.manifest.rows_are_people
@@ -225,7 +237,10 @@ def test_visits_without_a_key_are_refused_and_with_it_classes_hold_five_patients
 def test_sets_of_a_patients_visits_do_not_intersect_to_the_diagnosis() -> None:
     data = visits()
     policy = nr.Policy(
-        attributes=VISIT_ROLES, require=[nr.models.FrequencyLDiversity(on="ill", l=5)], people={"key": "patient"}
+        mechanism="ignored",
+        attributes=VISIT_ROLES,
+        require=[nr.models.FrequencyLDiversity(on="ill", l=5)],
+        people={"key": "patient"},
     )
     found = nr.anonymize(data, policy).frame().rename({"ill": "set"}).join(data, on="visit")
     for (_, _), rows in found.group_by("patient", "ill"):
@@ -238,7 +253,9 @@ def test_groups_hold_whole_patients(method: str) -> None:
     """All visits of a patient are in one group, of whose people at most every third has any one illness."""
     data = visits()
     asked = [nr.models.FrequencyLDiversity(on="ill", l=3)]
-    policy = nr.Policy(attributes=VISIT_ROLES, require=asked, method=method, people={"key": "patient"})
+    policy = nr.Policy(
+        mechanism="ignored", attributes=VISIT_ROLES, require=asked, method=method, people={"key": "patient"}
+    )
     found = nr.anonymize(data, policy).frame().rename({"ill": "group"}).join(data, on="visit")
     assert found.group_by("patient").agg(pl.col("group").n_unique())["group"].max() == 1
     of_group = found.group_by("group").agg(people=pl.col("patient").n_unique())
@@ -256,7 +273,7 @@ def test_three_codings_of_one_occupation_are_refused() -> None:
         "require": [nr.models.FrequencyLDiversity(on=data.columns, l=3)],
     }
     with pytest.raises(PolicyError) as caught:
-        nr.anonymize(data, nr.Policy(**rules))
+        nr.anonymize(data, nr.Policy(mechanism="ignored", **rules))
     said = str(caught.value)
     assert all(f"{name!r} tells " in said for name in ("occ02", "occ10"))
     assert all(f" tells {name!r}" in said for name in ("occ02", "soc"))
@@ -278,6 +295,7 @@ def test_merging_all_numbers_into_the_rest_is_an_error_with_the_remedy(tmp_path:
 def test_bins_by_a_rule_make_a_number_a_secret(bins: str, tmp_path: Path) -> None:
     table = some(wage=[f"{x:.3f}" for x in np.random.default_rng(2).uniform(0, 4000, N)])
     policy = nr.Policy(
+        mechanism="ignored",
         attributes={"wage": {"role": "sensitive", "bins": bins}, "ill": "plain"},
         require=[nr.models.FrequencyLDiversity(on="wage", l=3)],
     )

@@ -59,7 +59,7 @@ def policy(method: str | dict[str, Any] = "mondrian", l: int = 2, **columns: Any
         "ill": "sensitive",
     }
     require = [nr.models.FrequencyLDiversity(on="ill", l=l)]
-    return nr.Policy(attributes=attributes | columns, require=require, method=method)
+    return nr.Policy(mechanism="ignored", attributes=attributes | columns, require=require, method=method)
 
 
 def draft_of(data: pa.Table, rules: nr.Policy) -> Draft:
@@ -94,7 +94,12 @@ def test_an_empty_bin_of_a_secret_stays_empty_or_is_refused(method):
     data = table().append_column("pay", pay).drop_columns("ill")
     attributes = dict(policy().attributes) | {"pay": binned}
     del attributes["ill"]
-    rules = nr.Policy(attributes=attributes, require=[nr.models.FrequencyLDiversity(on="pay", l=2)], method=method)
+    rules = nr.Policy(
+        mechanism="ignored",
+        attributes=attributes,
+        require=[nr.models.FrequencyLDiversity(on="pay", l=2)],
+        method=method,
+    )
     if method == "sweep":
         with pytest.raises(nr.errors.PolicyError, match="3 bins hold no record"):
             nr.anonymize(data, rules)
@@ -172,7 +177,7 @@ def test_sets_of_values_that_read_alike_stay_apart():
     """The values "a, b" and "c" make the same text as "a" and "b, c"."""
     cells = ["a, b", "c", "a", "b, c"] * 25
     rules = nr.Policy(
-        attributes={"q": "quasi-identifier", "s": "sensitive"}, require=[nr.models.KAnonymity(k=2),
+        mechanism="ignored", attributes={"q": "quasi-identifier", "s": "sensitive"}, require=[nr.models.KAnonymity(k=2),
         nr.models.DistinctLDiversity(on="s", l=2)], method="mondrian",
     )  # fmt: skip
     pairs = {"a, b": 0, "c": 1, "a": 0, "b, c": 1}
@@ -307,7 +312,7 @@ def test_records_without_plain_columns_are_whole_too(method, batches):
     """Nothing has to be read again; the codes in memory are all."""
     data, rules = suppressing(method)
     kept = {name: rules.attributes[name] for name in ("age", "town", "ill")}
-    rules = nr.Policy(attributes=kept, require=rules.require, method=rules.methods)
+    rules = nr.Policy(mechanism="ignored", attributes=kept, require=rules.require, method=rules.methods)
     outcome = run(data.select(["age", "town", "ill"]), rules)
     assert outcome.release.frame().height == outcome.facts.records
     verdicts = nr.verify(outcome.release, rules, original=data.select(["age", "town", "ill"]))
@@ -360,6 +365,7 @@ def test_a_declared_secret_is_listed_as_it_was_declared(tmp_path: Path) -> None:
     """Also what nobody has, and after it was saved: where a domain comes from is part of the release."""
     frame = pl.DataFrame({"age": [*range(20, 60)], "size": [1.5, 2.5] * 20, "ill": ["flu", "cold", "gout", "flu"] * 10})
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={
             "age": "quasi-identifier",
             "size": {"role": "plain", "bins": [0, 2, 4]},

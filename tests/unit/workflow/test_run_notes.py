@@ -27,7 +27,9 @@ ROLES: dict[str, Any] = {"pid": "identifier", "town": "quasi-identifier", "job":
 
 def rules(model: Any = None, **more: Any) -> nr.Policy:
     asked = model or nr.models.FrequencyLDiversity(on="job", l=2)
-    return nr.Policy(**({"attributes": ROLES, "require": [asked], "dependence": {"most": 1.0}} | more))
+    return nr.Policy(
+        mechanism="ignored", **({"attributes": ROLES, "require": [asked], "dependence": {"most": 1.0}} | more)
+    )
 
 
 @pytest.fixture

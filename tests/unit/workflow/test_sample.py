@@ -32,6 +32,7 @@ def policy(method: str, share: float | None = 0.3) -> Policy:
     if method not in ("decoys", "anatomy"):
         asked.append({"model": "k-anonymity", "k": 5})
     return Policy(
+        mechanism="ignored",
         attributes={
             "number": "identifier",
             "age": "quasi-identifier",
@@ -111,7 +112,7 @@ def test_a_sample_of_nearly_everybody_may_lack_few(whole: int, near: bool) -> No
 def test_one_person_who_is_not_covered_is_everybody() -> None:
     asked = [{"model": "frequency-l-diversity", "on": "disease", "l": 2}]
     domain = {"role": "sensitive", "values": ["flu", "cold", "hiv"]}
-    rules = Policy(attributes={"disease": domain}, require=asked, method="decoys")
+    rules = Policy(mechanism="ignored", attributes={"disease": domain}, require=asked, method="decoys")
     release = run(pl.DataFrame({"disease": ["flu"]}), rules).release
     (shown,) = release.frame()["disease"].to_list()
     (other,) = {"flu", "cold", "hiv"} - set(shown)

@@ -31,6 +31,7 @@ def table(n: int = 400) -> pl.DataFrame:
 def policy(method: str = "decoys", **columns) -> Policy:
     attributes = {"age": CODED, "pay": {"role": "plain", "top": 100}, "sex": "quasi-identifier", "disease": "sensitive"}
     return Policy(
+        mechanism="ignored",
         attributes=attributes | columns,
         require=[{"model": "frequency-l-diversity", "on": "disease", "l": 2}],
         method={"name": method},
@@ -80,7 +81,7 @@ def test_what_the_ends_do_not_fit_is_refused() -> None:
 
 def test_more_values_than_are_listed_cannot_be_coded() -> None:
     many = pl.DataFrame({"x": np.arange(100_002) / 7, "s": ["a", "b"] * 50_001})
-    asked = Policy(attributes={"x": {"role": "plain", "top": 9000}, "s": "plain"})
+    asked = Policy(mechanism="ignored", attributes={"x": {"role": "plain", "top": 9000}, "s": "plain"})
     with pytest.raises(PolicyError, match="top and bottom cannot be kept"):
         prepare(many, asked)
 

@@ -292,7 +292,7 @@ def one_d(bench: Bench, name: str, l: int) -> Candidate | None:
         if int(data.counts.max()) * l > data.coded.n:
             return None
         need = FrequencyLDiversity(on=data.sensitive, l=l)
-        return Candidate(f"l = {l}", (l,), *made(bench, data, Hilbert(l=l), need, f"1DLD {l}"))
+        return Candidate(f"l = {l}", (l,), *made(bench, data, Hilbert(l=l, blind=False), need, f"1DLD {l}"))
 
     return bench.shared(("tau-l", "1DLD", name, l), make)
 

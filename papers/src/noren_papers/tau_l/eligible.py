@@ -188,7 +188,9 @@ def _borders(bench: Bench, name: str) -> tuple[list[bool], list[str]]:
         if l < 2:
             continue
         try:
-            table, _ = made(bench, data, Hilbert(l=l), FrequencyLDiversity(on=data.sensitive, l=l), f"border {l}")
+            table, _ = made(
+                bench, data, Hilbert(l=l, blind=False), FrequencyLDiversity(on=data.sensitive, l=l), f"border {l}"
+            )
         except RequirementNotMet:
             outcomes.append(not possible)
             continue

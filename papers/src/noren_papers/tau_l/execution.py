@@ -66,7 +66,9 @@ def recoding(bench: Bench, data: Prepared, method: Any, need: Any) -> Callable[[
 def one_d_seconds(bench: Bench, name: str, l: int) -> float:
     def measure() -> float:
         data = dataset(bench, name)
-        return least_seconds(bench, recoding(bench, data, Hilbert(l=l), FrequencyLDiversity(on=data.sensitive, l=l)))
+        return least_seconds(
+            bench, recoding(bench, data, Hilbert(l=l, blind=False), FrequencyLDiversity(on=data.sensitive, l=l))
+        )
 
     return bench.shared(("tau-l", "1DLD seconds", name, l), measure)
 

@@ -37,7 +37,7 @@ def rule_of(name: str, settings: Mapping[str, Any]) -> Rule | None:
     if name not in METHODS:
         return None
     kind = METHODS[name]
-    said = {"blind": True, **settings} if CLASS_SIZE in settings else settings
+    said = {"blind": CLASS_SIZE in settings, **settings}
     known = {key: value for key, value in said.items() if key in kind.model_fields}
     return kind.model_validate({"name": name, **known}).mechanism()
 
@@ -57,27 +57,52 @@ class Replay:
         self.table = table
         self.requirements = requirements
         self.rule = rule
+        self._seen: dict[str, Sight] = {}
         self._found: dict[str, Beliefs] = {}
+
+    def sight(self, secret: Statement) -> Sight:
+        if secret.name not in self._seen:
+            least = max([2, *(model.least_class_size for model in self.requirements)])
+            models = guarding(self.requirements, secret.name)
+            self._seen[secret.name] = Sight.of(self.published, self.table, secret, models, least)
+        return self._seen[secret.name]
 
     def beliefs(self, secret: Statement) -> Beliefs:
         if secret.name not in self._found:
-            least = max([2, *(model.least_class_size for model in self.requirements)])
-            models = guarding(self.requirements, secret.name)
-            sight = Sight.of(self.published, self.table, secret, models, least)
-            self._found[secret.name] = self.rule.beliefs(sight)
+            self._found[secret.name] = self.rule.beliefs(self.sight(secret))
         return self._found[secret.name]
+
+    def truth(self, secret: Statement) -> NDArray[np.int64]:
+        """Everybody's published code of the secret; -1 for one that the release does not list."""
+        return np.asarray(placed(self.table, secret)[self.table.codes[secret.name]])
 
     def worst(self, secret: Statement) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """How much everybody's true secret is believed, and the error of what was simulated of that."""
         found = self.beliefs(secret)
-        truth = placed(self.table, secret)[self.table.codes[secret.name]]
-        return found.of_truth(truth), found.error[found.item]
+        return found.of_truth(self.truth(secret)), found.error[found.item]
+
+    def believed(self, name: str) -> float:
+        """The largest belief in anybody's true secret, less what simulation may have added."""
+        belief, error = self.worst(self.published.column(name))
+        return float((belief - CLEARLY * error).max(initial=0.0))
+
+    def certain(self, name: str) -> int:
+        """How many people's secret the rule gives away for certain, or might as far as can be shown."""
+        secret = self.published.column(name)
+        return 0 if self.rule.silent else int(self.rule.certain(self.sight(secret), self.truth(secret)).sum())
 
     def verdict(self, model: Model, name: str) -> Verdict:
-        """The verdict on one column of a requirement. A simulated belief must exceed the limit clearly."""
+        """The verdict on one column of a requirement. A simulated belief must exceed the limit clearly.
+
+        Where the rule knows no bound, what is believed may be anything.
+        """
         belief, error = self.worst(self.published.column(name))
-        breaches = int((belief - CLEARLY * error > model.required + 1e-9).sum())
-        achieved = float((belief - CLEARLY * error).max(initial=0.0))
+        least = belief - CLEARLY * error
+        achieved = float(least.max(initial=0.0)) if self.rule.bounded else 1.0
+        breaches = int((least > model.required + 1e-9).sum()) if self.rule.bounded else self.table.n
+        said = f"believes nobody's secret above {achieved:.4g}"
+        if not self.rule.bounded:
+            said = f"believes somebody's secret with {least.max(initial=0.0):.4g} at least, and no bound is known"
         return Verdict(
             model=model.model,
             column=name,
@@ -87,7 +112,7 @@ class Replay:
             basis="the original",
             records=self.table.n,
             breaches=breaches,
-            statement=f"whoever knows the method believes nobody's secret above {achieved:.4g}: {self.rule.says}",
+            statement=f"whoever knows the method {said}: {self.rule.says}",
         )
 
 

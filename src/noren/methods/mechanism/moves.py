@@ -24,12 +24,17 @@ class Moves(Rule):
     """Groups close from the most precise to the most general, each without its too common secrets.
 
     nested: classes of general values are groups as well; otherwise only those of equal quasi-identifiers are, and all
-    others hold what moved out of them. partly: a group may close in part; otherwise it moves as a whole.
+    others hold what moved out of them. partly: a group may close in part; otherwise it moves as a whole. No bound: that
+    people who moved together have one secret, say, is joined with nothing that later classes hold.
     """
 
     says: str
     nested: bool = False
     partly: bool = True
+
+    @property
+    def bounded(self) -> bool:
+        return False
 
     def beliefs(self, sight: Sight) -> Beliefs:
         flow = _Flow(sight, self.partly)

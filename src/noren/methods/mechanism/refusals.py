@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from noren.engines import Records
 from noren.methods.mechanism.cutting import Cut, Learned, learn
-from noren.methods.mechanism.rule import Beliefs, Rule, unchanged
+from noren.methods.mechanism.rule import CERTAIN, Beliefs, Rule, unchanged
 from noren.methods.mechanism.sight import Sight
 from noren.ragged import distinct_of, in_order, rows_in_order
 
 DRAWS = 200
+MOST_PEOPLE = 200_000
+"""People up to whom all are simulated; else a tenth of as many are."""
 MOST_PARTS = 1 << 15
 """Parts of one table up to which the levels below a full-domain release are simulated."""
 
@@ -72,10 +74,48 @@ class Refusals(Rule):
         cut, who = cut_of(sight, who, mine, self.parts(sight, who, mine[who]))
         if cut is None:
             return unchanged(sight, notes, **facts)
+        facts |= {"cut_by_k_alone": cut.classes, "draws": self.draws}
+        if len(who) > MOST_PEOPLE:
+            chosen = np.zeros(sight.classes, bool)
+            chosen[mine[np.random.default_rng().choice(who, MOST_PEOPLE // 10)]] = True  # nothing of it is published
+            cut, who = _within(sight, who[chosen[mine[who]]], mine, cut.part[chosen[mine[who]]])
+            notes.append(f"measured on {len(who):,} people of classes that were drawn at random")
         found = learn(cut, sight.models, sight.secret, sight.overall, self.draws)
-        unsettled = len(np.unique(cut.owner[~found.settled]))
-        facts |= {"cut_by_k_alone": cut.classes, "undecided_classes": unsettled, "draws": self.draws}
+        facts |= {"undecided_classes": len(np.unique(cut.owner[~found.settled]))}
         return told(sight, who, cut, found, found.posterior, facts, notes)
+
+    def certain(self, sight: Sight, secrets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whoever shares a part with another secret is not: exchanged, the two leave every part as it is. Of the others
+        those are for whom no arrangement that breaks a part shows another secret."""
+        out = np.zeros(sight.table.n, bool)
+        mine = self.members(sight)
+        known = np.bincount(mine[mine >= 0], minlength=sight.classes) == sight.sizes
+        who = np.flatnonzero((mine >= 0) & known[np.maximum(mine, 0)])
+        if not len(who) or not sight.whole:
+            return out
+        cut, who = cut_of(sight, who, mine, self.parts(sight, who, mine[who]))
+        if cut is None:
+            return out
+        pure = _of_one_secret(cut, secrets[who]) & (sight.shares.max(axis=1)[mine[who]] < CERTAIN)
+        doubtful = np.zeros(sight.classes, bool)
+        doubtful[mine[who[pure]]] = True
+        some = doubtful[mine[who]]
+        if not some.any():
+            return out
+        pure = pure[some]
+        cut, who = _within(sight, who[some], mine, cut.part[some])
+        found = learn(cut, sight.models, sight.secret, sight.overall, self.draws)
+        told = np.where(found.settled[cut.part], found.posterior[cut.part, np.maximum(secrets[who], 0)], 1.0)
+        out[who] = pure & (told >= CERTAIN) & (secrets[who] >= 0)
+        return out
+
+
+def _of_one_secret(cut: Cut, secrets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """For every member whether all of the part have one secret."""
+    low, high = np.full(cut.parts, np.iinfo(np.int64).max), np.full(cut.parts, -1, np.int64)
+    np.minimum.at(low, cut.part, secrets)
+    np.maximum.at(high, cut.part, secrets)
+    return np.asarray((low == high)[cut.part])
 
 
 @dataclass(frozen=True)
@@ -95,7 +135,7 @@ class Levels(Rule):
         lower = _one_level_down(sight) if len(who) == sight.table.n and sight.whole else []
         for parts in lower:
             cut, some = cut_of(sight, who, mine, parts[who])
-            if cut is None or cut.parts > MOST_PARTS:
+            if cut is None or cut.parts > MOST_PARTS or len(some) > MOST_PEOPLE:
                 continue
             found = learn(cut, sight.models, sight.secret, sight.overall, self.draws)
             chance = 1 - float(np.prod(1 - _chance(found, cut, self.draws)))
@@ -113,6 +153,26 @@ class Levels(Rule):
         blamed = np.minimum(1.0, broken / chance)
         posterior = blamed * found.posterior + (1 - blamed) * np.maximum(unbroken, 0.0)
         return told(sight, some, cut, found, posterior, facts | {"chance_of_refusal": chance}, [])
+
+    def certain(self, sight: Sight, secrets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """A level that two classes refuse tells nothing for certain: whatever one of them holds, the other does."""
+        out = np.zeros(sight.table.n, bool)
+        mine = by_cover(sight)
+        everybody = np.flatnonzero(mine >= 0)
+        for parts in _one_level_down(sight) if len(everybody) == sight.table.n and sight.whole else []:
+            cut, who = cut_of(sight, everybody, mine, parts[everybody])
+            if cut is None:
+                continue
+            held = np.bincount(cut.part * sight.d + secrets[who], minlength=cut.parts * sight.d)
+            short = np.unique(cut.owner[~sight.fine(held.reshape(cut.parts, sight.d).astype(np.float64))])
+            if len(short) != 1:
+                continue
+            here = cut.of == short[0]
+            one, some = _within(sight, who[here], mine, cut.part[here])
+            found = learn(one, sight.models, sight.secret, sight.overall, self.draws)
+            told = np.where(found.settled[one.part], found.posterior[one.part, secrets[some]], 1.0)
+            out[some] |= (told >= CERTAIN) & (sight.shares.max(axis=1)[mine[some]] < CERTAIN)
+        return out
 
 
 def _chance(found: Learned, cut: Cut, draws: int) -> NDArray[np.float64]:
@@ -155,8 +215,13 @@ def cut_of(
     spoilt[mine[who[small[parts]]]] = True
     pure = several(mine[who], parts) & ~spoilt[mine[who]]
     who, parts = who[pure], parts[pure]
-    if not len(who):
-        return None, who
+    return _within(sight, who, mine, parts) if len(who) else (None, who)
+
+
+def _within(
+    sight: Sight, who: NDArray[np.int64], mine: NDArray[np.int64], parts: NDArray[np.int64]
+) -> tuple[Cut, NDArray[np.int64]]:
+    """Whole classes and their parts; the people class by class."""
     order = in_order(mine[who])
     who, parts = who[order], parts[order]
     classes, _, of = distinct_of(mine[who])

@@ -81,6 +81,12 @@ class Rule(ABC):
         """Whether the form of the release tells nothing beyond its classes."""
         return False
 
+    @property
+    def bounded(self) -> bool:
+        """Whether nobody learns more than the beliefs say. Elsewhere they show what is learned at least, and a release
+        is never said to keep what the method tells within a limit."""
+        return True
+
     def drawn(self, draws: int) -> Rule:
         """The same rule with so many draws, where something is simulated class by class."""
         return self
@@ -88,6 +94,15 @@ class Rule(ABC):
     @abstractmethod
     def beliefs(self, sight: Sight) -> Beliefs:
         """What follows about everybody."""
+
+    def certain(self, sight: Sight, secrets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The people whose secret the rule may give away for certain, where the classes alone do not.
+
+        secrets: everybody's true one. It serves to prove that somebody's could be another.
+        """
+        found = self.beliefs(sight)
+        known = found.told[found.item] & (found.of_truth(secrets) >= CERTAIN)
+        return np.asarray(known & (found.of_truth(secrets, after=False) < CERTAIN))
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,10 @@ class Silent(Rule):
 @dataclass(frozen=True)
 class NotReplayed(Silent):
     """A rule in which secrets take part and that nobody has put into code yet: nothing can be promised about it."""
+
+    @property
+    def bounded(self) -> bool:
+        return False
 
     def beliefs(self, sight: Sight) -> Beliefs:
         raise ModelDoesNotApply(

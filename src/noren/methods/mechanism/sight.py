@@ -66,10 +66,7 @@ class Sight:
     @classmethod
     def of(cls, published: Published, table: Records, secret: Statement, models: Sequence[ClassModel], k: int) -> Sight:
         """The release as the adversary who knows everybody in the table sees it."""
-        quasi = [one for one in published.statements if one.role in QUASI and one.name != secret.name]
-        cells = published.cells([*(one.name for one in quasi), secret.name])
-        kinds = [cells[one.name].distinct()[1] for one in quasi]
-        row_class = row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], published.rows)
+        quasi, cells, row_class = _published_classes(published, secret)
         first = first_of(row_class)
         searched = [one for one in quasi if one.is_key and not one.column.is_open and one.name in table.codes]
         nodes = [exact_nodes(one.d) if one.nodes is None else one.nodes for one in searched]
@@ -234,6 +231,22 @@ def judged(
             good &= np.asarray(model.judged(part, secret, overall)[1])
         out[there] = good
     return out
+
+
+def _published_classes(published: Published, secret: Statement) -> tuple[list[Statement], Any, NDArray[np.int64]]:
+    """The columns that find people, their cells and the secret's, and the class of every row."""
+    quasi = [one for one in published.statements if one.role in QUASI and one.name != secret.name]
+    cells = published.cells([*(one.name for one in quasi), secret.name])
+    kinds = [cells[one.name].distinct()[1] for one in quasi]
+    return quasi, cells, row_numbers(kinds, [int(kind.max(initial=0)) + 1 for kind in kinds], published.rows)
+
+
+def largest_share(published: Published, name: str) -> float:
+    """The largest share of a value in any class."""
+    secret = published.column(name)
+    _, cells, row_class = _published_classes(published, secret)
+    counts = _counted(secret, cells[name], row_class, int(row_class.max(initial=-1)) + 1)
+    return float((counts.max(axis=1) / counts.sum(axis=1)).max(initial=0.0))
 
 
 def _beside(columns: Sequence[NDArray], lines: int) -> NDArray:

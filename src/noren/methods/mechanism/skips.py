@@ -19,9 +19,16 @@ FAR = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Skips(Rule):
-    """Groups of different secrets along a Hilbert curve through the quasi-identifiers."""
+    """Groups of different secrets along a Hilbert curve through the quasi-identifiers.
+
+    No bound: groups that passed over the same people, and the ends of what they cover, tie secrets of many groups.
+    """
 
     says: str
+
+    @property
+    def bounded(self) -> bool:
+        return False
 
     @property
     def answers_some(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.methods.mechanism.refusals import Refusals
-from noren.methods.mechanism.rule import Beliefs, Rule
+from noren.methods.mechanism.rule import CERTAIN, Beliefs, Rule
 from noren.methods.mechanism.sight import Sight, normal
 
 OVERLOOKED = 0.5
@@ -51,6 +51,15 @@ class Stays(Rule):
         named = "people_of_overlapping_classes" if sight.asked is None else "at_least_people_of_overlapping_classes"
         facts = {**found.facts, named: int(sight.asked_people[told].sum())}
         return replace(found, after=after, told=found.told | told, facts=facts)
+
+    def certain(self, sight: Sight, secrets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        out = self.cuts.certain(sight, secrets)
+        if not any(model.relative for model in sight.models) or not sight.whole:
+            return out
+        weight, told = _stayed(sight)
+        at = (sight.place[sight.item], np.maximum(secrets, 0))
+        known = told[at[0]] & (normal(weight, sight.overall)[at] >= CERTAIN) & (sight.before[at] < CERTAIN)
+        return np.asarray(out | (known & (secrets >= 0)))
 
 
 def _stayed(sight: Sight) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -76,8 +76,9 @@ class Mondrian(ClassMethod):
     )
     blind: bool = Field(
         default=False,
-        description="Make classes from quasi-identifiers alone, for a class size that grows until every class holds; "
-        "the size is published, and what secrets decide is that number alone.",
+        description="Make classes from quasi-identifiers alone, for a class size that grows until every class holds, "
+        "and deal their records to groups at random; the size is published, and what secrets decide is that number "
+        "alone.",
     )
 
     def mechanism(self) -> Rule:

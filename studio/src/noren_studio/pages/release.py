@@ -46,6 +46,8 @@ def build(session: Session) -> None:
     with card(texts.VERDICTS, texts.VERDICTS_WHY):
         _figures(found)
         verdicts(found["verdicts"])
+        for sentence in found["replayed"]:
+            line(sentence)
         for remark in found["notes"]:
             line(remark, "n-soft n-small")
     _report(session, found)

@@ -29,6 +29,7 @@ def make_release(stage: Stage, place: str, policy: dict[str, Any], base: str, to
         "dropped": facts.dropped,
         "suppressed": facts.suppressed,
         "verdicts": verdict_rows(facts.verdicts),
+        "replayed": [one.sentence for one in facts.replays],
         "losses": {name: float(figure) for name, figure in facts.losses.items()},
         "notes": list(facts.notes),
         "seconds": {name: float(spent) for name, spent in facts.seconds.items()},

@@ -39,7 +39,7 @@ def policy(method: object, person: str | None = None, **more: object) -> nr.Poli
     attributes = {name: nr.quasi_identifier() for name in TIGHT} | {"ill": nr.sensitive()}
     wanted = [nr.models.KAnonymity(k=6), nr.models.DistinctLDiversity(on="ill", l=2)]
     rows = {} if person is None else {"people": {"key": person}}
-    return nr.Policy(attributes=attributes | more, require=wanted, method=method, **rows)
+    return nr.Policy(mechanism="ignored", attributes=attributes | more, require=wanted, method=method, **rows)
 
 
 @pytest.fixture(scope="module", params=METHODS)
@@ -141,6 +141,7 @@ def test_a_false_claim_is_seen_beside_the_original() -> None:
     table = pl.DataFrame({"age": [21, 22, 23, 24] * 20, "ill": ["a", "b", "c", "d", "e"] * 16})
     tree = nr.Hierarchy.from_widths([str(v) for v in range(20, 30)], [10])
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={"age": nr.quasi_identifier(hierarchy=tree), "ill": nr.sensitive()},
         require=[nr.models.KAnonymity(k=50), nr.models.DistinctLDiversity(on="ill", l=2)],
         method=nr.methods.Incognito(),

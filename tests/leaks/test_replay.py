@@ -1,0 +1,226 @@
+"""Who is certain by replaying a method on a public order: slow attacks that share no code with the check.
+
+The attacker has the release, everybody's quasi-identifiers and knows the method. Along a curve with l = 2 whoever is
+next and is passed over has the secret of the first member of the pair (Ghinita et al. 2007: a group takes the next
+record whose secret it lacks). Tight ends of intervals name the members of a pair. Equalities are chained by
+union-find and joined with what every pair publishes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import polars as pl
+import pytest
+
+import noren as nr
+from noren.methods import METHODS
+from noren.methods.blind import dealt_groups
+from noren.methods.hilbert import along_curve
+from noren.methods.requirements import compiled
+from noren.workflow.anonymize import run
+from noren.workflow.prepare import prepare
+
+ILLS = ["Angina", "Burn", "Cold", "Flu", "Gout", "Hay fever"]
+HEADS = ("age", "income", "prestige")
+
+
+def generated(n: int = 2_000, columns: int = 3, seed: int = 0) -> pl.DataFrame:
+    """Numbers that go together, and a secret that goes with the first."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(18, 90, n)
+    income = np.maximum(0, np.round(rng.normal(20 + age / 3, 18))).astype(int)
+    prestige = np.clip(np.round(rng.normal(30 + income / 4, 9)), 12, 80).astype(int)
+    ill = np.where(rng.random(n) < 0.35, (age // 13) % len(ILLS), rng.integers(0, len(ILLS), n))
+    made = pl.DataFrame({"age": age, "income": income, "prestige": prestige, "ill": np.array(ILLS)[ill]})
+    return made.select(*HEADS[:columns], "ill")
+
+
+def policy(table: pl.DataFrame, method: object, *more: object, mechanism: str = "ignored", least: int = 2) -> nr.Policy:
+    roles = {name: "quasi-identifier" for name in table.columns if name != "ill"} | {"ill": "sensitive"}
+    diverse = nr.models.FrequencyLDiversity(on="ill", l=least)
+    return nr.Policy(attributes=roles, require=[diverse, *more], method=method, mechanism=mechanism)
+
+
+class Chain:
+    """Union-find over people with one and the same secret."""
+
+    def __init__(self, n: int) -> None:
+        self.above = list(range(n))
+
+    def find(self, one: int) -> int:
+        while self.above[one] != one:
+            one = self.above[one]
+        return one
+
+    def join(self, one: int, other: int) -> None:
+        self.above[self.find(one)] = self.find(other)
+
+
+def interval(cell: object) -> tuple[float, float]:
+    """The least and the largest number that a cell shows."""
+    text = str(cell)
+    if text.startswith("["):
+        low, high = text.strip("[])").split(",")
+        return float(low), float(high)
+    low, _, high = text.partition(" to ")
+    return float(low), float(high or low)
+
+
+def named_pairs(release: nr.Release, table: pl.DataFrame, heads: list[str]) -> list[tuple[list[int], list[str]]]:
+    """The classes of two whose members their ends name, with the secrets of the two."""
+    people = table.select(heads).to_numpy().astype(float)
+    at: dict[tuple[float, ...], list[int]] = defaultdict(list)
+    for number, one in enumerate(people):
+        at[tuple(one)].append(number)
+    rows: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for row in release.frame().iter_rows(named=True):
+        rows[tuple(str(row[name]) for name in heads)].append(row["ill"])
+    out = []
+    for cells, secrets in rows.items():
+        if len(secrets) != 2:
+            continue
+        ends = [interval(cell) for cell in cells]
+        found = set()
+        for code in range(2 ** len(ends)):
+            one = tuple(end[(code >> j) & 1] for j, end in enumerate(ends))
+            other = tuple(end[1 - ((code >> j) & 1)] for j, end in enumerate(ends))
+            for x in at.get(one, []):
+                found |= {(min(x, y), max(x, y)) for y in at.get(other, []) if x != y}
+        if len(found) == 1:
+            out.append((list(found.pop()), secrets))
+    return out
+
+
+def certain_by_the_curve(release: nr.Release, table: pl.DataFrame, rules: nr.Policy) -> dict[int, str]:
+    """Whose secret the attacker knows, and which it is."""
+    heads = [name for name in table.columns if name != "ill"]
+    records = prepare(table, rules).records
+    place = np.empty(records.n, int)
+    place[along_curve(records, np.arange(records.n))] = np.arange(records.n)
+    shared = table.select(heads).is_duplicated().to_numpy()
+    pairs = [(sorted(two, key=place.__getitem__), secrets) for two, secrets in named_pairs(release, table, heads)]
+    pairs.sort(key=lambda pair: place[pair[0][0]])
+    begins = {two[0]: place[two[0]] for two, _ in pairs} | {two[1]: place[two[0]] for two, _ in pairs}
+    curve = np.argsort(place)
+    same = Chain(records.n)
+    for (first, second), _ in pairs:
+        for who in curve[place[first] + 1 : place[second]].tolist():
+            if begins.get(who, -1) > place[first] and not shared[who]:  # in a later pair, so it was passed over
+                same.join(first, who)
+    could: dict[int, set[str]] = defaultdict(lambda: set(ILLS))
+    for two, secrets in pairs:
+        for one in two:
+            could[same.find(one)] &= set(secrets)
+    while True:
+        before = sum(map(len, could.values()))
+        for (first, second), (one, other) in pairs:
+            for mine, partner in ((first, second), (second, first)):
+                if len(left := could[same.find(mine)]) == 1 and one != other:
+                    could[same.find(partner)] -= left
+        if sum(map(len, could.values())) == before:
+            break
+    known = {who: could[same.find(who)] for two, _ in pairs for who in two}
+    return {who: next(iter(left)) for who, left in known.items() if len(left) == 1}
+
+
+def right(found: dict[int, str], table: pl.DataFrame) -> int:
+    truth = table["ill"].to_list()
+    return sum(truth[who] == said for who, said in found.items())
+
+
+CURVES = [{"name": "hilbert", "blind": False}, {"name": "three-phase"}]
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+@pytest.mark.parametrize("method", CURVES, ids=lambda one: one["name"])
+def test_whoever_is_passed_over_on_a_public_curve_is_certain(method: dict[str, object], columns: int) -> None:
+    """The methods of the papers: many people are certain, and nearly all of them rightly."""
+    table = generated(columns=columns)
+    rules = policy(table, method)
+    found = certain_by_the_curve(nr.anonymize(table, rules), table, rules)
+    assert len(found) > 50
+    assert right(found, table) > 0.95 * len(found)
+
+
+@pytest.mark.parametrize("method", CURVES, ids=lambda one: one["name"])
+def test_such_a_release_is_refused_and_never_meets_the_requirement(method: dict[str, object]) -> None:
+    table = generated(600)
+    with pytest.raises(nr.errors.RequirementNotMet, match=r"replays .* for certain"):
+        nr.anonymize(table, policy(table, method, mechanism="judged"))
+    with pytest.raises(nr.errors.RequirementNotMet, match="mechanism on 'ill'"):
+        nr.anonymize(table, policy(table, method, nr.models.Mechanism(on="ill", most=0.99)))
+
+
+@pytest.mark.parametrize("method", [{"name": "hilbert"}, {"name": "mondrian", "blind": True}], ids=lambda o: o["name"])
+def test_the_same_attack_on_blind_classes_guesses_as_often_as_the_classes_say(method: dict[str, object]) -> None:
+    hits = said = 0
+    for seed in range(5):
+        table = generated(800, 2, seed)
+        rules = policy(table, method, mechanism="judged")
+        found = certain_by_the_curve(nr.anonymize(table, rules), table, rules)
+        hits, said = hits + right(found, table), said + len(found)
+    assert said < 30 or hits / said < 0.5 + 6.1 * 0.5 / np.sqrt(said)  # chance below 1e-9 for a guess among two
+
+
+def test_who_changes_secrets_inside_a_blind_class_changes_groups() -> None:
+    """Nobody's quasi-identifiers take part: with the places of two records their groups are exchanged, nothing else."""
+    table = generated(900, 2)
+    rules = policy(table, {"name": "hilbert"})
+    records = prepare(table, rules).records
+    needed = compiled(records, rules.require)
+    rng = np.random.default_rng(1)
+    classes = np.arange(900) // 90
+    for _ in range(50):
+        ranks = rng.permutation(900)
+        groups, count = dealt_groups(records, needed, classes, 10, 2, ranks)
+        assert count > 100
+        x, y = rng.choice(np.flatnonzero(classes == rng.integers(10)), 2, replace=False)
+        other = records.over(records.columns)
+        codes = records.codes["ill"].copy()
+        codes[[x, y]], ranks[[x, y]] = codes[[y, x]], ranks[[y, x]]
+        other = type(records)(records.n, records.columns, {**records.codes, "ill": codes})
+        expected = groups.copy()
+        expected[[x, y]] = expected[[y, x]]
+        assert (dealt_groups(other, needed, classes, 10, 2, ranks)[0] == expected).all()
+
+
+GUARDING = sorted(name for name, kind in METHODS.items() if kind.forms_classes and name != "suppress")
+
+
+@pytest.mark.parametrize("name", GUARDING)
+def test_every_method_of_classes_is_refused_or_says_what_a_replay_comes_to(name: str) -> None:
+    table = generated(400, 2)
+    k = (
+        [nr.models.KAnonymity(k=4)]
+        if name in ("mondrian", "incognito", "microaggregation", "local-suppression")
+        else []
+    )
+    if not METHODS[name](name=name).mechanism().bounded:
+        with pytest.raises(nr.errors.RequirementNotMet, match="certain") as refused:
+            nr.anonymize(table, policy(table, name, *k, mechanism="judged"))
+        assert 'mechanism = "ignored"' in str(refused.value.hint)
+        (found,) = run(table, policy(table, name, *k)).facts.replays
+        assert 'mechanism = "ignored"' in found.sentence
+        return
+    found = run(table, policy(table, name, *k, mechanism="judged")).facts.replays
+    assert [(one.column, one.certain, one.bounded) for one in found] == [("ill", 0, True)]
+    assert "Somebody who replays the method" in found[0].sentence
+
+
+def test_what_is_ignored_is_said_in_everything_that_is_published(tmp_path) -> None:
+    table = generated(400, 2)
+    rules = policy(table, {"name": "hilbert", "blind": False})
+    assert nr.Policy.parse(rules.to_toml()).mechanism == "ignored"
+    release = nr.anonymize(table, rules, to=tmp_path / "release")
+    assert release.manifest.mechanism == "ignored"
+    assert 'mechanism = "ignored"' in (tmp_path / "release" / "README.md").read_text()
+    assert nr.open_release(tmp_path / "release").manifest.mechanism == "ignored"
+    blind = nr.anonymize(table, policy(table, "hilbert", mechanism="judged"))
+    assert "mechanism" not in blind.manifest.model_dump()
+
+
+def test_an_unknown_way_out_is_no_way_out() -> None:
+    with pytest.raises(nr.errors.PolicyError, match='"judged" or "ignored"'):
+        policy(generated(50), "hilbert", mechanism="skipped")
