@@ -245,7 +245,7 @@ def largest_share(published: Published, name: str) -> float:
     """The largest share of a value in any class."""
     secret = published.column(name)
     _, cells, row_class = _published_classes(published, secret)
-    counts = _counted(secret, cells[name], row_class, int(row_class.max(initial=-1)) + 1)
+    counts = counted(secret, cells[name], row_class, int(row_class.max(initial=-1)) + 1)
     return float((counts.max(axis=1) / counts.sum(axis=1)).max(initial=0.0))
 
 
