@@ -61,6 +61,7 @@ def policy(
     knowledge: nr.Knowledge | None = None, require: list[Any] | None = None, ill: str = "identifier", **method: Any
 ) -> nr.Policy:
     return nr.Policy(
+        mechanism="ignored",
         attributes={
             "row": "plain",
             "age": "quasi-identifier",

@@ -157,8 +157,11 @@ def demand_uncertain(found: Sequence[Replayed], policy: Policy) -> None:
 def replay_methods(published: Published, table: Records, policy: Policy, facts: Mapping[str, Any]) -> list[Replayed]:
     """What replaying the methods gives away about every secret that classes protect."""
     out = []
+    unnamed = table.people is not None and not names_people(published.store)
     for method, rule, name, asked in guarded_rules(policy, facts):
         statement = published.column(name)
+        if unnamed and rule is not None and not rule.silent:
+            continue  # a release does not say which class holds whom, and classes are made of people
         if rule is None:
             out.append(Replayed(name, method, "the method does not say how it is replayed", None, False, 0))
         elif (statement.is_exact or statement.nodes is not None) and not statement.column.is_open:

@@ -98,7 +98,7 @@ def test_general_values_are_called_so(method):
     assert page.text.count("as general values") == 2
     assert "groups; a second table" not in page.text
     assert "frequency-l-diversity" in page.text
-    assert "minimality attacks" in page.text
+    assert "Somebody who replays the method believes nobody's 'ill' with more than" in page.text
     assert "Columns published as they are: note, ill." in page.text
 
 
