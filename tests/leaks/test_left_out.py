@@ -59,7 +59,9 @@ def policy(method: str, l: int = 2, suppression: float = 0.1, k: int = 4, **more
         options |= {"generalise": "incognito", "nodes": 200}
     quasi = dict.fromkeys(("age", "sex", "town"), "quasi-identifier")
     attributes = {"row": "plain", **quasi, "status": "sensitive", "signs": signs}
-    return nr.Policy(attributes=attributes, require=require, method=options, dependence={"most": 1.0}, **more)
+    return nr.Policy(
+        mechanism="ignored", attributes=attributes, require=require, method=options, dependence={"most": 1.0}, **more
+    )
 
 
 def missing(release: nr.Release, original: pa.Table) -> list[dict[str, Any]]:
@@ -132,6 +134,7 @@ def test_people_with_several_rows_are_counted_as_people():
     visits = visits.append_column("person", pa.array(whose))
     once = policy("incognito", 2, 0.1)
     rules = nr.Policy(
+        mechanism="ignored",
         attributes=dict(once.attributes) | {"person": "identifier"},
         require=once.require,
         method=once.methods[0],
@@ -151,6 +154,7 @@ def test_with_drawn_secrets_those_who_are_missing_are_as_diverse_as_the_sets():
     original = table((0.9, 0.025, 0.025, 0.025, 0.025), 1)
     attributes = {"row": "plain", "age": "quasi-identifier", "sex": "quasi-identifier", "status": "sensitive"}
     rules = nr.Policy(
+        mechanism="ignored",
         attributes=attributes | {"town": "plain", "signs": "plain"},
         require=[{"model": "k-anonymity", "k": 4}, {"model": "frequency-l-diversity", "on": "status", "l": 2}],
         method=[{"name": "incognito", "suppression": 0.1}, {"name": "decoys", "on": "status"}],
@@ -196,6 +200,7 @@ def test_secrets_that_only_the_missing_have_are_judged_too():
         }
     )
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={"age": {"role": "quasi-identifier", "hierarchy": {"widths": [2]}}, "ill": "sensitive"},
         require=[{"model": "frequency-l-diversity", "on": "ill", "l": 3}, {"model": "k-anonymity", "k": 4}],
         method={"name": "incognito", "suppression": 0.1},

@@ -60,7 +60,7 @@ def rules(method: Any, least: int = L, **more: Any) -> nr.Policy:
     if method in ("sweep", "anatomy", "rating", "decoys"):
         asked = asked[2:] if method != "sweep" else [asked[0], asked[2]]
     made: dict[str, Any] = {"attributes": ROLES, "require": asked, "method": method, "people": {"key": "who"}}
-    return nr.Policy(**(made | more))
+    return nr.Policy(mechanism="ignored", **(made | more))
 
 
 def attacked(release: Release, data: pl.DataFrame) -> dict[Any, Told]:
