@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 NAMED_FROM = 5
 """A value that was found in the data is named only if this many records share it."""
@@ -59,6 +60,17 @@ def list_columns(columns: Iterable[str]) -> str:
         return f"{len(names):,} columns"
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def suggest_columns(asked: Sequence[str], columns: Sequence[str]) -> str:
+    """A hint about columns of a table that are not there. If none of those that were asked for is there, its first line
+    may be somebody's record: then at most a name that is nearly the same is shown."""
+    near = [name for word in asked if word not in columns for name in get_close_matches(word, columns, n=1)]
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    if not set(asked) & set(columns):
+        return "Does its first line hold the names of the columns?"
+    return f"It has {list_columns(columns)}."
 
 
 class NorenError(Exception):

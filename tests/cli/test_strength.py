@@ -96,4 +96,4 @@ def test_what_cannot_be_asked(words, said, run):
 def test_a_column_that_is_not_there(people, run):
     text = run("strength", "--tau", 0.5, "--l", 2, "--data", people, "--column", "pay", code=2).output
     assert "no column 'pay'" in text
-    assert "who, job" in text
+    assert "Does its first line hold the names" in text

@@ -181,7 +181,9 @@ def test_the_first_record_of_a_file_without_a_header_is_not_quoted(name, suffix,
         data.write_text("\n".join(("\t" if suffix == "tsv" else ",").join(row) for row in rows) + "\n")
     roles = 'person = "identifier"\nage = "quasi-identifier"\nwork = "quasi-identifier"\ndisease = "sensitive"\n'
     policy.write_text(f"[attributes]\n{roles}\n" + REQUIRE.replace('"s"', '"disease"'))
-    for words in (["anonymize", data, policy, "--to", tmp_path / "out"], ["compare", data, policy]):
+    for words in (["anonymize", data, policy, "--to", tmp_path / "out"], ["compare", data, policy],
+                  ["risk", data, "--quasi", "age,work"], ["hierarchy", data, "age"], ["strength", data, "disease"],
+                  ["measure", data, "--quasi", "age", "--sensitive", "disease"]):  # fmt: skip
         for more in ([], ["--json"]):
             done = CliRunner().invoke(main, [str(word) for word in [*words, *more]])
             assert done.exit_code == 2, done.output

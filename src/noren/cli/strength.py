@@ -10,7 +10,7 @@ import click
 
 from noren.cli.options import PLACE
 from noren.cli.render import echo_json, say, table
-from noren.errors import DataError, list_columns
+from noren.errors import DataError, suggest_columns
 
 if TYPE_CHECKING:
     from noren.metrics.strength import EligibleRanges
@@ -122,7 +122,7 @@ def _ranges_of(
 
     source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
     if column not in source.columns:
-        raise DataError(f"{source.name}: no column {column!r}.", hint=f"It has {list_columns(source.columns)}.")
+        raise DataError(f"{source.name}: no column {column!r}.", hint=suggest_columns([column], source.columns))
     found = engine_for(source).profile(source, Counting([column])).columns[column]
     if found.is_open:
         raise DataError(f"{column!r} has more than {OPEN_LIMIT:,} values.", hint="Round or group them first.")

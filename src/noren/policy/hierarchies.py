@@ -16,7 +16,7 @@ import numpy as np
 from noren.engines import engine_for
 from noren.engines.engine import Counting
 from noren.engines.profile import ValueCounts
-from noren.errors import DataError, PolicyError, Problem
+from noren.errors import DataError, PolicyError, Problem, suggest_columns
 from noren.schema.column import HierarchySpec
 from noren.schema.domain import MISSING, sort_labels
 from noren.schema.edges import roundest, width_edges
@@ -116,9 +116,7 @@ RULES: dict[str, Rule] = {
 def make_hierarchy(source: Source, column: str, by: str | None = None) -> tuple[Hierarchy, str]:
     """A hierarchy of a column of a table, and what it is made of. Without a rule, the one that fits its kind."""
     if column not in source.columns:
-        from noren.policy.problems import closest_column
-
-        raise DataError(f"{source.name} has no column {column!r}.", hint=closest_column(column, source.columns))
+        raise DataError(f"{source.name} has no column {column!r}.", hint=suggest_columns([column], source.columns))
     profile = engine_for(source).profile(source, Counting([column]))
     profile.demand(source.name)
     counted = profile.columns[column]

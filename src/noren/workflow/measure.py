@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from noren.engines import Engine, engine_for
-from noren.errors import ModelDoesNotApply, QueryError, list_columns
+from noren.errors import ModelDoesNotApply, QueryError, suggest_columns
 from noren.models import MODELS
 from noren.models.base import Check, Evidence, Model
 from noren.models.judgement import Judgement
@@ -192,7 +192,9 @@ def _named(columns: Sequence[str], quasi: Sequence[str], sensitive: Sequence[str
         roles[name] = Role.SENSITIVE_QUASI_IDENTIFIER if name in roles else Role.QUASI_IDENTIFIER
     absent = [name for name in roles if name not in columns]
     if absent:
-        raise QueryError(f"there is no column {', '.join(map(repr, absent))}.", hint=f"It has {list_columns(columns)}.")
+        raise QueryError(
+            f"there is no column {', '.join(map(repr, absent))}.", hint=suggest_columns(list(roles), columns)
+        )
     return roles
 
 

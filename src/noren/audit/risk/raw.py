@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.errors import DataError, list_columns
+from noren.errors import DataError, suggest_columns
 from noren.schema.column import Column
 from noren.schema.kinds import CALENDAR, NUMERIC, Kind, as_number, reader, sniff
 from noren.sources.source import Source
@@ -69,7 +69,7 @@ def read_raw(
     if absent:
         raise DataError(
             f"{source.name}: there is no column {', '.join(map(repr, absent))}.",
-            hint=f"It has {list_columns(source.columns)}.",
+            hint=suggest_columns(wanted, source.columns),
         )
     parts: dict[str, list[tuple[Any, NDArray]]] = {name: [] for name in wanted}
     for batch in source.batches(wanted):
