@@ -138,7 +138,7 @@ def test_a_release_with_missing_cells_and_people_of_several_rows_holds(people: d
 
 
 def test_people_of_several_rows_are_spread_closer_than_their_rows() -> None:
-    """Classes at the limit by rows are beyond it by people; larger ones alone never came below it on this table."""
+    """A secret that changes from row to row stays as close by people; whole people whose ages change lose much by it."""
     policy = nr.Policy(
         attributes={"who": "identifier", "sex": "quasi-identifier", "age": "quasi-identifier", "ill": "sensitive"},
         require=[nr.models.TCloseness(on="ill", t=0.1)],
@@ -147,7 +147,6 @@ def test_people_of_several_rows_are_spread_closer_than_their_rows() -> None:
     )
     release = nr.anonymize(visits(3_000).drop("job"), policy)
     assert all(verdict.holds for verdict in release.verdicts)
-    assert release.frame().select("sex", "age").n_unique() > 20
 
 
 def test_two_secrets_are_balanced_together() -> None:
