@@ -138,7 +138,7 @@ def test_a_release_with_missing_cells_and_people_of_several_rows_holds(people: d
 
 
 def test_people_of_several_rows_are_spread_closer_than_their_rows() -> None:
-    """A secret that changes from row to row stays as close by people; whole people whose ages change lose much by it."""
+    """A secret that changes from row to row stays as close by people; ages that change cost much."""
     policy = nr.Policy(
         attributes={"who": "identifier", "sex": "quasi-identifier", "age": "quasi-identifier", "ill": "sensitive"},
         require=[nr.models.TCloseness(on="ill", t=0.1)],
