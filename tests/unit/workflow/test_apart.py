@@ -64,7 +64,7 @@ def test_sampled_records_are_looked_up_in_their_parts(kinds: int | None, size: i
 
 
 def policy(*parts: Any, forms: bool = True) -> Any:
-    return SimpleNamespace(forms_classes=forms, parts=parts, require=[])
+    return SimpleNamespace(forms_classes=forms, parts=parts, require=[], mechanism="ignored")
 
 
 def part(forms: bool, name: str = "p") -> Any:
