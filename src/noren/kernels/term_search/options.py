@@ -189,8 +189,8 @@ def _options(bounds, codes, prices, postings, splits, key, keys, asked, words, f
     classes, masks = room.classes, room.masks
     n, most = size.size, asked.most
     rank, left, price = np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most)
-    at, cost, flat = np.zeros(65, np.int64), np.empty(64), np.empty(64)
-    kept, cls, val = np.empty(64 * words, np.uint64), np.empty(1024, np.int64), np.empty(1024)
+    at, cost, flat = np.zeros(65, np.int64), np.zeros(64), np.zeros(64)
+    kept, cls, val = np.zeros(64 * words, np.uint64), np.zeros(1024, np.int64), np.zeros(1024)
     m = 0
     for i in range(bounds.size - 1):
         terms = bounds[i + 1] - bounds[i]
@@ -246,8 +246,8 @@ def _weighed(bounds, codes, prices, postings, splits, key, keys, asked, words, f
     start, of, logs = postings.start, postings.of, postings.logs
     label_class, mass, labels, room = _prepared(splits, key, keys, postings.weights, asked.alpha, words)
     size, weight, mean = labels
-    at, cost, kept = np.zeros(65, np.int64), np.empty(64), np.empty(64 * words, np.uint64)
-    cls, val = np.empty(1024, np.int64), np.empty(1024)
+    at, cost, kept = np.zeros(65, np.int64), np.zeros(64), np.zeros(64 * words, np.uint64)
+    cls, val = np.zeros(1024, np.int64), np.zeros(1024)
     m = 0
     for i in range(bounds.size - 1):
         own = codes[bounds[i] : bounds[i + 1]]

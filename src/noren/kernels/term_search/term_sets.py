@@ -149,7 +149,7 @@ def longer(numbers, least):
     """The same numbers with room for so many, and more."""
     if numbers.size >= least:
         return numbers
-    out = np.empty(2 * least, numbers.dtype)
+    out = np.zeros(2 * least, numbers.dtype)
     for i in range(numbers.size):
         out[i] = numbers[i]
     return out
