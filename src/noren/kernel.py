@@ -49,6 +49,11 @@ class Kernel(Generic[P, R]):
             raise TypeError("a kernel takes its arguments by position")
         return self.run_compiled(*args) if self._ready or self._pays(args) else self.run_python(*args)
 
+    def __reduce__(self) -> str:
+        """Its name: another process imports it from its module."""
+        name: str = self.function.__qualname__
+        return name
+
     def run_python(self, *args: Any) -> R:
         """The result without Numba. Narrow arrays are widened, and what was written to them is written back."""
         widened: list[tuple[Any, Any]] = []

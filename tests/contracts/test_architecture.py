@@ -24,12 +24,9 @@ from noren.schema.roles import Role
 SOURCE = Path(noren.__file__).parent
 ORDER = (
     "lazy", "kernel", "errors", "files", "ragged", "ahead", "progress", "results", "secret", "schema", "statements",
-    "sources", "kernels", "designs", "estimates", "models", "release", "engines", "metrics", "methods", "policy",
+    "sources", "designs", "estimates", "models", "release", "engines", "metrics", "methods", "policy",
     "workflow", "audit", "report", "cli",
 )  # fmt: skip
-LEAF = "kernels"
-"""Arrays in, arrays out: it imports nothing of noren but the decorator, so every room after `schema` may import it."""
-
 HEAVY = ("numba", "polars", "pyarrow", "altair", "scipy", "pydantic", "jinja2")
 
 
@@ -65,13 +62,7 @@ def trespasses(room: str, tree: ast.AST) -> list[str]:
     for line, other in imported_rooms(tree):
         if other in ("", room):
             continue
-        if room == LEAF:
-            allowed = other == "kernel"
-        elif other == LEAF:
-            allowed = ORDER.index(room) > ORDER.index("schema")
-        else:
-            allowed = ORDER.index(other) < ORDER.index(room)
-        if not allowed:
+        if ORDER.index(other) >= ORDER.index(room):
             found.append(f"line {line}: {room} imports {other}")
     return found
 
@@ -110,8 +101,8 @@ def test_every_room_has_its_place_in_the_order() -> None:
         ("schema", "from noren.policy.policy import Policy"),
         ("release", "def later():\n    import noren.methods.decoys"),
         ("statements", "from noren import engines"),
-        ("kernels", "from noren.errors import NorenError"),
-        ("schema", "from noren.kernels import sets"),
+        ("kernel", "from noren.errors import NorenError"),
+        ("schema", "from noren.statements import kernels"),
         ("models", "import noren.workflow"),
         ("models", "from noren import anonymize"),
     ],
@@ -123,7 +114,7 @@ def test_the_walk_sees_a_wrong_import(room: str, code: str) -> None:
 @pytest.mark.parametrize(
     ("room", "code"),
     [
-        ("statements", "def later():\n    from noren.kernels import sets"),
+        ("statements", "def later():\n    from noren.statements import kernels"),
         ("policy", "from noren.schema.roles import Role\nimport numpy"),
         ("workflow", "from noren import __version__"),
         ("cli", "from noren.cli.render import table"),

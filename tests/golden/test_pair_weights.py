@@ -22,9 +22,9 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.kernels.beliefs import PEAK, group_beliefs, mean_beliefs
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups
 from noren.methods.suppress.search import search_group
+from noren.models.kernels import PEAK, group_beliefs, mean_beliefs
 from noren.workflow.anonymize import run
 from tests.oracles.terms import World
 

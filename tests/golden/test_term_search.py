@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from noren.kernels.linkage import link_counts, link_labels
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups, postings_of, removal_cost
 from noren.methods.suppress.found import GroupResult
+from noren.methods.suppress.kernels.linkage import link_counts, link_labels
 from noren.methods.suppress.search import Search, search_group
 from noren.schema.knowledge import Knowledge
 

@@ -17,7 +17,7 @@ import noren as nr
 from noren.audit import attack
 from noren.audit.inference import Adversary
 from noren.engines.finding import Finder, sorted_groups
-from noren.kernels.linking_attack import WORDS
+from noren.engines.kernels import WORDS
 from noren.schema.nodes import Nodes
 from noren.statements import TermCells
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noren.errors import RequirementNotMet
-from noren.kernels.mondrian.term_rules import terms_hold
 from noren.methods.mondrian import Mondrian, unreachable
 from noren.methods.mondrian.classes import classes_of
+from noren.methods.mondrian.kernels.term_rules import terms_hold
 from noren.methods.mondrian.terms import term_rules
 from noren.models import MODELS
 from noren.models.base import Model

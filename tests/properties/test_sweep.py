@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from noren.engines import Plan, Recode, Records
 from noren.errors import PolicyError, RequirementNotMet
-from noren.kernels.hilbert import hilbert_bits, hilbert_index, stretched
-from noren.kernels.sweep.select import Room, Tally, select_base, select_general
-from noren.kernels.sweep.values import raise_values
+from noren.methods.curve_kernels import hilbert_bits, hilbert_index, stretched
 from noren.methods.sweep import Run, Sweep
 from noren.methods.sweep import bounds as sweep_bounds
 from noren.methods.sweep.bounds import Bound, bounds_of
+from noren.methods.sweep.kernels.select import Room, Tally, select_base, select_general
+from noren.methods.sweep.kernels.values import raise_values
 from noren.methods.sweep.levels import level_vectors
 from noren.models.base import Model
 from noren.models.distinct_l_diversity import DistinctLDiversity

@@ -55,7 +55,7 @@ def test_groups_with_the_same_term_sets_are_searched_once(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("wanted", [DIVERSE, TermRequirement("cl", c=0.5, l=3), TermRequirement("t", t=0.2)])
 def test_a_floor_is_never_above_the_table_it_stands_for(wanted: TermRequirement) -> None:
-    from noren.kernels.term_search.bound import cost_bounds, scenarios
+    from noren.methods.suppress.kernels.bound import cost_bounds, scenarios
 
     knowledge, bounds, codes = world(5, 30)
     alpha = np.full(120, 1 / 120)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.kernels import beliefs
 from noren.methods.suppress.beliefs import estimated_prior, measure_groups
+from noren.models import kernels as beliefs
 from noren.models.term_check import Beliefs
 from noren.schema.knowledge import Knowledge
 from noren.statements import TermCells

@@ -115,8 +115,8 @@ def test_weights_that_are_equal_within_every_term_change_nothing() -> None:
 
 def test_all_subsets_with_equal_weights_are_the_closed_sets() -> None:
     """The options of weighed pairs, asked of weights that say nothing, are those of label sets, one for one."""
-    from noren.kernels.term_search import options as kernel
     from noren.methods.suppress.beliefs import postings_of
+    from noren.methods.suppress.kernels import options as kernel
 
     knowledge, bounds, codes = world(7, 12)
     setting = Setting.of(knowledge, TermRequirement("cl", l=3), None, "ignore")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -68,6 +69,10 @@ def test_a_kernel_compiles_after_much_work(monkeypatch: pytest.MonkeyPatch) -> N
     assert one(values).tolist() == list(range(1, 11))
     assert one._ready
     assert len(one(1.5 * values)) == 10, "other types are compiled, too"
+
+
+def test_another_process_imports_a_kernel_by_its_name() -> None:
+    assert pickle.loads(pickle.dumps(total)) is total
 
 
 def test_little_work_does_not_import_numba() -> None:

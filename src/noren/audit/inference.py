@@ -163,7 +163,7 @@ class Adversary:
         return Inferred(**{one.name: getattr(out, one.name) for one in fields(out)[:9]}, **known)
 
     def _ask(self, cells: TermCells, part: Matches, truth: NDArray[np.int64] | None, out: Inferred) -> None:
-        from noren.kernels import linking_attack as kernel
+        from noren.audit import kernels as kernel
 
         sets = len(part.bounds) - 1
         by_set = in_order(part.of)

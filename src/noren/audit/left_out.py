@@ -35,7 +35,7 @@ def attack_terms(
     """What whoever knows the search believes about the rows of every group, whose they are being unknown."""
     import polars as pl
 
-    from noren.kernels.beliefs import mean_beliefs
+    from noren.models.kernels import mean_beliefs
 
     knowledge = columns[0].column.known
     cells = release.cells([one.name for one in columns])

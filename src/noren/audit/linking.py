@@ -256,7 +256,7 @@ def _published(release: Release, names: Sequence[str], knowledge: Knowledge) -> 
 
 
 def _mean(cells: TermCells, knowledge: Knowledge) -> NDArray[np.float64]:
-    from noren.kernels.beliefs import mean_beliefs
+    from noren.models.kernels import mean_beliefs
 
     return np.asarray(mean_beliefs(cells.offsets, cells.data, *knowledge.links))
 

@@ -44,7 +44,7 @@ def _python_order(generator: random.Random, n: int) -> NDArray[np.int64]:
 
 def _long_python_order(generator: random.Random, n: int) -> NDArray[np.int64]:
     """The same, and the generator left in the same state, from the words of NumPy's generator of the same kind."""
-    from noren.kernels import python_shuffle
+    from noren.audit import kernels as python_shuffle
 
     shuffle: Callable[..., int] = python_shuffle.shuffle
     version, words, gauss = generator.getstate()

@@ -162,7 +162,7 @@ class _Plan:
 
     def _attempt(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
         """Draw every cell once; the cells that must be drawn again."""
-        from noren.kernels import draw as kernel
+        from noren.designs import kernels as kernel
 
         if self.table is None:
             return self._floyd(words, codes, out)
@@ -179,7 +179,7 @@ class _Plan:
         return np.flatnonzero(np.logical_or.reduce([_unfair(index * np.uint64(size), size) for size in self.sizes]))
 
     def _floyd(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-        from noren.kernels import draw as kernel
+        from noren.designs import kernels as kernel
 
         around = self.heads > 0
         rejected = np.empty(len(codes), np.int64)
@@ -215,7 +215,7 @@ def _plan(d: int, eta: int, p: float) -> _Plan:
 
 def _masks(k: int, count: int, dtype: np.dtype) -> NDArray:
     """The first `count` masks of k bits in ascending order, which are all masks over the values they reach."""
-    from noren.kernels.draw import subsets
+    from noren.designs.kernels import subsets
 
     table = np.empty(count, dtype)
     subsets(k, table)

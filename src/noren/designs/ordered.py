@@ -116,7 +116,7 @@ def _largest_sums(masses: NDArray[np.float64], k: int) -> NDArray[np.float64]:
 
 def _by_signs(counts: NDArray[np.int64], present: NDArray[np.int64], t: Fraction) -> list[Worst]:
     """All j at once over sign vectors: the kernel finds the set, integers weigh it."""
-    from noren.kernels.closeness import ordered_worst
+    from noren.designs.kernels import ordered_worst
 
     k = present.size
     occurring = np.ascontiguousarray(counts[present], dtype=np.int64)
@@ -135,7 +135,7 @@ def _by_signs(counts: NDArray[np.int64], present: NDArray[np.int64], t: Fraction
 
 def _by_trial(counts: NDArray[np.int64], present: NDArray[np.int64], t: Fraction, j: int) -> Worst:
     """All sets of j values, one by one."""
-    from noren.kernels.closeness import ordered_worst_of_size
+    from noren.designs.kernels import ordered_worst_of_size
 
     members = np.empty(j, np.int64)
     steps = np.diff(present).astype(np.int64)

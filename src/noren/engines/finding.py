@@ -117,7 +117,7 @@ class Finder:
         return out
 
     def _covering(self, keys: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        from noren.kernels.linking_attack import covering_pairs
+        from noren.engines.kernels import covering_pairs
 
         starts, stops = np.concatenate(self.starts), np.concatenate(self.stops)
         nodes, groups = _together(self.nodes)

@@ -14,7 +14,7 @@ MOST_BUCKETS = 1 << 16
 
 def permutation(n: int, stream: Keystream) -> NDArray[np.int64]:
     """A uniformly random order of n rows: every one of the n! has the same probability."""
-    from noren.kernels.shuffle import shuffle_with
+    from noren.engines.kernels import shuffle_with
 
     if n >= 1 << 32:
         raise DataError(f"Cannot shuffle {n} rows at once.", hint="Scatter them to buckets and shuffle each.")

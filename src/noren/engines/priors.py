@@ -17,7 +17,7 @@ def priors(records: Records) -> dict[str, Overall]:
 
     By the code of the checks, so that a verdict does not rest on what the method computed.
     """
-    from noren.kernels.beliefs import mean_beliefs
+    from noren.models.kernels import mean_beliefs
 
     out: dict[str, Overall] = {}
     for names in records.together():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from noren.ragged import in_order, offsets_of, owners, ranges
 
 if TYPE_CHECKING:
-    from noren.kernels.requirements import Rules
+    from noren.methods.kernels import Rules
 
 Numbers = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ def diverse_groups(values: Numbers, m: int, l: int) -> tuple[Numbers, int]:
     n * l > N - l; the heads that come first on the curve fill the group up to l. Fewer than 2l records are the last
     group. The records must be l-eligible, and every group is.
     """
-    from noren.kernels.bucket_groups import NONE, Buckets, fill_groups
+    from noren.methods.curve_kernels import NONE, Buckets, fill_groups
 
     left = np.bincount(values, minlength=m)
     ranked = in_order(-left)
@@ -71,7 +71,7 @@ def diverse_groups(values: Numbers, m: int, l: int) -> tuple[Numbers, int]:
 
 def failing_classes(classes: Numbers, count: int, values: Numbers, column: int, rules: Rules) -> NDArray[np.bool_]:
     """Which classes do not meet the requirements on one sensitive column; classes below 0 are left out."""
-    from noren.kernels.bucket_groups import judged
+    from noren.methods.curve_kernels import judged
 
     failed, _ = judged(*_sorted_by_class(classes, count), values, column, rules, True)
     return np.asarray(failed > 0)
@@ -83,7 +83,7 @@ def joined_groups(groups: Numbers, count: int, values: Numbers, column: int, rul
     What is left over at the end joins as many of the last classes as it takes. No class at all: not even all records
     together are enough.
     """
-    from noren.kernels.bucket_groups import judged
+    from noren.methods.curve_kernels import judged
 
     of, found = judged(*_sorted_by_class(groups, count), values, column, rules, False)
     return of, found

@@ -177,7 +177,7 @@ def refuse(table: Records, rule: BucketRule, limit: int) -> None:
 
 def _grouped(table: Records, rule: BucketRule, keep: NDArray[np.bool_], order: RandomOrder) -> Group:
     """The groups of one column, their numbers drawn by chance."""
-    from noren.kernels.anatomy import anatomy_groups
+    from noren.methods.anatomy_kernels import anatomy_groups
 
     rows = order(table.n)
     rows = rows[keep[rows]]

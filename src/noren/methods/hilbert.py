@@ -149,7 +149,7 @@ def walk_ranks(hierarchy: Hierarchy) -> NDArray[np.int64]:
 
 def along_curve(table: Records, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """The records in the order of the Hilbert curve; records in one place in a random order."""
-    from noren.kernels.hilbert import hilbert_bits, hilbert_index, stretched
+    from noren.methods.curve_kernels import hilbert_bits, hilbert_index, stretched
 
     facts = [table.columns[name] for name in table.quasi]
     bits = hilbert_bits([len(column.domain) for column in facts])
@@ -181,7 +181,7 @@ def _blind(table: Records, requirements: Sequence[Model], order: RandomOrder) ->
 
 def _runs(table: Records, curve: NDArray[np.int64], size: int) -> Classes:
     """The curve in runs of size to 2 size - 1 records, of least loss."""
-    from noren.kernels.bucket_groups import best_cuts
+    from noren.methods.curve_kernels import best_cuts
 
     facts = [table.columns[name] for name in table.quasi]
     codes = np.stack([table.codes[column.name] for column in facts], axis=1).astype(np.int64)
@@ -193,7 +193,7 @@ def _runs(table: Records, curve: NDArray[np.int64], size: int) -> Classes:
 
 def _losses(facts: Sequence[Column]) -> tuple[NDArray, NDArray, NDArray]:
     """For every column how `best_cuts` measures it: the kind, the nodes and the losses."""
-    from noren.kernels import bucket_groups as kernel
+    from noren.methods import curve_kernels as kernel
 
     deepest = max([0, *(column.tree.height for column in facts if column.tree is not None)])
     width = max(len(column.domain) for column in facts)
@@ -258,7 +258,7 @@ class Task:
     @property
     def sized(self) -> Compiled:
         """The requirement on the size of classes alone."""
-        from noren.kernels.requirements import K_ANONYMITY
+        from noren.methods.kernels import K_ANONYMITY
 
         size = np.array([self.size], np.float64)
         kind = np.array([K_ANONYMITY])

@@ -26,8 +26,8 @@ from noren.schema.column import Column
 from noren.schema.roles import Role
 
 if TYPE_CHECKING:
-    from noren.kernels.microaggregation import Space
     from noren.methods.mechanism.rule import Rule
+    from noren.methods.microaggregation_kernels import Space
     from noren.methods.requirements import Compiled
 
 
@@ -105,7 +105,7 @@ def amounts_of(column: Column) -> NDArray[np.float64] | None:
 
 def space_of(table: Records) -> Space:
     """Where the values of every quasi-identifier lie, in units in which two random numbers are 2 apart (squared)."""
-    from noren.kernels.microaggregation import Space
+    from noren.methods.microaggregation_kernels import Space
 
     names = table.quasi
     sizes = np.array([table.columns[name].d for name in names], np.int64)
@@ -143,7 +143,7 @@ def _grouped(
     table: Records, space: Space, k: int, block: int, ranks: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
     """MDAV, block by block. Inside a block the records stand in a random order, which breaks all ties."""
-    from noren.kernels.microaggregation import mdav
+    from noren.methods.microaggregation_kernels import mdav
 
     n = table.n
     blocks = max(1, min(-(-n // block), n // (2 * k)))
@@ -192,7 +192,7 @@ class _Joining:
         self.moved = 0
 
     def run(self) -> NDArray[np.int64]:
-        from noren.kernels.microaggregation import nearest_centre
+        from noren.methods.microaggregation_kernels import nearest_centre
 
         waiting = [g for g in range(len(self.sizes)) if not self._holds(g)]
         while waiting:
@@ -257,7 +257,7 @@ def _each_alone(table: Records, requirements: Sequence[Model], ranks: NDArray[np
 
 def _line_groups(numbers: NDArray[np.float64], k: int, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
     """The best groups of one column. Missing numbers are a group, or if they are too few, part of a middle one."""
-    from noren.kernels.microaggregation import best_line_groups
+    from noren.methods.microaggregation_kernels import best_line_groups
 
     there = np.flatnonzero(np.isfinite(numbers))
     missing = len(numbers) - len(there)

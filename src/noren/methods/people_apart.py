@@ -92,7 +92,7 @@ def _refuse(rule: BucketRule, reachable: float, limit: int) -> None:
 def _grouped(table: Records, rule: BucketRule, found: Holders, there: NDArray[np.bool_], order: RandomOrder) -> Group:
     """The groups of one column, their numbers drawn by chance; of people with as many rows as each other, where enough
     have as many: a group shows how many rows have every value."""
-    from noren.kernels.people_groups import disjoint_groups, place_strictly
+    from noren.methods.people_kernels import disjoint_groups, place_strictly
 
     assert table.people is not None
     people = order(len(there))

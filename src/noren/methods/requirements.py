@@ -15,7 +15,7 @@ from noren.models.base import Model
 from noren.schema.roles import Role
 
 if TYPE_CHECKING:
-    from noren.kernels.requirements import Rules
+    from noren.methods.kernels import Rules
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Compiled:
 
     def holds(self, hists: NDArray[np.float64], n: int) -> bool:
         """Whether one class, given by its (columns, values) histograms, meets everything."""
-        from noren.kernels import requirements as kinds
+        from noren.methods import kernels as kinds
 
         return bool(kinds.class_holds(self.rules, hists, n))
 
@@ -39,7 +39,7 @@ class Compiled:
 
 def compiled(table: Records, requirements: Sequence[Model]) -> Compiled:
     """The requirements in numbers, with the tables they refer to."""
-    from noren.kernels import requirements as kinds
+    from noren.methods import kernels as kinds
 
     sensitive = table.sensitive
     place = {name: i for i, name in enumerate(sensitive)}
@@ -105,7 +105,7 @@ def _too_deep(table: Records, model: Model) -> list[Problem]:
 
 def numbers_of(model: Model) -> tuple[int, float, float]:
     """The kernel's number for the rule of one requirement, and its parameters."""
-    from noren.kernels import requirements as kinds
+    from noren.methods import kernels as kinds
 
     rule = model.search_rule
     if rule is None:

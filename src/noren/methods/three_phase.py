@@ -134,7 +134,7 @@ def three_phase(
     walk: the entries, value by value, in the order in which they are tried; group_walk: the same for groups.
     The table must be l-eligible. Returns (left, residue sizes after the three phases, rounds of phase 3).
     """
-    from noren.kernels.three_phase import Listed, Stock, later_phases
+    from noren.methods.three_phase_kernels import Listed, Stock, later_phases
 
     left, size, high = first_phase(bounds, counts, l)
     residue = np.bincount(values, counts - left, minlength=m).astype(np.int64)

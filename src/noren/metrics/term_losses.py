@@ -128,7 +128,7 @@ def belief_change(
     Codes of `cells` are those of the knowledge; codes beyond its terms are unknown, and such a record is linked to
     nothing. With raw quasi-identifiers and all terms this is what the table reveals before anything is done to it.
     """
-    from noren.kernels.beliefs import PEAK, RISE, group_beliefs
+    from noren.models.kernels import PEAK, RISE, group_beliefs
 
     order = np.argsort(group, kind="stable")
     groups = int(group.max(initial=-1)) + 1

@@ -36,7 +36,7 @@ class Beliefs:
     rounding: float = ROUNDING
 
     def _column(self, name: str) -> NDArray[np.float64]:
-        from noren.kernels import beliefs
+        from noren.models import kernels as beliefs
 
         return np.asarray(self.table[:, getattr(beliefs, name)])
 
@@ -161,7 +161,7 @@ class TermCheck(Check):
 
     def beliefs(self) -> tuple[Beliefs, Basis]:
         """What all groups reveal, and what the prior rests on."""
-        from noren.kernels import beliefs as kernel
+        from noren.models import kernels as kernel
 
         cells = TermCells.concat(self._terms)
         order, bounds = _groups(self._keys)

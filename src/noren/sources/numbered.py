@@ -97,7 +97,7 @@ class _Reading:
 
     def number(self) -> int | None:
         """Number the records of the next batch: how many they are, and None where there are no more."""
-        from noren.kernels.delimited import CROWDED, EXHAUSTED, UNDECIDED, number_cells
+        from noren.sources.kernels import CROWDED, EXHAUSTED, UNDECIDED, number_cells
 
         if self._used_up and not self._last:
             self._fill()
@@ -138,7 +138,7 @@ class _Reading:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        from noren.kernels.delimited import gather_texts
+        from noren.sources.kernels import gather_texts
 
         numbers = self._out[w, :rows]
         first = self._places[w] // 2

@@ -58,7 +58,7 @@ class SetCells:
     @classmethod
     def from_codes(cls, d: int, codes: NDArray) -> SetCells:
         """Sets from an (n, eta) array of codes; the order inside a row does not matter, repeats are refused."""
-        from noren.kernels import sets as kernel
+        from noren.statements import kernels as kernel
 
         codes = np.asarray(codes)
         if codes.size and int(codes.max()) >= d:
@@ -125,7 +125,7 @@ class SetCells:
         """How many values each set holds."""
         if not self.is_mask:
             return np.full(len(self), self.data.shape[1], np.uint16)
-        from noren.kernels import sets as kernel
+        from noren.statements import kernels as kernel
 
         out = np.empty(len(self), np.uint16)
         kernel.mask_sizes(self.data, out)
@@ -135,7 +135,7 @@ class SetCells:
         """(n, eta) codes in ascending (domain) order. Every set must hold exactly eta values."""
         if not self.is_mask:
             return self.data
-        from noren.kernels import sets as kernel
+        from noren.statements import kernels as kernel
 
         out = np.empty((len(self), eta), code_dtype(self.d))
         kernel.masks_to_codes(self.data, out)
@@ -150,7 +150,7 @@ class SetCells:
 
     def inclusions(self) -> NDArray[np.int64]:
         """w_v: how many sets contain value v (equation 17 for one attribute)."""
-        from noren.kernels import sets as kernel
+        from noren.statements import kernels as kernel
 
         out = np.zeros(self.d, np.int64)
         if self.is_mask:

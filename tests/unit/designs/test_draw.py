@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 import noren.designs.draw as module
+from noren.designs import kernels as kernel
 from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import draw_sets, draw_table
 from noren.errors import DataError, SecretError
-from noren.kernels import draw as kernel
 from noren.secret import Keystream, RecordStream, Secret
 from tests.oracles import draw as oracle
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from noren.engines.kernels import shuffle_with
 from noren.engines.permute import bucket_numbers, permutation
 from noren.errors import DataError
-from noren.kernels.shuffle import shuffle_with
 from noren.secret import Keystream, Secret
 
 TWO_32 = 1 << 32

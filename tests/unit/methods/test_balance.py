@@ -10,7 +10,6 @@ import pytest
 
 from noren.engines import Plan, Records
 from noren.errors import NorenError, RequirementNotMet
-from noren.kernels.balance import Prices, best_covers, cover_below, cut_tree
 from noren.methods.cover import cover
 from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import Workbench, classes_of
@@ -18,6 +17,7 @@ from noren.methods.mondrian.terms import term_rules
 from noren.methods.suppress import balance
 from noren.methods.suppress.balance import Balanced, balanced
 from noren.methods.suppress.cut_trees import CutTree, cut_tree_of, grown, priced, weaker
+from noren.methods.suppress.kernels.balance import Prices, best_covers, cover_below, cut_tree
 from noren.methods.suppress.linkages import linkages
 from noren.methods.suppress.search import search_groups
 from noren.metrics.general import view_of

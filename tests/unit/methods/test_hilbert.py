@@ -9,7 +9,7 @@ import pytest
 
 from noren.engines import Plan, Recode
 from noren.errors import RequirementNotMet
-from noren.kernels.bucket_groups import best_cuts
+from noren.methods.curve_kernels import best_cuts
 from noren.methods.hilbert import Hilbert, along_curve, walk_ranks
 from noren.models.base import Model
 from noren.models.distinct_l_diversity import DistinctLDiversity

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from noren.engines import Records
 from noren.errors import PolicyError, RequirementNotMet
-from noren.kernels.lattice import level_classes
 from noren.methods.incognito import Incognito
+from noren.methods.incognito.kernels import level_classes
 from noren.methods.incognito.search import best_full_domain
 from noren.methods.requirements import compiled
 from noren.models import MODELS

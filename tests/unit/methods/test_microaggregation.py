@@ -10,8 +10,8 @@ import pytest
 
 from noren.engines import Average, Records
 from noren.errors import PolicyError, QueryError, ReleaseError, RequirementNotMet
-from noren.kernels.microaggregation import best_line_groups, mdav
 from noren.methods.microaggregation import Microaggregation, space_of
+from noren.methods.microaggregation_kernels import best_line_groups, mdav
 from noren.models import MODELS
 from noren.policy.policy import Policy
 from noren.release.manifest import read_column, write_column

@@ -10,9 +10,9 @@ import pytest
 
 import noren as nr
 from noren.errors import NorenError, ReleaseError
-from noren.kernels.term_search import best
 from noren.methods.suppress import search as term_search
 from noren.methods.suppress.beliefs import TermRequirement
+from noren.methods.suppress.kernels import best
 from noren.methods.suppress.search import search_group
 from noren.release.manifest import read_column
 from noren.release.sides import with_sides

@@ -55,7 +55,7 @@ class DuplicateProcessing(Law):
     """P(R | v) = (number of orders in which R can have been drawn) / ((F-(2d-1)) (F-2(2d-1)) ...)."""
 
     def likelihood(self, sets: NDArray) -> NDArray[np.float64]:
-        from noren.kernels.semantic.draws import duplicate_weights
+        from noren.designs.semantic.kernels.draws import duplicate_weights
 
         out = np.ones((len(sets), self.l))
         if self.l > 1 and len(sets):
@@ -66,7 +66,7 @@ class DuplicateProcessing(Law):
         return self.l - 1
 
     def kernel(self) -> RowKernel:
-        from noren.kernels.semantic.draws import circle_duplicate
+        from noren.designs.semantic.kernels.draws import circle_duplicate
 
         F, step = self.F, self.compatibility.step
 

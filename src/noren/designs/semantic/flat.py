@@ -41,7 +41,7 @@ class CircularFlat(Law):
         return self.l - 1
 
     def kernel(self) -> RowKernel:
-        from noren.kernels.semantic.draws import circle_flat
+        from noren.designs.semantic.kernels.draws import circle_flat
 
         F, step = self.F, self.compatibility.step
 
@@ -75,7 +75,7 @@ class CircularFlat(Law):
         return worst
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        from noren.kernels.semantic.chains import circle_second_moments
+        from noren.designs.semantic.kernels.chains import circle_second_moments
 
         out = scores**2
         if self.l > 1:
@@ -127,7 +127,7 @@ def flat_weights(compatibility: Compatibility, l: int) -> NDArray[np.float64] | 
 
 def _chain_sums(compatibility: Compatibility, l: int) -> Sums:
     """log sum_R w(R), the share of sets with each value, and with each pair of values, by dynamic programme."""
-    from noren.kernels.semantic.chains import messages, pair_weights
+    from noren.designs.semantic.kernels.chains import messages, pair_weights
 
     chain = compatibility.chain
     assert chain is not None
@@ -144,7 +144,7 @@ def _chain_sums(compatibility: Compatibility, l: int) -> Sums:
 
 def _listed_sums(sets: NDArray, F: int) -> Sums:
     """The same over sets that are listed."""
-    from noren.kernels.semantic.chains import listed_inclusion
+    from noren.designs.semantic.kernels.chains import listed_inclusion
 
     def sums(theta: NDArray) -> tuple[float, NDArray, NDArray]:
         logs = theta[sets].sum(axis=1)

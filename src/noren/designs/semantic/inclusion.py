@@ -69,7 +69,7 @@ def uniform_inclusion(compatibility: Compatibility, l: int) -> NDArray[np.float6
 
 
 def inclusion(law: Law, draws: int = DRAWS) -> Inclusion:
-    from noren.kernels.semantic.chains import listed_inclusion
+    from noren.designs.semantic.kernels.chains import listed_inclusion
 
     matrix = law.inclusion()
     if matrix is not None:
@@ -88,7 +88,7 @@ def inclusion(law: Law, draws: int = DRAWS) -> Inclusion:
 
 
 def second_moments(law: Law, scores: NDArray, draws: int = DRAWS) -> Moments:
-    from noren.kernels.semantic.chains import listed_second_moments, sampled_second_moments
+    from noren.designs.semantic.kernels.chains import listed_second_moments, sampled_second_moments
 
     scores = np.ascontiguousarray(scores, np.float64)
     if scores.ndim != 2 or scores.shape[1] != law.F:

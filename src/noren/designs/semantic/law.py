@@ -32,7 +32,7 @@ class SemanticPlan(_Plan):
     rows: RowKernel | None = None
 
     def _attempt(self, words: NDArray[np.uint32], codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-        from noren.kernels.sets import codes_to_masks
+        from noren.statements.kernels import codes_to_masks
 
         assert self.rows is not None
         rows = out if out.ndim == 2 else np.empty((len(codes), self.eta), code_dtype(self.d))
@@ -125,8 +125,8 @@ def bit_rows(pairs: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 def list_sets(compatibility: Compatibility, l: int, limit: int) -> NDArray | None:
     """All feasible sets of l values as rows of ascending codes; None if there are more than the limit."""
-    from noren.kernels.semantic.chains import enumerate_chains, messages
-    from noren.kernels.semantic.cliques import enumerate_cliques
+    from noren.designs.semantic.kernels.chains import enumerate_chains, messages
+    from noren.designs.semantic.kernels.cliques import enumerate_cliques
 
     dtype = code_dtype(compatibility.F)
     chain = compatibility.chain

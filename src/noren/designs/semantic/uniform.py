@@ -20,7 +20,7 @@ from noren.designs.semantic.law import Law, RowKernel, least_sums, list_sets
 from noren.errors import NorenError
 
 if TYPE_CHECKING:
-    from noren.kernels.semantic.draws import Messages
+    from noren.designs.semantic.kernels.draws import Messages
 
 TABLE_LIMIT = 1_000_000  # sets of a general matrix that may be listed for drawing
 
@@ -48,8 +48,8 @@ class Product(Law):
 
     @cached_property
     def _messages(self) -> Messages:
-        from noren.kernels.semantic.chains import messages, splits
-        from noren.kernels.semantic.draws import Messages
+        from noren.designs.semantic.kernels.chains import messages, splits
+        from noren.designs.semantic.kernels.draws import Messages
 
         chain = self.compatibility.chain
         assert chain is not None
@@ -77,13 +77,13 @@ class Product(Law):
     def kernel(self) -> RowKernel:
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.kernels.semantic.draws import chain_product
+            from noren.designs.semantic.kernels.draws import chain_product
 
             given = self._messages
             return lambda words, codes, out: chain_product(
                 words, codes, chain.order, chain.place, chain.after, chain.before, given, out
             )
-        from noren.kernels.semantic.draws import table_product
+        from noren.designs.semantic.kernels.draws import table_product
 
         sets = self._sets
         members = sets.ravel()
@@ -94,7 +94,7 @@ class Product(Law):
         return lambda words, codes, out: table_product(words, codes, starts, sums, numbers, sets, out)
 
     def inclusion(self) -> NDArray[np.float64] | None:
-        from noren.kernels.semantic.chains import pair_weights
+        from noren.designs.semantic.kernels.chains import pair_weights
 
         chain = self.compatibility.chain
         if chain is None or self.l == 1:
@@ -117,7 +117,7 @@ class Product(Law):
         return float((odds[odds > 0] / (odds + least)[odds > 0]).max())
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        from noren.kernels.semantic.chains import chain_second_moments
+        from noren.designs.semantic.kernels.chains import chain_second_moments
 
         chain = self.compatibility.chain
         if chain is None:

@@ -13,7 +13,7 @@ from noren.ragged import chosen, distinct_of
 from noren.statements import Cells, Likelihood, Statement
 
 if TYPE_CHECKING:
-    from noren.kernels.told import Rows
+    from noren.estimates.belief.kernels import Rows
 
 MOST_KINDS = 512
 """Different cells of a column that are told apart where they are read as they stand; the rarest are taken together."""
@@ -37,7 +37,7 @@ class Evidence:
     @cached_property
     def rows(self) -> Rows:
         """What the kernels take."""
-        from noren.kernels.told import Rows
+        from noren.estimates.belief.kernels import Rows
 
         cells = self.cells
         return Rows(cells.bounds, cells.value, cells.weight - cells.floor, float(cells.floor), self.of)

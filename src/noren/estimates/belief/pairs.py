@@ -40,7 +40,7 @@ class Pair:
 
     def told(self, fold: int, records: NDArray[np.int64], bounds: NDArray, value: NDArray) -> NDArray[np.float64]:
         """For every entry how much likelier the record's cell is under its value than for anybody, as a logarithm."""
-        from noren.kernels.told import add_told
+        from noren.estimates.belief.kernels import add_told
 
         out = np.zeros(len(value))
         rows = self.evidence.rows
@@ -68,7 +68,7 @@ def learned(
 
 def marginal(own: Evidence, known: NDArray[np.int64], steps: int = 2 * STEPS) -> NDArray[np.float64]:
     """How common the values of a column are among some records."""
-    from noren.kernels.told import joint_step
+    from noren.estimates.belief.kernels import joint_step
 
     anything = _anything(len(own.of))
     joint = np.full((own.d, 1), 1 / own.d)
@@ -83,7 +83,7 @@ def marginal(own: Evidence, known: NDArray[np.int64], steps: int = 2 * STEPS) ->
 
 def glanced(own: Evidence, other: Evidence, prior: NDArray[np.float64], some: NDArray[np.int64]) -> NDArray[np.float64]:
     """A first idea of a joint distribution, to see which columns are worth learning."""
-    from noren.kernels.told import joint_step
+    from noren.estimates.belief.kernels import joint_step
 
     joint = np.outer(prior, marginal(other, some, START))
     for _ in range(START // 2):
@@ -100,7 +100,7 @@ def information(joint: NDArray[np.float64]) -> float:
 
 def _anything(records: int):  # type: ignore[no-untyped-def]
     """A column that says nothing."""
-    from noren.kernels.told import Rows
+    from noren.estimates.belief.kernels import Rows
 
     return Rows(np.array([0, 1]), np.zeros(1, np.int64), np.ones(1), 0.0, np.zeros(records, np.int64))
 
@@ -109,7 +109,7 @@ def _joint(
     own: Evidence, other: Evidence, joint: NDArray[np.float64], known: NDArray[np.int64], held: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """The likeliest joint distribution, from independence on, as long as held-out records are foreseen better."""
-    from noren.kernels.told import joint_step
+    from noren.estimates.belief.kernels import joint_step
 
     best, before = joint, -np.inf
     for step in range(STEPS):
@@ -139,6 +139,6 @@ def _given(joint: NDArray, shares: NDArray, mixed: float, people: int) -> NDArra
 
 def _foreseen(own: Evidence, other: Evidence, given: NDArray, joint: NDArray, held: NDArray[np.int64]) -> float:
     """The log-likelihood of held-out records under such a distribution."""
-    from noren.kernels.told import joint_step
+    from noren.estimates.belief.kernels import joint_step
 
     return float(joint_step(given * joint.sum(axis=1, keepdims=True), own.rows, other.rows, held)[1])

@@ -75,7 +75,7 @@ class Detail:
 
     def at_report(self, table: NDArray[np.float64]) -> Atoms:
         """The axis at the resolution asked for, given the estimated number of records of every atom."""
-        from noren.kernels.coarse import condense
+        from noren.estimates.counts.kernels.coarse import condense
 
         reading, rows, groups = self.reading, self.reading.rows, self.reading.axis.size
         inside = self.atom >= 0
@@ -124,7 +124,7 @@ def _atoms(
 
 def refined(rows: Likelihood, items: int) -> NDArray[np.int64]:
     """Classes of items that the same codes hold."""
-    from noren.kernels.coarse import refine
+    from noren.estimates.counts.kernels.coarse import refine
 
     label = np.zeros(items, np.int64)
     refine(rows.bounds, rows.value, label, 1)
@@ -133,7 +133,7 @@ def refined(rows: Likelihood, items: int) -> NDArray[np.int64]:
 
 def merged(rows: Likelihood, atom: NDArray[np.int64]) -> Likelihood:
     """Codes with the atoms of their items, each once with weight 1."""
-    from noren.kernels.coarse import condense
+    from noren.estimates.counts.kernels.coarse import condense
 
     count = int(atom.max(initial=-1)) + 1
     bounds, index, _, _ = condense(rows.bounds, rows.value, rows.weight, rows.weight, atom, count)

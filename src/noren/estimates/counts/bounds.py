@@ -43,7 +43,7 @@ class ReportedAxis:
     @classmethod
     def of(cls, reading: Reading, alone: bool = False) -> ReportedAxis:
         """`alone` if no other axis is asked for: what classes say then adds up over those of one general value."""
-        from noren.kernels.coarse import condense
+        from noren.estimates.counts.kernels.coarse import condense
 
         groups = reading.axis.size
         bounds, value, size, mass = _possible(reading)
@@ -93,7 +93,7 @@ class ReportedAxis:
         Where it is alone and no condition took records out of their classes, all of every class are asked for: what is
         said of the classes of one general value then adds up, and a code for that value is enough.
         """
-        from noren.kernels.coarse import condense
+        from noren.estimates.counts.kernels.coarse import condense
 
         classes = reading.axis.classes
         assert classes is not None
@@ -180,7 +180,7 @@ class ReportedRows:
 
     def spread(self) -> NDArray[np.float64]:
         """Every record spread over the groups it may lie in, independently across the axes."""
-        from noren.kernels.coarse import add_regions
+        from noren.estimates.counts.kernels.coarse import add_regions
 
         rows = [report.rows for report in self.reports]
         packed, out = PackedRows.of(rows), np.zeros(int(np.prod(self.shape)))
@@ -211,7 +211,7 @@ class ReportedRows:
 
     def _bounds(self, axes: list[int], by: int | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Bounds from some axes, `by` the one whose histograms are used; the axes left out have length 1."""
-        from noren.kernels.coarse import bound_counts
+        from noren.estimates.counts.kernels.coarse import bound_counts
 
         others = [j for j in axes if j != by]
         shape = [self.reports[j].groups for j in others]

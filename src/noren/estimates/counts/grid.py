@@ -76,7 +76,7 @@ class SharedSums:
 
     def sums(self, x: NDArray[np.float64], counts: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
         """sum_i counts_i L_i(c) / sum_b x_b L_i(b) of every cell, and the rows' sums."""
-        from noren.kernels.coarse import region_pass
+        from noren.estimates.counts.kernels.coarse import region_pass
 
         order, slot, ids, ptr, first, index, weight, sizes = self.arrays
         matrix = self.shared[1]

@@ -19,7 +19,7 @@ from noren.statements.batch import number
 
 if TYPE_CHECKING:
     from noren.estimates.counts.folds import Held
-    from noren.kernels.em import Products
+    from noren.estimates.counts.kernels.em import Products
     from noren.statements import Design
 
 CHUNKS = 4  # a fixed number, so that sums do not depend on the machine
@@ -39,7 +39,7 @@ class Layout:
         cls, sets: Sequence[NDArray], coefs: Sequence[NDArray], shape: Sequence[int], nodes: Sequence[int]
     ) -> Layout:
         """Lay out code tables and weights (one row for each set or one for all), and share as many axes as pays."""
-        from noren.kernels.em import Products
+        from noren.estimates.counts.kernels.em import Products
 
         widths = [c.shape[-1] for c in coefs]
         sizes = np.array([prod(shape[i:]) for i in range(len(shape) + 1)], np.int64)
@@ -242,7 +242,7 @@ class Tuples:
         return self._count(Layout.of(codes, coef, [sizes[i] for i in self.order], self.nodes))
 
     def _count(self, layout: Layout) -> NDArray[np.float64]:
-        from noren.kernels import em
+        from noren.estimates.counts.kernels import em
 
         kernel = _untyped(em.add_products)
 
@@ -262,7 +262,7 @@ class Tuples:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """sum_i L_i(c) / (L_i . x) over the records not held out; every tuple's L . x; and the log likelihood of
         the held ones, sum of log(scale L_i . x + floor_i)."""
-        from noren.kernels import em
+        from noren.estimates.counts.kernels import em
 
         held = np.zeros(len(self), np.int32) if held is None else held
         floor = np.zeros(len(self)) if floor is None else floor
@@ -289,7 +289,7 @@ class Tuples:
     ) -> tuple[NDArray[np.float64], float]:
         """`em_pass` of four tables at once, which stand along the last dimension of x. The log likelihood is that of
         all held records together, and 0 if no floor is given."""
-        from noren.kernels import em_folds
+        from noren.estimates.counts.kernels import em_folds
 
         layout, kernel, lanes = self._starred, _untyped(em_folds.fold_pass), x.shape[-1]
         inner = np.transpose(x, (*self.order, len(self.order)))
@@ -311,7 +311,7 @@ class Tuples:
 
     def information(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """J = sum_i L_i L_i' / (L_i . x)^2, one block per slot: shape (slots, cells, cells) over the decoys' cells."""
-        from noren.kernels import em
+        from noren.estimates.counts.kernels import em
 
         layout, kernel = self._pairs, _untyped(em.add_products)
         amounts = self.counts / np.square(np.maximum(sums, 1e-150))

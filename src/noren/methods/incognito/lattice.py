@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from noren.engines import Records
 from noren.errors import PolicyError, Problem
-from noren.kernels import lattice as kernels
-from noren.kernels import requirements as kinds
+from noren.methods import kernels as kinds
 from noren.methods.cover import automatic_hierarchy
+from noren.methods.incognito import kernels
 from noren.methods.incognito.losses import OF_CLASSES, cell_losses
 from noren.methods.requirements import Compiled
 from noren.ragged import offsets_of, owners

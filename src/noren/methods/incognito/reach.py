@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Records
-from noren.kernels import requirements as kinds
+from noren.methods import kernels as kinds
 from noren.methods.requirements import Compiled
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from noren.engines import Records
 from noren.errors import PolicyError, Problem, RequirementNotMet
-from noren.kernels.lattice import next_open
+from noren.methods.incognito.kernels import next_open
 from noren.methods.incognito.lattice import Lattice, Levels
 from noren.methods.incognito.losses import OF_CLASSES
 from noren.methods.incognito.reach import shortfalls

@@ -140,7 +140,7 @@ class PublishedTerms:
 
     def _holds(self, beliefs: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which groups with these beliefs (.., labels) would meet the requirement."""
-        from noren.kernels import beliefs as kernel
+        from noren.models import kernels as kernel
 
         flat = beliefs.reshape(-1, beliefs.shape[-1])
         ranked = -np.sort(-flat, axis=1)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from noren.ahead import side_by_side
 from noren.engines import RandomOrder, Records
-from noren.kernels import requirements as kinds
-from noren.kernels.mondrian import Points, Required, cut, drop, move_records
+from noren.methods import kernels as kinds
+from noren.methods.mondrian.kernels import Points, Required, cut, drop, move_records
 from noren.methods.mondrian.space import losses_of, space_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled

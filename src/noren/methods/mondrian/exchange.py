@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import RandomOrder, Records
-from noren.kernels.mondrian.exchange import Reserve, Secrets, exchange
 from noren.methods.mondrian.classes import Workbench
+from noren.methods.mondrian.kernels.exchange import Reserve, Secrets, exchange
 from noren.models.base import Model
 from noren.ragged import row_numbers
 

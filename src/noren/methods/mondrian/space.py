@@ -14,8 +14,8 @@ from noren.schema.column import Column
 from noren.schema.nodes import Tree, tree_of
 
 if TYPE_CHECKING:
-    from noren.kernels.mondrian import Losses
-    from noren.kernels.mondrian.costs import Costs
+    from noren.methods.mondrian.kernels import Losses
+    from noren.methods.mondrian.kernels.costs import Costs
 
 BITS = 64
 
@@ -32,7 +32,7 @@ class Space:
 
 def space_of(table: Records, weights: Mapping[str, float]) -> Space:
     """Losses are the normalised certainty penalty times the column's weight."""
-    from noren.kernels.mondrian.costs import RANKED, SET, TREE, Costs
+    from noren.methods.mondrian.kernels.costs import RANKED, SET, TREE, Costs
 
     names = table.quasi
     beside = [name for name in names if _is_beside(table.columns[name])]
@@ -100,8 +100,8 @@ def _set_costs(d: int) -> NDArray[np.float64]:
 def losses_of(rows: NDArray[np.int32], begins: NDArray[np.int64], costs: Costs) -> Losses:
     """What every class covers, of rows that lie class by class, and what one of its records loses: as the kernels
     price it. In a column of sets only the words are filled in, elsewhere only the ends."""
-    from noren.kernels.mondrian import Cover, Losses
-    from noren.kernels.mondrian.costs import RANKED, SET
+    from noren.methods.mondrian.kernels import Cover, Losses
+    from noren.methods.mondrian.kernels.costs import RANKED, SET
 
     kinds, at, prices = costs.kinds, costs.at, costs.prices
     first, out = begins[:-1], np.zeros(len(begins) - 1)

@@ -20,12 +20,12 @@ from noren.ragged import offsets_of
 from noren.statements import TermCells
 
 if TYPE_CHECKING:
-    from noren.kernels.mondrian.term_rules import TermRules
+    from noren.methods.mondrian.kernels.term_rules import TermRules
 
 
 def term_rules(table: Records, requirements: Sequence[Model]) -> TermRules | None:
     """All rules of all linkages, or None where there are none."""
-    from noren.kernels.mondrian import term_rules as kernel
+    from noren.methods.mondrian.kernels import term_rules as kernel
 
     asked = [found for found in linkages(table, requirements) if found.rules]
     if not asked:
@@ -83,8 +83,8 @@ def _profiles(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """The profile of every record (or a mark), how many labels each profile has, the labels of all profiles, and, if
     pairs have weights, the beliefs in them."""
-    from noren.kernels import linkage
-    from noren.kernels.mondrian.term_rules import EVERYTHING, NOTHING
+    from noren.methods.mondrian.kernels.term_rules import EVERYTHING, NOTHING
+    from noren.methods.suppress.kernels import linkage
 
     of, first = same_terms(found.cells)
     cells = found.cells.take(first)

@@ -93,7 +93,7 @@ def balanced(
 def _best(
     tree: CutTree, possible: NDArray[np.bool_], bounded: NDArray, wanted: NDArray, share: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    from noren.kernels.balance import Prices, best_covers
+    from noren.methods.suppress.kernels.balance import Prices, best_covers
 
     found: Any = best_covers(tree.shape, Prices(possible, bounded, wanted), share)
     return found
@@ -141,7 +141,7 @@ def _over_groups(tree: CutTree, mean: float) -> NDArray[np.float64]:
 
 def _under(tree: CutTree, bounded: NDArray, wanted: NDArray, budget: float) -> Chosen | None:
     """The best cover with bounded <= budget: the exchange rate by bisection, then single moves."""
-    from noren.kernels import balance as kernel
+    from noren.methods.suppress.kernels import balance as kernel
 
     possible = np.isfinite(tree.cost)
     rigid, frugal = _best(tree, possible, bounded, wanted, 1.0)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from noren.schema.knowledge import Knowledge
 
 if TYPE_CHECKING:
-    from noren.kernels.linkage import Postings
+    from noren.methods.suppress.kernels.linkage import Postings
 
 Unlinked = Literal["ignore", "prior"]
 """What a record that links to no label contributes to its group's belief: nothing, or the prior."""
@@ -68,7 +68,7 @@ def priced_cost(prices: Array, removed: Array) -> float:
 
 def postings_of(knowledge: Knowledge) -> Postings:
     """A knowledge table as the kernels read it."""
-    from noren.kernels.linkage import Postings
+    from noren.methods.suppress.kernels.linkage import Postings
 
     logs = None if knowledge.pairs is None else knowledge.pairs.logs
     return Postings(*knowledge.postings, knowledge.bits, knowledge.label_weights, logs)
@@ -76,7 +76,7 @@ def postings_of(knowledge: Knowledge) -> Postings:
 
 def estimated_prior(bounds: Array, codes: Array, knowledge: Knowledge) -> NDArray[np.float64]:
     """alpha: the mean belief over the whole table; records linked to no label contribute nothing."""
-    from noren.kernels.linkage import belief_sums
+    from noren.methods.suppress.kernels.linkage import belief_sums
 
     sums, _ = belief_sums(bounds, codes, postings_of(knowledge))
     return np.asarray(sums / max(1, bounds.size - 1))
@@ -94,7 +94,7 @@ def measure_groups(
     unlinked: Unlinked = "ignore",
 ) -> NDArray[np.float64]:
     """Linked records, largest belief, tail from l on, squared L2 and earth mover's distance to alpha of every group."""
-    from noren.kernels import linkage
+    from noren.methods.suppress.kernels import linkage
 
     prior = np.zeros(len(knowledge.labels)) if alpha is None else np.asarray(alpha, np.float64)
     postings = postings_of(knowledge)

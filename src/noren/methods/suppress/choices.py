@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from noren.ragged import chosen, ranges
 
 if TYPE_CHECKING:
-    from noren.kernels.term_search.options import GroupOptions
+    from noren.methods.suppress.kernels.options import GroupOptions
 
 
 def overlap_order(group: GroupOptions) -> NDArray[np.int64]:

@@ -26,8 +26,8 @@ from noren.models.base import Model
 from noren.ragged import offsets_of, owners, ranges, runs
 
 if TYPE_CHECKING:
-    from noren.kernels.balance import Shape
-    from noren.kernels.mondrian.term_rules import TermRules
+    from noren.methods.mondrian.kernels.term_rules import TermRules
+    from noren.methods.suppress.kernels.balance import Shape
 
 Progress = Callable[[int, int, float], None]
 
@@ -60,7 +60,7 @@ class CutTree:
 
     @property
     def shape(self) -> Shape:
-        from noren.kernels.balance import Shape
+        from noren.methods.suppress.kernels.balance import Shape
 
         return Shape(self.children, self.upwards)
 
@@ -98,7 +98,7 @@ def cut_tree_of(bench: Workbench, stages: Sequence[float | None], rounds: int = 
     vanish, and of two cuts that come to lie at one place the earlier one, which is nearer to the root, stands for
     both.
     """
-    from noren.kernels import balance as kernel
+    from noren.methods.suppress.kernels import balance as kernel
 
     n = len(bench.records.who)
     asked = bench.required
@@ -134,7 +134,7 @@ def _cut_on(bench: Workbench, marks: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def weaker(rules: TermRules | None, factor: float | None) -> TermRules | None:
     """Rules that ask for less by a factor: a larger c or t, more overlap under "emd". None asks for nothing."""
-    from noren.kernels.mondrian.term_rules import NEAR_EMD
+    from noren.methods.mondrian.kernels.term_rules import NEAR_EMD
 
     if rules is None:
         return None
@@ -175,7 +175,7 @@ def priced(
 
 def possible(tree: CutTree) -> bool:
     """Whether some cover of the tree consists of nodes that can be groups."""
-    from noren.kernels.balance import Prices, best_covers
+    from noren.methods.suppress.kernels.balance import Prices, best_covers
 
     _, sums = best_covers(tree.shape, Prices(np.isfinite(tree.cost), tree.ncp, tree.ncp), 0.5)
     return bool(np.isfinite(sums[tree.root, 0]))

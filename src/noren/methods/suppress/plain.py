@@ -35,8 +35,8 @@ def patience(groups: int, nodes: int | None, pool: int = MORE) -> int:
 def proven(group: Any, rule: Any, clock: Clock, most: int) -> tuple[NDArray[np.int64] | None, float, int] | None:
     """The cheapest option of every record (None: no choice meets the requirement), its cost, and how many options were
     looked at; or None if that is not known after so many."""
-    from noren.kernels.term_search import plain
-    from noren.kernels.term_search.judge import CL, EMD
+    from noren.methods.suppress.kernels import plain
+    from noren.methods.suppress.kernels.judge import CL, EMD
 
     if rule.kind == CL or not group.complete.all() or most <= 0:
         return None

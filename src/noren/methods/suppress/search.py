@@ -102,10 +102,10 @@ def _whole(numbers: Array) -> NDArray[np.int64]:
 @cache
 def _compile(search: Search, kind: str) -> None:
     """Load the kernels before a clock runs: the first call in a new installation takes long."""
-    from noren.kernels.term_search import best
-    from noren.kernels.term_search import tree as trees
-    from noren.kernels.term_search.bound import cost_bounds, scenarios
-    from noren.kernels.term_search.judge import new_desk
+    from noren.methods.suppress.kernels import best
+    from noren.methods.suppress.kernels import tree as trees
+    from noren.methods.suppress.kernels.bound import cost_bounds, scenarios
+    from noren.methods.suppress.kernels.judge import new_desk
 
     knowledge = Knowledge.from_sets([[0], [1]], terms=["a", "b"])
     wanted = TermRequirement("cl") if kind == "cl" else TermRequirement("t", t=0.5)
@@ -191,8 +191,8 @@ def _all_of(terms: int) -> float:
 def _tree(
     bounds: Array, group: Any, rule: Any, clock: Clock, search: Search, paid: Array
 ) -> tuple[Array, float, bool, bool, int]:
-    from noren.kernels.term_search import tree as tree_search
-    from noren.kernels.term_search.judge import new_desk
+    from noren.methods.suppress.kernels import tree as tree_search
+    from noren.methods.suppress.kernels.judge import new_desk
 
     if not group.complete.all():
         raise NorenError(
@@ -217,9 +217,9 @@ def _tree(
 
 
 def _best(bounds: Array, group: Any, rule: Any, clock: Clock) -> tuple[Array, float, bool, bool, int]:
-    from noren.kernels.term_search import best
-    from noren.kernels.term_search.bound import cost_bounds, no_bounds, scenarios
-    from noren.kernels.term_search.judge import new_desk
+    from noren.methods.suppress.kernels import best
+    from noren.methods.suppress.kernels.bound import cost_bounds, no_bounds, scenarios
+    from noren.methods.suppress.kernels.judge import new_desk
 
     desk, counters, place = new_desk(group.size.size), np.zeros(5, np.int64), np.zeros(2, np.int64)
     tables, front = no_bounds(), best.new_front(0)

@@ -61,7 +61,7 @@ class Setting:
         return self.knowledge.weights is not None or self.knowledge.pairs is not None
 
     def rule(self, d: int) -> Any:
-        from noren.kernels.term_search import judge as judges
+        from noren.methods.suppress.kernels import judge as judges
 
         wanted, labels, (rest, square) = self.requirement, self.alpha.size, self._prior_sums
         if wanted.kind == "cl":
@@ -98,7 +98,7 @@ class Setting:
         return first, np.append(ahead, len(term)), pairs.of[order]
 
     def options(self, bounds: Array, codes: Array) -> Any:
-        from noren.kernels.term_search.options import Asked, Splits, group_options
+        from noren.methods.suppress.kernels.options import Asked, Splits, group_options
 
         postings, paid = postings_of(self.knowledge), self.paid(codes)
         splits, most = Splits(codes, postings.start, postings.of), MOST_OPTIONS

@@ -17,7 +17,7 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Tree, tree_of
 
 if TYPE_CHECKING:
-    from noren.kernels.sweep import Combinations, Sensitive
+    from noren.methods.sweep.kernels import Combinations, Sensitive
 
 DIVERSITY = ("tau-l-diversity", "frequency-l-diversity", "distinct-l-diversity")
 SERVED = (*DIVERSITY, "k-anonymity")
@@ -43,7 +43,7 @@ class Bound:
 
     def met_by(self, nodes: NDArray[np.int64]) -> bool:
         """Whether a class of records with these nodes meets the bound, as `raise_values` judges it."""
-        from noren.kernels.sweep.select import TOLERANCE
+        from noren.methods.sweep.kernels.select import TOLERANCE
 
         mine = self.alone
         count = np.bincount(nodes, minlength=len(self.tree.nodes))
@@ -99,7 +99,7 @@ def ceilings(
 
 def arrays(bounds: Sequence[Bound]) -> Sensitive:
     """Several columns one after the other: base values and nodes are numbered through."""
-    from noren.kernels.sweep import Sensitive
+    from noren.methods.sweep.kernels import Sensitive
 
     deepest = max(bound.tree.height for bound in bounds) + 1
     values = [len(bound.weights) for bound in bounds]
@@ -127,7 +127,7 @@ def arrays(bounds: Sequence[Bound]) -> Sensitive:
 
 def combinations(bounds: Sequence[Bound], nodes: Sequence[NDArray]) -> tuple[NDArray[np.int64], Combinations]:
     """The combination of sensitive nodes of every record, and all combinations."""
-    from noren.kernels.sweep import Combinations
+    from noren.methods.sweep.kernels import Combinations
 
     code, combined = _combined(bounds, nodes)
     return code, Combinations(combined, *_bits(bounds, combined))

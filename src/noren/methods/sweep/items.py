@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from noren.ragged import first_of, in_order, offsets_of, ranges, row_numbers, runs
 
 if TYPE_CHECKING:
-    from noren.kernels.sweep import Closings, Combinations, OpenEntries, Queue, Room, Sensitive
+    from noren.methods.sweep.kernels import Closings, Combinations, OpenEntries, Queue, Room, Sensitive
 
 
 def number_items(codes: NDArray[np.int32], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
@@ -31,7 +31,7 @@ def list_entries(
     rows: NDArray[np.int64], item: NDArray, code: NDArray[np.int64], items: int, codes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], OpenEntries]:
     """The rows by item and code, equal ones as they came; where each entry begins among them; and the entries."""
-    from noren.kernels.sweep import OpenEntries
+    from noren.methods.sweep.kernels import OpenEntries
 
     key = item[rows].astype(np.int64) * codes + code[rows]
     order = in_order(key)
@@ -45,7 +45,7 @@ def room_for(
     entries: OpenEntries, combined: Combinations, sensitive: Sensitive, limit: int
 ) -> tuple[Room | None, Queue | None]:
     """Room to work in for what SWEEP seldom meets: generalised secrets or a limit, and several sensitive columns."""
-    from noren.kernels.sweep import Queue, Room
+    from noren.methods.sweep.kernels import Queue, Room
 
     values, joint = int(sensitive.first[-1]), combined.nodes.shape[1] > 1
     if not joint and limit < 0 and entries.code.max(initial=-1) < values:

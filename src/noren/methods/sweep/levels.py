@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from noren.schema.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
-    from noren.kernels.sweep import Vectors
+    from noren.methods.sweep.kernels import Vectors
 
 MOST_VECTORS = 1_000_000
 PACKED_VALUES = 2_048
@@ -46,7 +46,7 @@ def level_vectors(hierarchies: Sequence[Hierarchy]) -> tuple[NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LevelGroups:
-    """Which groups a vector makes, as the kernel reads it: see `noren.kernels.sweep.Vectors`.
+    """Which groups a vector makes, as the kernel reads it: see `noren.methods.sweep.kernels.Vectors`.
 
     Neighbouring quasi-identifiers of few values are combined to one column, for which one table look-up does.
     """
@@ -69,7 +69,7 @@ class LevelGroups:
 
     def vectors(self, which: slice) -> Vectors:
         """Some of the vectors."""
-        from noren.kernels.sweep import Vectors
+        from noren.methods.sweep.kernels import Vectors
 
         return Vectors(self.table, self.offset[which], self.stride[which], self.word, self.space[which])
 

@@ -168,7 +168,7 @@ class Run:
 
     def generalise(self, rows: NDArray[np.int64], limits: NDArray[np.int64]) -> None:
         """Generalise secrets of the classes rows[limits[c]:limits[c + 1]] until they meet the bounds."""
-        from noren.kernels.sweep import raise_values
+        from noren.methods.sweep.kernels import raise_values
 
         for bound, nodes in zip(self.bounds, self.nodes, strict=True):
             mine = nodes[rows]
@@ -184,8 +184,8 @@ class Run:
         self.close(slice(None, -1), size, -1)
 
     def close(self, which: slice, size: int, limit: int) -> None:
-        """Close classes of at least `size` records at some vectors; for the limit see `noren.kernels.sweep`."""
-        from noren.kernels import sweep as kernel
+        """Close classes of at least `size` records at some vectors; for the limit see `noren.methods.sweep.kernels`."""
+        from noren.methods.sweep import kernels as kernel
 
         items = self.packed.shape[1]
         code, combined = combinations(self.bounds, self.nodes)

@@ -1,0 +1,1 @@
+"""Loops of estimators: `em` over sets, `em_folds` for held-out records, `coarse` over general values."""

@@ -1,1 +1,0 @@
-"""Loops over records: arrays, numbers and named tuples in, arrays out."""

@@ -1,0 +1,388 @@
+"""After the cuts: records move to neighbouring classes where that lowers what all classes lose together.
+
+Neighbours are found in as many sorted orders as there are columns, each with another column last: beside a record
+stand those that differ from it in that column alone. A record moves if the class it leaves and the class it joins
+meet every requirement afterwards. A class whose records all find a better place is dissolved. Rules about terms find
+the terms of a record by its row.
+"""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noren.kernel import kernel
+from noren.methods.kernels import class_holds
+from noren.methods.mondrian.kernels.costs import NOTHING, SET, bit_of, cell_cost
+from noren.methods.mondrian.kernels.term_rules import terms_hold
+
+REACH = 4
+"""How far from a record its neighbours are looked for, in every order and direction."""
+LARGEST = 1024
+"""Points of the largest class that takes part, where requirements look at sensitive values."""
+DISSOLVED = 32
+"""Points of the largest class that may be dissolved."""
+LEAST_GAIN = 1e-9
+
+
+class Members(NamedTuple):
+    """The records of every class, as lists."""
+
+    of: Any
+    """Per record: its class, -1 for none."""
+    head: Any
+    """Per class: its first record, -1 for none."""
+    links: Any
+    """(records, 2): the records after and before every record in its class."""
+    size: Any
+    """Per class: how many records it has."""
+
+
+class Losses(NamedTuple):
+    """What every class covers, and what one of its records loses."""
+
+    cover: Any
+    loss: Any
+
+
+class Edges(NamedTuple):
+    """What one class would cover without one of its records."""
+
+    codes: Any
+    """(4, columns): the lowest code and the one after it, the highest code and the one before it; both are the same
+    if several records hold it."""
+    once: Any
+    """(2, columns): the bits that one record alone sets, and those that several do."""
+
+
+class Neighbours(NamedTuple):
+    """Which records stand beside each other in as many orders as there are columns."""
+
+    rows: Any
+    place: Any
+    """(columns, records): the records in every order, and the place of every record in it."""
+    seen: Any
+    """Per class, room to work in: the question for which it was looked at last."""
+    limit: Any
+    """Classes of so many records take no part."""
+
+
+class Desk(NamedTuple):
+    """Room to work in: the edges of a class, its histograms, and the records that leave it."""
+
+    edges: Any
+    hists: Any
+    leaving: Any
+
+
+def new_desk(records, required):
+    q = records.rows.shape[1]
+    return Desk(
+        Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64)),
+        np.zeros((records.secrets.shape[1], required.rules.reference.shape[1])),
+        np.empty(DISSOLVED, np.int64),
+    )
+
+
+def move_records(records, orders, begins, of, losses, awake, costs, required):
+    """One round over the classes that are awake; `of`, the class of every row, is changed.
+
+    orders: the records in as many orders as there are columns, and the place of every record in each. begins: where
+    the classes begin, and the end. losses: what they cover and lose, which is changed.
+
+    Returns, for every class, whether it or a neighbour has changed: those are worth another round.
+    """
+    looked = required.guarded or (required.terms is not None and len(required.terms.of) > 0)
+    near = Neighbours(*orders, np.zeros(len(awake), np.int64), LARGEST if looked else len(of) + 1)
+    touched = np.zeros(len(awake), np.bool_)
+    _move_records(
+        records, near, lists(begins, of), losses, awake, costs, required, new_desk(records, required), touched
+    )
+    return touched
+
+
+@kernel(work=lambda records, *_: 2 * records.rows.size)
+def _move_records(records, near, members, losses, awake, costs, required, desk, touched):
+    """`move_records`, into `touched`."""
+    rows, secrets, least, limit = records.rows, records.secrets, required.least, near.limit
+    of, head, links, size = members
+    edges, hists, leaving = desk
+    loss = losses.loss
+    asked = 0
+    for c in range(len(awake)):
+        if not awake[c] or loss[c] <= 0 or size[c] >= limit:
+            continue
+        look(rows, c, members, costs, losses, edges)
+        r = head[c]
+        while r >= 0 and size[c] > least:
+            following = links[r, 0]
+            saved = saving(rows, r, c, size[c], losses, costs, edges)
+            if saved > LEAST_GAIN and spares(secrets, c, r, members, required, hists):
+                asked += 1
+                d, _ = _target(records, r, saved - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
+                if d >= 0:
+                    _move(r, d, members)
+                    look(rows, c, members, costs, losses, edges)
+                    _widen(rows, r, d, costs, losses)
+                    _touch(r, near, of, touched)
+                    touched[c] = True
+            r = following
+        if not 0 < size[c] <= DISSOLVED or loss[c] <= 0:
+            continue
+        m = size[c]
+        r = head[c]
+        for i in range(m):
+            leaving[i] = r
+            r = links[r, 0]
+        left = m * loss[c] - LEAST_GAIN
+        gone = 0
+        while gone < m:
+            asked += 1
+            r = leaving[gone]
+            d, harm = _target(records, r, left, asked, near, members, losses, costs, required, hists)
+            if d < 0:
+                break
+            _move(r, d, members)
+            _widen(rows, r, d, costs, losses)
+            left -= harm
+            gone += 1
+        for i in range(gone):
+            if gone == m:
+                _touch(leaving[i], near, of, touched)
+            else:
+                d = of[leaving[i]]
+                _move(leaving[i], c, members)
+                look(rows, d, members, costs, losses, edges)
+
+
+def lists(begins, of):
+    """The records of every class, which lie in one piece each, as lists."""
+    n = len(of)
+    links = np.empty((n, 2), np.int64)
+    links[:, 0], links[:, 1] = np.arange(1, n + 1), np.arange(-1, n - 1)
+    links[begins[1:] - 1, 0], links[begins[:-1], 1] = -1, -1
+    return Members(of, begins[:-1].copy(), links, np.diff(begins))
+
+
+@kernel
+def _link(r, c, members):
+    head, links = members.head, members.links
+    links[r, 0], links[r, 1] = head[c], -1
+    if head[c] >= 0:
+        links[head[c], 1] = r
+    head[c] = r
+    members.size[c] += 1
+
+
+@kernel
+def unlink(r, c, members):
+    head, links = members.head, members.links
+    after, before = links[r, 0], links[r, 1]
+    if before >= 0:
+        links[before, 0] = after
+    else:
+        head[c] = after
+    if after >= 0:
+        links[after, 1] = before
+    members.size[c] -= 1
+
+
+@kernel
+def _move(r, d, members):
+    unlink(r, members.of[r], members)
+    _link(r, d, members)
+    members.of[r] = d
+
+
+@kernel
+def look(rows, c, members, costs, losses, found):
+    """What a class covers and loses, and what it would cover without one of its records, from its members."""
+    edges, once = found
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    links, loss = members.links, losses.loss
+    low, high, word = losses.cover
+    for b in range(rows.shape[1]):
+        edges[0, b], edges[1, b], edges[2, b], edges[3, b] = NOTHING, NOTHING, -1, -1
+        once[0, b], once[1, b] = 0, 0
+    r = members.head[c]
+    while r >= 0:
+        for b in range(rows.shape[1]):
+            code = rows[r, b]
+            if kinds[b] == SET:
+                once[1, b] |= once[0, b] & bit_of(code)
+                once[0, b] |= bit_of(code)
+                continue
+            if code <= edges[0, b]:
+                edges[0, b], edges[1, b] = code, edges[0, b]
+            elif code < edges[1, b]:
+                edges[1, b] = code
+            if code >= edges[2, b]:
+                edges[2, b], edges[3, b] = code, edges[2, b]
+            elif code > edges[3, b]:
+                edges[3, b] = code
+        r = links[r, 0]
+    loss[c] = 0.0
+    for b in range(rows.shape[1]):
+        low[c, b], high[c, b], word[c, b] = edges[0, b], edges[2, b], once[0, b]
+        once[0, b] &= ~once[1, b]
+        if members.size[c]:
+            loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
+
+
+@kernel
+def _widen(rows, r, c, costs, losses):
+    """What a class covers and loses once record r has joined it."""
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    loss = losses.loss
+    low, high, word = losses.cover
+    loss[c] = 0.0
+    for b in range(rows.shape[1]):
+        code = rows[r, b]
+        if kinds[b] == SET:
+            word[c, b] |= bit_of(code)
+        else:
+            low[c, b] = min(low[c, b], code)
+            high[c, b] = max(high[c, b], code)
+        loss[c] += cell_cost(kinds, at, prices, b, low[c, b], high[c, b], word[c, b])
+
+
+@kernel
+def saving(rows, r, c, m, losses, costs, found):
+    """What all m records of class c lose less if record r leaves it, its own loss included."""
+    edges, once = found
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    low, high, word = losses.cover
+    total = 0.0
+    for b in range(rows.shape[1]):
+        code = rows[r, b]
+        lowest = edges[1, b] if code == low[c, b] else low[c, b]
+        highest = edges[3, b] if code == high[c, b] else high[c, b]
+        bits = word[c, b] & ~(bit_of(code) & once[0, b])  # only in a set does anything look at them
+        total += cell_cost(kinds, at, prices, b, lowest, highest, bits)
+    return m * losses.loss[c] - (m - 1) * total
+
+
+@kernel
+def _target(records, r, bound, asked, near, members, losses, costs, required, hists):
+    """The class near r where it does least harm, below `bound`: the class (-1 for none) and the harm.
+
+    asked: a number that no other question has.
+    """
+    rows, secrets = records.rows, records.secrets
+    kinds, at, prices = costs.kinds, costs.at, costs.prices
+    of, size, loss = members.of, members.size, losses.loss
+    low, high, word = losses.cover
+    sorted_rows, place, seen, limit = near
+    terms = required.terms
+    c = of[r]
+    q, n = sorted_rows.shape
+    found = -1
+    for order in range(2 * q):
+        b = order // 2
+        direction = 1 if order % 2 else -1
+        p = place[b, r]
+        for _ in range(REACH):
+            p += direction
+            if p < 0 or p >= n:
+                break
+            d = of[sorted_rows[b, p]]
+            if d == c or seen[d] == asked:
+                continue
+            seen[d] = asked
+            harm = loss[d]
+            if harm >= bound or size[d] + 1 >= limit:
+                continue
+            for a in range(q):
+                code = rows[r, a]
+                lowest, highest, bits = low[d, a], high[d, a], word[d, a]
+                wider = bits | bit_of(code)  # only in a set does anything look at bits, elsewhere at the ends alone
+                if wider == bits if kinds[a] == SET else lowest <= code <= highest:
+                    continue
+                more = cell_cost(kinds, at, prices, a, min(code, lowest), max(code, highest), wider)
+                harm += (size[d] + 1) * (more - cell_cost(kinds, at, prices, a, lowest, highest, bits))
+                if harm >= bound:
+                    break
+            if harm >= bound:
+                continue
+            if not _values_permit(required.guarded, required.rules, secrets, d, r, 1, members, hists):
+                continue
+            if not _terms_permit(terms, d, members, r, False):
+                continue
+            bound, found = harm, d
+    return found, bound
+
+
+@kernel
+def _touch(r, near, of, touched):
+    """Mark the class of r and those of its neighbours."""
+    sorted_rows, place = near.rows, near.place
+    q, n = sorted_rows.shape
+    for b in range(q):
+        for p in range(max(0, place[b, r] - REACH), min(n, place[b, r] + REACH + 1)):
+            touched[of[sorted_rows[b, p]]] = True
+
+
+@kernel
+def spares(secrets, c, r, members, required, hists):
+    """Whether class c meets all requirements without r."""
+    if not _values_permit(required.guarded, required.rules, secrets, c, r, -1, members, hists):
+        return False
+    return _terms_permit(required.terms, c, members, r, True)
+
+
+@kernel
+def _values_permit(guarded, rules, secrets, c, r, sign, members, hists):
+    """Whether class c meets the rules about sensitive values when r joins it (1) or leaves it (-1)."""
+    if guarded is None:
+        return True
+    return _values_hold(rules, secrets, c, r, sign, members, hists)
+
+
+@kernel
+def _values_hold(rules, secrets, c, r, sign, members, hists):
+    """The same where there are such rules."""
+    _histogram(secrets, c, members, hists)
+    _add(secrets, r, sign, hists)
+    return class_holds(rules, hists, members.size[c] + sign)
+
+
+@kernel
+def _terms_permit(terms, c, members, one, leaves):
+    """Whether class c meets the rules about terms when one record leaves or joins it."""
+    if terms is None:
+        return True
+    return _terms_hold(terms, c, members, one, leaves)
+
+
+@kernel
+def _terms_hold(terms, c, members, one, leaves):
+    """The same where there are such rules."""
+    count = 0
+    if not leaves:
+        terms.members[0] = one
+        count = 1
+    r = members.head[c]
+    while r >= 0:
+        if r != one:
+            terms.members[count] = r
+            count += 1
+        r = members.links[r, 0]
+    return terms_hold(terms, count)
+
+
+@kernel
+def _histogram(secrets, c, members, hists):
+    hists[:] = 0
+    r = members.head[c]
+    while r >= 0:
+        _add(secrets, r, 1, hists)
+        r = members.links[r, 0]
+
+
+@kernel
+def _add(secrets, r, sign, hists):
+    for k in range(secrets.shape[1]):
+        hists[k, secrets[r, k]] += sign

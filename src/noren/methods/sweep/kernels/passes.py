@@ -1,0 +1,303 @@
+"""SWEEP: one pass over the level vectors, from the most to the least informative.
+
+Records are counted, not listed: an item is one combination of quasi-identifier values, an entry one sensitive
+combination of an item and how many of its records are still open. Items are numbered in order of priority. A vector
+groups the open items; a group closes with as many records as meet the requirement, the others stay open.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from noren.kernel import kernel
+from noren.methods.sweep.kernels.select import Tally, link_entries, select_base, select_general, select_joint
+
+FEWEST_SLOTS = 64
+"""Of the table that numbers keys; else it is at least half empty."""
+ZERO = np.int64(0)
+"""A zero with a type: Numba would compile a function that is called with a literal 0 once more for it."""
+
+
+class Vectors(NamedTuple):
+    """Which groups the level vectors make. Groups of all columns of one word together make one number."""
+
+    table: Any
+    offset: Any
+    """(vectors, columns): the group of a value of column p at vector v is table[offset[v, p] + value]."""
+    stride: Any
+    """(vectors, columns): what a group of the column counts in its word; 0 where there is only one."""
+    word: Any
+    """Per column: its word."""
+    space: Any
+    """(vectors, words): the numbers of a word are below this."""
+
+
+class Combinations(NamedTuple):
+    """Combinations of sensitive values."""
+
+    nodes: Any
+    """(combinations, columns): the node in every sensitive column."""
+    bits: Any
+    segment: Any
+    """bits[c]: the base values under combination c, those of column j in the words segment[j]..segment[j+1]-1; or
+    only how many they are in column j, where segment is empty."""
+
+
+class Closings(NamedTuple):
+    """What has been closed."""
+
+    entry: Any
+    number: Any
+    count: Any
+    """Per closing: its entry, its class, and how many records."""
+    vector: Any
+    size: Any
+    """Per class: its vector and its records."""
+
+
+@kernel
+def sweep(codes, vectors, entries, combinations, sensitive, least_size, limit, room, queue):
+    """Close groups vector by vector; entries.left is changed in place.
+
+    codes[p, i]: value of item i in column p. A class has at least least_size records. limit < 0: records are swept
+    until the group meets the requirement. limit >= 0: at most so many, and whatever is left closes, whether it meets
+    the requirement or not. room: None if there is one sensitive column, none of its values is generalised and
+    limit < 0; queue: None if there is one sensitive column. What is None is not compiled for.
+    """
+    table, offset, stride, word, space = vectors
+    start, code, left = entries
+    nodes, bits, segment = combinations
+    psi, least = sensitive.psi[0], sensitive.least
+    columns, items = codes.shape
+    words = bits.shape[1]
+    counted = len(segment) == 0
+    total = ZERO
+    for e in range(len(left)):
+        total += left[e]
+    out_entry = np.empty(total, np.int32)
+    out_class = np.empty(total, np.int32)
+    out_count = np.empty(total, np.int32)
+    class_vector = np.empty(total, np.int32)
+    class_size = np.empty(total, np.int64)
+    closings, classes = ZERO, ZERO
+
+    mask = np.zeros((items, words), np.uint64)
+    active = np.empty(items, np.int32)
+    live = ZERO
+    for i in range(items):
+        for e in range(start[i], start[i + 1]):
+            if left[e] > 0:
+                _join(mask, i, bits, code[e], counted)
+                if live == 0 or active[live - 1] != i:
+                    active[live] = i
+                    live += 1
+    keys = np.empty(items, np.int64)
+    group = np.empty(items, np.int32)
+    group_key = np.empty(items, np.int64)
+    group_mask = np.empty((items, words), np.uint64)
+    bound = np.empty(items + 1, np.int32)
+    member = np.empty(items, np.int32)
+    slots = np.empty(4 * items + FEWEST_SLOTS, np.int32)
+    count = np.zeros(len(nodes), np.int64)
+    swept = np.zeros(len(nodes), np.int64)
+    touched = np.empty(len(nodes), np.int64)
+    ranked = np.empty(len(nodes), np.int64)
+    tally = Tally(count, swept, touched)
+
+    for v in range(len(offset)):
+        if live == 0:
+            break
+        groups = ZERO + 1
+        group[:live] = 0
+        for w in range(space.shape[1]):
+            for i in range(live):
+                keys[i] = np.int64(group[i]) * space[v, w]
+            for p in range(columns):
+                if word[p] == w and stride[v, p] > 0:
+                    base, step = offset[v, p], stride[v, p]
+                    for i in range(live):
+                        keys[i] += table[base + codes[p, active[i]]] * step
+            groups = _group(keys, live, groups * space[v, w], group, group_key, slots)
+        group_mask[:groups] = 0
+        for i in range(live):
+            _join(group_mask, group[i], mask, active[i], counted)
+        bound[: groups + 1] = 0
+        some = False
+        for g in range(groups):
+            bound[g] = 1 if limit >= 0 or _enough(group_mask, g, segment, least) else 0
+            some |= bound[g] == 1
+        if not some:
+            continue
+        picked = _gather(group, live, groups, bound, group_key, member)
+        changed = False
+        for g in range(picked):
+            lo, hi = bound[g], bound[g + 1]
+            size, found = ZERO, ZERO
+            for x in range(lo, hi):
+                i = active[member[x]]
+                for e in range(start[i], start[i + 1]):
+                    if left[e] > 0:
+                        if count[code[e]] == 0:
+                            touched[found] = code[e]
+                            found += 1
+                        count[code[e]] += left[e]
+                        size += left[e]
+            gone = size
+            if size >= least_size:
+                if room is None:
+                    if found >= least[0]:
+                        gone = select_base(tally, found, size, psi, ranked)
+                elif queue is None:
+                    if limit >= 0 or not _all_base(tally, found, sensitive.first):
+                        gone = select_general(tally, found, size, sensitive, limit, room)
+                    elif found >= least[0]:
+                        gone = select_base(tally, found, size, psi, ranked)
+                else:
+                    link_entries(active, member, lo, hi, entries, queue)
+                    gone = select_joint(tally, found, size, nodes, sensitive, limit, room, queue, left)
+            closes = size - gone >= max(1, least_size)
+            if closes:
+                class_vector[classes] = v
+                class_size[classes] = size - gone
+                for x in range(lo, hi):
+                    i = active[member[x]]
+                    some = False
+                    for w in range(words):
+                        mask[i, w] = 0
+                    for e in range(start[i], start[i + 1]):
+                        if left[e] > 0:
+                            stay = min(left[e], swept[code[e]])
+                            swept[code[e]] -= stay
+                            if left[e] > stay:
+                                out_entry[closings] = e
+                                out_class[closings] = classes
+                                out_count[closings] = left[e] - stay
+                                closings += 1
+                                left[e] = stay
+                            if stay > 0:
+                                some = True
+                                _join(mask, i, bits, code[e], counted)
+                    if not some:
+                        active[member[x]] = -1
+                classes += 1
+                changed = True
+            for x in range(found):
+                count[touched[x]] = 0
+                swept[touched[x]] = 0
+        if changed:
+            kept = ZERO
+            for i in range(live):
+                if active[i] >= 0:
+                    active[kept] = active[i]
+                    kept += 1
+            live = kept
+    return Closings(
+        out_entry[:closings], out_class[:closings], out_count[:closings], class_vector[:classes], class_size[:classes]
+    )
+
+
+# ---------------------------------------------------------------- groups
+
+
+@kernel
+def _all_base(tally, found, first):
+    """Whether a group of one sensitive column has base values alone."""
+    base = True
+    for x in range(found):
+        base &= tally.touched[x] < first[1]
+    return base
+
+
+@kernel
+def _group(keys, n, space, group, group_key, slots):
+    """Number the distinct keys in order of appearance: by a table if the keys are small, by hashing otherwise."""
+    groups = 0
+    size = FEWEST_SLOTS
+    while size < 2 * n:
+        size *= 2
+    if space <= size:
+        slots[:space] = -1
+        for i in range(n):
+            g = slots[keys[i]]
+            if g < 0:
+                g = groups
+                slots[keys[i]] = g
+                groups += 1
+            group[i] = g
+        return groups
+    slots[:size] = -1
+    last = np.uint64(size - 1)
+    for i in range(n):
+        key = keys[i]
+        mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+        place = (mixed ^ (mixed >> np.uint64(32))) & last
+        while True:
+            g = slots[place]
+            if g < 0:
+                g = groups
+                slots[place] = g
+                group_key[g] = key
+                groups += 1
+                break
+            if group_key[g] == key:
+                break
+            place = (place + np.uint64(1)) & last
+        group[i] = g
+    return groups
+
+
+@kernel
+def _join(masks, i, others, k, counted):
+    """Add the base values of row k to those of row i."""
+    for w in range(masks.shape[1]):
+        if counted:
+            masks[i, w] += others[k, w]
+        else:
+            masks[i, w] |= others[k, w]
+
+
+@kernel
+def _enough(masks, g, segment, least):
+    """Whether the base values that are possible in group g may be enough in every sensitive column."""
+    for j in range(len(least)):
+        if len(segment) == 0:
+            if masks[g, j] < least[j]:
+                return False
+            continue
+        seen = 0
+        for w in range(segment[j], segment[j + 1]):
+            x = masks[g, w]
+            while x and seen < least[j]:
+                x &= x - np.uint64(1)
+                seen += 1
+        if seen < least[j]:
+            return False
+    return True
+
+
+@kernel
+def _gather(group, n, groups, bound, place, member):
+    """List the items of the groups g with bound[g] = 1 group by group, in their order. bound becomes the limits."""
+    picked = 0
+    for g in range(groups):
+        place[g] = -1
+        if bound[g] == 1:
+            place[g] = picked
+            picked += 1
+    bound[: picked + 1] = 0
+    for i in range(n):
+        if place[group[i]] >= 0:
+            bound[place[group[i]] + 1] += 1
+    for g in range(picked):
+        bound[g + 1] += bound[g]
+    for i in range(n):
+        g = place[group[i]]
+        if g >= 0:
+            member[bound[g]] = i
+            bound[g] += 1
+    for g in range(picked, 0, -1):
+        bound[g] = bound[g - 1]
+    bound[0] = 0
+    return picked
