@@ -33,11 +33,19 @@ from tests.mutants.reached import Reached, batches, gathered, statement
 from tests.mutants.serve import FAULT
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("models", "designs", "cells", "table", "release", "pipeline", "secret")
+ROOMS = ("models", "designs", "statements", "release", "workflow", "secret")
 OTHERS = (
-    ("unit/demo", "unit/schema", "unit/policy", "unit/imputation", "unit/metrics", "unit/inference"),
-    ("unit/test_results.py", "unit/test_ragged.py", "unit/test_ahead.py", "unit/report", "golden", "properties"),
-    ("unit/engines", "unit/analysis", "unit/io", "unit/methods", "unit/audit"),
+    ("unit/schema", "unit/policy", "unit/metrics", "unit/cli"),
+    (
+        "unit/test_kernel.py",
+        "unit/test_results.py",
+        "unit/test_ragged.py",
+        "unit/test_ahead.py",
+        "unit/report",
+        "golden",
+        "properties",
+    ),
+    ("unit/engines", "unit/estimates", "unit/sources", "unit/methods", "unit/audit"),
     ("contracts", "leaks", "cli", "postgres"),
 )
 """Tests of other rooms and of whole releases, round by round and the dear ones later, for what the tests of the

@@ -59,6 +59,7 @@ def test_whole_numbers_wrap_around_and_divide_alike() -> None:
 def test_a_kernel_compiles_after_much_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rooms, "MUCH", 25)
     monkeypatch.setattr(rooms, "SOME", 25)
+    monkeypatch.setattr(rooms, "A_SECOND", 0)
     one: Kernel[..., Any] = kernel(add_one.function)
     announced: list[str] = []
     monkeypatch.setattr(rooms, "compiling", [announced.append])
