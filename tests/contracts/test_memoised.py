@@ -311,7 +311,7 @@ def test_a_missing_record_key_is_refused(batch, key, monkeypatch):
 @pytest.mark.parametrize("batch", [1 << 16, 10])
 def test_a_repeated_record_key_is_refused_even_across_batches(batch, key, monkeypatch):
     monkeypatch.setattr("noren.sources.arrow.BATCH_ROWS", batch)
-    monkeypatch.setattr("noren.workflow.keys.RANGE_RECORDS", 64)
+    monkeypatch.setattr("noren.workflow.republish.RANGE_RECORDS", 64)
     keys = [*range(N - 3), 0, 1, 1]
     data = people().set_column(0, "id", pa.array(keys))
     with pytest.raises(nr.errors.PolicyError, match=f"{N} records have {N - 3} different values"):

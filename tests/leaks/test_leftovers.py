@@ -18,7 +18,7 @@ from noren.engines import shuffle
 from noren.report.page import write_page
 from noren.secret import Register
 from noren.statements.numbered_sets import SetOrder
-from noren.workflow import keys
+from noren.workflow import republish
 from tests.leaks.world import IDENTIFIERS, ILLS, JOBS, WARDS, holder, people, use_buckets, use_small_batches
 
 
@@ -198,7 +198,7 @@ def test_the_file_of_record_keys_holds_keyed_digests_only(tmp_path, monkeypatch)
     _, policy = holder(tmp_path / "holder", memoised=True)
     contents = []
 
-    class Kept(keys.UniqueKeys):
+    class Kept(republish.UniqueKeys):
         """Shows its file to the test before the file vanishes."""
 
         def close(self):

@@ -19,7 +19,7 @@ from noren.engines.left_out import LEFT_OUT
 from noren.errors import QueryError
 from noren.release.release import Release
 from noren.statements import Statement
-from noren.workflow.absence import is_countable, published_counts
+from noren.workflow.truth import is_countable, published_counts
 
 TOO_COMMON = ("anatomy", "rating", "hilbert")
 """Methods whose rule leaves out nobody but people of secrets that are too common."""

@@ -21,7 +21,7 @@ from noren.audit.told import find_people, searchable, secret_statements
 from noren.engines.finding import Finder
 from noren.errors import QueryError
 from noren.policy.policy import Policy
-from noren.policy.reading import open_table
+from noren.policy.resolve import open_table
 from noren.ragged import chosen, owners
 from noren.release.release import Release
 from noren.secret import KeyRule

@@ -115,7 +115,7 @@ def compare(
         chosen = good[choose - 1]
     if top is not None and chosen is not None and chosen.policy is not None:
         from noren.files import write_whole
-        from noren.policy.moving import text_for
+        from noren.policy.toml import text_for
 
         write_whole(top, text_for(chosen.policy, top.parent).encode())
     if plot is not None and good:

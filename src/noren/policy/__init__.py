@@ -6,9 +6,9 @@ _HOMES = {
     "Policy": "noren.policy.policy",
     "Proposal": "noren.policy.proposal",
     "Seen": "noren.policy.guessing",
-    "open_table": "noren.policy.reading",
+    "open_table": "noren.policy.resolve",
     "study": "noren.policy.proposal",
-    "text_for": "noren.policy.moving",
+    "text_for": "noren.policy.toml",
     "tree_of": "noren.policy.toml",
     "written": "noren.policy.proposal",
 }

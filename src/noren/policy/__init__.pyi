@@ -1,10 +1,10 @@
 """The names of `noren.policy`, for type checkers: at run time they are loaded when first used."""
 
 from noren.policy.guessing import Seen as Seen
-from noren.policy.moving import text_for as text_for
 from noren.policy.policy import Policy as Policy
 from noren.policy.proposal import Proposal as Proposal
 from noren.policy.proposal import study as study
 from noren.policy.proposal import written as written
-from noren.policy.reading import open_table as open_table
+from noren.policy.resolve import open_table as open_table
+from noren.policy.toml import text_for as text_for
 from noren.policy.toml import tree_of as tree_of

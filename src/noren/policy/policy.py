@@ -25,8 +25,16 @@ from noren.methods.base import Method
 from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models.base import Model, columns_of
-from noren.policy.margins import Margin, margin_problems, with_rows
-from noren.policy.options import DataOptions, DependenceOptions, PeopleOptions, RandomnessOptions, SampleOptions
+from noren.policy.options import (
+    DataOptions,
+    DependenceOptions,
+    Margin,
+    PeopleOptions,
+    RandomnessOptions,
+    SampleOptions,
+    margin_problems,
+    with_rows,
+)
 from noren.policy.problems import closest, knowledge_problems, member_problems
 from noren.policy.reader import Reader
 from noren.policy.together import Gathered, Together, composites, spelled

@@ -15,8 +15,7 @@ from noren.methods.decoys import Decoys
 from noren.methods.parts import Part, shared
 from noren.models import MODELS
 from noren.models.base import Model, searched
-from noren.policy.margins import Margin
-from noren.policy.options import DataOptions, PeopleOptions, RandomnessOptions
+from noren.policy.options import DataOptions, Margin, PeopleOptions, RandomnessOptions
 from noren.policy.problems import closest, closest_column, from_validation, sharing_problems
 from noren.policy.together import Together, read_groups, spelled
 from noren.schema.column import Column, HierarchySpec, KnowledgeSpec

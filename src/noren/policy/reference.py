@@ -23,8 +23,7 @@ from noren.methods.decoys import DecoyParameters
 from noren.methods.suppress.method import Balance
 from noren.models import MODELS
 from noren.models.base import Model
-from noren.policy.margins import Margin
-from noren.policy.options import DataOptions, DependenceOptions, PeopleOptions, RandomnessOptions
+from noren.policy.options import DataOptions, DependenceOptions, Margin, PeopleOptions, RandomnessOptions
 from noren.policy.together import Together
 from noren.policy.toml import value
 from noren.schema.column import TERM_OPTIONS, Column, HierarchySpec, KnowledgeSpec

@@ -15,19 +15,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines import Engine, engine_for
 from noren.engines.profile import OPEN_LIMIT, Profile, ValueCounts
 from noren.errors import MOST_NAMED, NAMED_FROM, NorenError, PolicyError, Problem, looks_like_data
 from noren.policy.policy import Policy
-from noren.policy.tuples import tuple_domain
-from noren.policy.values import domain_of, named
-from noren.policy.weights import weight_problems
+from noren.policy.values import domain_of, named, tuple_domain, weight_problems
 from noren.schema.column import Column, DistanceTable, HierarchySpec, MatrixSpec, SemilatticeSpec
 from noren.schema.confusables import lookalike_problems
 from noren.schema.distance import DISTANCES, DistanceError, read_matrix, read_semilattice
 from noren.schema.domain import MISSING, OTHER, Domain, bin_labels, end_labels, has_no_order, infer_kind, sort_labels
 from noren.schema.hierarchy import Hierarchy
+from noren.schema.kinds import Format
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
+from noren.schema.tuples import Member
+from noren.sources.markers import with_markers
+from noren.sources.source import Source, Writing
+from noren.sources.term_columns import TermSpec, with_terms
+from noren.sources.tuple_columns import with_tuples
 
 NO_ORDER = (
     "some values are numbers and others are not, so their order is not known.",
@@ -376,3 +381,42 @@ def declared_column(policy: Policy, published: Column) -> Column:
     if distance == "tree" and tree is None:
         distance = "equal"
     return published.met(name, domain, role=attribute.role, hierarchy=tree, distance=distance)
+
+
+# ---------------------------------------------------------------------- opening a table
+
+
+def open_table(data: Any, policy: Policy, engine: Engine | None = None) -> Source:
+    """The source of a table under a policy. Columns that make up a set stand under the name of the set."""
+    given = policy.data
+    writing = Writing(given.separator, given.encoding, tuple(given.missing_values))
+    source = (engine or engine_for(data)).opened(data, writing)
+    specs = {
+        name: TermSpec(attribute.separator, attribute.columns or (), policy.data.missing_values)
+        for name, attribute in policy.attributes.items()
+        if attribute.role is Role.QUASI_SENSITIVE
+    }
+    declared = policy.declared
+    marks = {name: column.missing_values for name, column in declared.items() if column.missing_values}
+    named = with_terms(with_markers(source, marks), specs)
+    return with_tuples(named, policy.composites, _bins(policy))
+
+
+def _bins(policy: Policy) -> dict[str, Member]:
+    """Members of composites whose bins are known without the data."""
+    out = {}
+    for name, column in ((n, c) for one in policy.attributes.values() for n, c in one.members.items()):
+        if column.edges is not None:
+            written = Format(decimal=column.decimal or policy.data.decimal or ".")
+            out[name] = Member(name, Domain(bin_labels(column.edges), edges=column.edges, format=written))
+    return out
+
+
+def dropping(policy: Policy, columns: Sequence[str]) -> list[str]:
+    """Published columns whose missing cells cost the record its place."""
+    owner = {member: name for name, members in policy.composites.items() for member in members}
+    return [
+        name
+        for name, attribute in policy.declared.items()
+        if attribute.missing == "drop" and not attribute.role.is_dropped and owner.get(name, name) in columns
+    ]

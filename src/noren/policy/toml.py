@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noren.errors import PolicyError, Problem
-from noren.schema.column import Column
+from noren.policy.policy import Policy
+from noren.schema.column import Column, HierarchySpec, KnowledgeSpec
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
 
 if TYPE_CHECKING:
     from noren.methods.base import Method
     from noren.policy.policy import Policy
+
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -117,3 +121,25 @@ def method_lines(method: Method, changed: bool = False) -> list[str]:
     fields = method.model_dump(mode="json", exclude_none=True, exclude_defaults=changed)
     fields = {"name": method.name, **{n: item for n, item in fields.items() if n != "name" and item not in ({}, [])}}
     return [f"{key(name)} = {value(item)}" for name, item in fields.items()]
+
+
+def text_for(policy: Policy, folder: Path) -> str:
+    """The policy as TOML for a file in a folder, from which all paths are found as before."""
+
+    def moved(path: str) -> str:
+        return path if Path(path).is_absolute() else Path(os.path.relpath(policy.base / path, folder)).as_posix()
+
+    def column(given: Column) -> Column:
+        changed: dict[str, object] = {}
+        tree, known = given.hierarchy, given.knowledge
+        if isinstance(tree, HierarchySpec) and tree.csv is not None:
+            changed["hierarchy"] = tree.model_copy(update={"csv": moved(tree.csv)})
+        if isinstance(known, KnowledgeSpec):
+            priors = None if known.priors is None else moved(known.priors)
+            changed["knowledge"] = known.model_copy(update={"csv": moved(known.csv), "priors": priors})
+        return given.model_copy(update=changed) if changed else given
+
+    secret = policy.randomness.secret
+    randomness = policy.randomness.model_copy(update={"secret": None if secret is None else moved(secret)})
+    attributes = {name: column(given) for name, given in policy.attributes.items()}
+    return policy.model_copy(update={"attributes": attributes, "randomness": randomness}).to_toml()

@@ -17,7 +17,7 @@ from noren.models.base import QUASI
 from noren.ragged import rows_in_order
 from noren.report.material import Material
 from noren.statements import Statement
-from noren.workflow.overall import tallied
+from noren.workflow.truth import tallied
 
 MOST_VALUES = 5_000
 """Values up to which a column's distribution is estimated for the report."""

@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from noren.errors import NorenError
-from noren.policy.findings import Findings
 from noren.policy.policy import Policy
-from noren.policy.proposal import Proposal, Study, propose, study, worth, written
+from noren.policy.proposal import Findings, Proposal, Study, propose, study, worth, written
 from noren.policy.toml import key
 from noren.schema.roles import Role
 from noren.schema.tuples import tuple_name

@@ -45,12 +45,10 @@ from noren.secret.signing import signing_key
 from noren.sources.place import Place, Spot, place_of
 from noren.statements import CellBatch, Design, Statement, batch_length, concat
 from noren.statements.batch import PERSON
-from noren.workflow.absence import left_out
 from noren.workflow.apart import PartedDraft
 from noren.workflow.declaration import make_manifest
 from noren.workflow.dependence import KNOWN, demand_independence
 from noren.workflow.draft import Draft
-from noren.workflow.keys import UniqueKeys, memoised_stream, secret_file
 from noren.workflow.losses import losses_of, term_losses
 from noren.workflow.margins import demand_margins, noised_margins
 from noren.workflow.mechanism import (
@@ -64,8 +62,8 @@ from noren.workflow.mechanism import (
 )
 from noren.workflow.over_rows import advice
 from noren.workflow.prepare import prepare, read_policy, remarks
-from noren.workflow.republish import registrations
-from noren.workflow.settling import of_people, settled
+from noren.workflow.republish import UniqueKeys, memoised_stream, registrations, secret_file
+from noren.workflow.settling import left_out, of_people, settled
 from noren.workflow.several import demand_rows
 from noren.workflow.verify import demand
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from noren.engines import CodeBatch, Plan, Recode, Records, Table
 from noren.engines.apart import Cuts, Decided, joined_pairs, of_parts
+from noren.engines.local import kept_batches
 from noren.errors import OutOfReach
 from noren.methods.apart import SAMPLE, DecidePart, cuts_of, demand_sound, obstacles, rules_of, sound
 from noren.methods.base import ClassMethod
@@ -22,11 +23,11 @@ from noren.methods.parts import Part
 from noren.policy.policy import Policy
 from noren.progress import Meter, silent
 from noren.secret import RecordStream
+from noren.sources.source import Place, Source
 from noren.statements import CellBatch, Cells, CodeCells
 from noren.workflow.draft import Draft
 from noren.workflow.making import Making
 from noren.workflow.mechanism import guarded_rules
-from noren.workflow.picked import PickedSource, picked
 
 MARGIN = 1.25
 """How many times as many records as it should a part may have, for cuts are found in a sample."""
@@ -232,3 +233,55 @@ def _sample(table: Table, names: Sequence[str]) -> dict[str, NDArray]:
     source = PickedSource(table.source, table.drop, chosen)
     parts = list(table.engine.encoded(source, table.reading(names)))
     return {name: np.concatenate([batch.codes[name] for batch in parts]) for name in names}
+
+
+AT_ONCE = 1 << 20
+
+
+def picked(keep: NDArray[np.bool_], share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """The numbers of published records, each taken with probability `share`, ascending."""
+    found = []
+    for start in range(0, len(keep), AT_ONCE):
+        kept = np.flatnonzero(keep[start : start + AT_ONCE])
+        found.append(start + (kept if share >= 1 else kept[rng.random(len(kept)) < share]))
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+class PickedSource:
+    """A source of the records that have these numbers, ascending, among those that lack nothing in `drop`."""
+
+    def __init__(self, source: Source, drop: Sequence[str], chosen: NDArray[np.int64]) -> None:
+        self.inner = source
+        self._drop = drop
+        self._chosen = chosen
+        self.name = source.name
+        self.columns = source.columns
+        self.notes = source.notes
+
+    @property
+    def by_number(self) -> Source:
+        """The source whose records the numbers count."""
+        return self.inner
+
+    @property
+    def rows(self) -> int | None:
+        return len(self._chosen)
+
+    def over(self, part: Source, place: Place) -> Source:
+        first, stop = np.searchsorted(self._chosen, [place.start, place.stop])
+        return PickedSource(part, self._drop, self._chosen[first:stop] - place.start)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        start = 0
+        for batch, _ in kept_batches(self.inner, columns, self._drop):
+            low, high = np.searchsorted(self._chosen, [start, start + batch.num_rows])
+            rows = self._chosen[low:high] - start
+            start += batch.num_rows
+            if len(rows):
+                yield batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+
+    def numbers(self, start: int, records: int) -> NDArray[np.int64]:
+        """The numbers, in the table, of a run of the records that were taken."""
+        return self._chosen[start : start + records]

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
 from noren.engines import Engine, Table
 from noren.errors import NorenError, PolicyError, Problem, QueryError
+from noren.estimates import believed
+from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
+from noren.methods.candidates import term_candidates, with_blind
+from noren.methods.parts import paired
 from noren.methods.scoring import count_query_loss, drawn_columns
 from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
@@ -29,19 +38,93 @@ from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.statements import concat
 from noren.statements.batch import PERSON
-from noren.workflow.absence import left_out
 from noren.workflow.apart import PartedDraft
-from noren.workflow.belief import right_guesses
 from noren.workflow.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.workflow.comparison import Comparison
-from noren.workflow.dependence import KNOWN, demand_independence
+from noren.workflow.dependence import KNOWN, _sampled, demand_independence
 from noren.workflow.draft import Draft
-from noren.workflow.grid import Setting, candidates, plain_title, settings, title, under, with_methods
 from noren.workflow.losses import losses_of
 from noren.workflow.mechanism import demand_bounded, demand_uncertain, replay_methods, used_methods, with_mechanism
 from noren.workflow.prepare import prepare, read_policy
-from noren.workflow.settling import of_people, settled
+from noren.workflow.settling import left_out, of_people, settled
 from noren.workflow.verify import check
+
+Setting = Mapping[str, float]
+"""Parameters of requirements: k = 5, l = 3."""
+MOST_SETTINGS = 200
+
+
+def candidates(policy: Policy, own: tuple[Method, ...], suppression: float) -> list[tuple[Method, ...]]:
+    """Everything that is worth a try under a policy: its own methods, each method alone, and pairs."""
+    out: list[tuple[Method, ...]]
+    if any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
+        out = [(method,) for method in term_candidates(own[0], policy.require, suppression)]
+    else:
+        alone: list[Method] = [method for kind in METHODS.values() for method in kind.candidates(suppression)]
+        forming = [method for method in alone if isinstance(method, ClassMethod)]
+        alone += with_blind(forming, policy.require)[len(forming) :]
+        drawing = [method for method in alone if not method.forms_classes]
+        pairs = [
+            paired(method, other, policy.attributes)
+            for method in alone
+            if isinstance(method, ClassMethod) and method.hides_quasi
+            for other in drawing
+        ]
+        out = [*((method,) for method in alone), *(pair for pair in pairs if pair is not None)]
+    if own not in out and not any(method.chooses for method in own):
+        out.insert(0, own)
+    return out
+
+
+def title(methods: Sequence[Method]) -> str:
+    """How a candidate is called: "mondrian strict=false", "mondrian + decoys"."""
+    return " + ".join(method.title for method in methods)
+
+
+def plain_title(methods: Sequence[Method]) -> str:
+    return " + ".join(method.name for method in methods)
+
+
+def with_methods(policy: Policy, methods: tuple[Method, ...]) -> Policy | None:
+    """The policy under other methods, or None where they cannot serve it."""
+    try:
+        return policy.with_method(*methods)
+    except PolicyError:
+        return None
+
+
+def settings(policy: Policy, grid: Mapping[str, Sequence[float]]) -> list[Setting]:
+    """Every combination of the parameters in a grid; one empty setting where there is none."""
+    if grid and any(column.role is Role.QUASI_SENSITIVE for column in policy.attributes.values()):
+        raise QueryError("with quasi-sensitive columns k is swept already.", hint="Leave the grid out.")
+    known = {name for model in policy.require for name in model.parameters()}
+    for name, values in grid.items():
+        if name not in known:
+            hint = f"Requirements here have {', '.join(sorted(known)) or 'no parameters'}."
+            raise QueryError(f"no requirement has a parameter {name!r}.", hint=hint)
+        if not values:
+            raise QueryError(f"no values of {name!r} to try.", hint="For example k=3,5,10.")
+    out = [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+    if len(out) > MOST_SETTINGS:
+        raise QueryError(f"the grid has {len(out):,} settings; {MOST_SETTINGS} are tried at most.", hint="Try fewer.")
+    return list(out)
+
+
+def under(policy: Policy, setting: Setting) -> Policy:
+    """The policy with other parameters in every requirement that has them."""
+    if not setting:
+        return policy
+    changed = []
+    for model in policy.require:
+        known = {name: value for name, value in setting.items() if name in model.parameters()}
+        try:
+            changed.append(type(model).model_validate(model.model_dump() | known))
+        except ValidationError as error:
+            said = error.errors()[0]["msg"].removeprefix("Value error, ")
+            text = ", ".join(f"{name} = {value:g}" for name, value in known.items())
+            raise QueryError(f"{model.model} cannot have {text}: {said}.", hint="Change the grid.") from None
+    parts = {name: getattr(policy, name) for name in type(policy).model_fields}
+    return Policy(**(parts | {"require": tuple(changed)}))
 
 
 @dataclass(frozen=True)
@@ -321,6 +404,46 @@ def chart(candidates: Sequence[Candidate]) -> Any:
     """Risk against loss, one point per candidate that holds; the trade-off curve where terms may be left out."""
     if any(candidate.terms is not None for candidate in candidates):
         return curve_chart(candidates)
-    from noren.workflow.risk_map import map_chart
+    from noren.workflow.comparison import map_chart
 
     return map_chart([candidate for candidate in candidates if candidate.holds])
+
+
+QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
+
+
+def right_guesses(draft: Draft, view: GeneralTable) -> float | None:
+    """The share of people whose secret is guessed right; None where no secret can be guessed from single cells."""
+    secrets = [s for s in draft.statements if s.role.needs_requirement and s.rows_per_record == 1]
+    found = [share for s in secrets if not s.hides and (share := _by_class(view, s.name)) is not None]
+    hidden = [s.name for s in secrets if s.hides]
+    if hidden:
+        truth, cells = _sampled(draft)
+        readable = [s for s in draft.statements if s.name in cells]
+        for name in hidden:
+            told = believed(name, readable, cells, truth=truth[name]) if name in truth else None
+            if told is not None and told.right is not None:
+                found.append(float(told.right.mean()))
+    return max(found, default=None)
+
+
+def _by_class(view: GeneralTable, name: str) -> float | None:
+    """A secret that is published as it is: the commonest value of every class, over all records."""
+    if name not in view.columns:
+        return None
+    keys = [column for column in view.columns.values() if column.role in QUASI and column.name != name]
+    of = _classes([column.cells[view.keep] for column in keys], int(view.keep.sum()))
+    value = view.columns[name].truth[view.keep].astype(np.int64)
+    pairs, count = np.unique(of * np.int64(len(view.columns[name].domain)) + value, return_counts=True)
+    most = np.zeros(int(of.max(initial=0)) + 1, np.int64)
+    np.maximum.at(most, pairs // len(view.columns[name].domain), count)
+    return float(most.sum() / max(1, len(of)))
+
+
+def _classes(keys: list[NDArray], n: int) -> NDArray[np.int64]:
+    """The number of every record's class: those that agree in all keys."""
+    of = np.zeros(n, np.int64)
+    for key in keys:
+        values, code = np.unique(key, return_inverse=True)
+        of = np.unique(of * np.int64(len(values)) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
+    return of

@@ -48,9 +48,8 @@ from noren.statements import (
 )
 from noren.statements.mean import mean_cells
 from noren.statements.set_cells import code_dtype
-from noren.workflow.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes, untold
 from noren.workflow.making import Drawn, Making
-from noren.workflow.shown import declares_leaves, shown
+from noren.workflow.shown import Outgoing, declared, declares_leaves, forgotten, listed_nodes, same_nodes, shown, untold
 
 ROWS_AT_ONCE = 1 << 18
 DEFECT = "This is a defect of the software, not of the table: please report it."

@@ -17,8 +17,7 @@ import numpy as np
 from noren.errors import DataError, PolicyError, Problem
 from noren.models.verdict import Verdict, Verdicts
 from noren.policy.policy import Policy
-from noren.policy.reading import open_table
-from noren.policy.resolve import NO_ORDER
+from noren.policy.resolve import NO_ORDER, open_table
 from noren.release.published import Published
 from noren.release.release import is_release, open_release
 from noren.release.store import MemoryStore, PeopleStore, Store, names_people

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import PolicyError, Problem
-from noren.policy.margins import Margin
+from noren.policy.options import Margin
 from noren.policy.policy import Policy
 from noren.release.manifest import MOST_MARGIN_CELLS, PublishedMargin
 from noren.workflow.draft import Draft

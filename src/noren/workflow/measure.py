@@ -24,8 +24,8 @@ from noren.results import Results, make_frame, one_line, plain
 from noren.schema.roles import Role
 from noren.sources.source import open_source
 from noren.workflow.foreign import SUPPRESSED, foreign_table, read_foreign
-from noren.workflow.overall import overall_distributions
 from noren.workflow.prepare import read_policy
+from noren.workflow.truth import overall_distributions
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,9 +12,8 @@ from noren.engines.profile import Profile
 from noren.engines.reservoir import Reservoir
 from noren.errors import NAMED_FROM, PolicyError, Problem
 from noren.policy.policy import Policy
-from noren.policy.reading import dropping, open_table
-from noren.policy.resolve import column_problems, decimal_of, resolve
-from noren.policy.weights import weight_remark
+from noren.policy.resolve import column_problems, decimal_of, dropping, open_table, resolve
+from noren.policy.values import weight_remark
 from noren.progress import Stage, quiet
 from noren.schema.domain import OTHER
 from noren.schema.kinds import Format

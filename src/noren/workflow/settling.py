@@ -11,6 +11,7 @@ from math import ceil
 from typing import Any
 
 from noren.engines import Plan, Table
+from noren.engines.left_out import Members
 from noren.errors import PolicyError, RequirementNotMet
 from noren.methods.parts import together
 from noren.models import KAnonymity
@@ -23,7 +24,6 @@ from noren.release.published import Published
 from noren.release.store import MemoryStore, PeopleStore, Store
 from noren.statements import concat
 from noren.statements.batch import PERSON
-from noren.workflow.absence import left_out
 from noren.workflow.apart import parted
 from noren.workflow.draft import Draft
 from noren.workflow.over_rows import advice, judge_people, published_rows
@@ -114,3 +114,8 @@ def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
     found = [*of_people(table.engine.judge(published, make), published, draft, requirements), *left_out(draft)]
     draft.forget()
     return found
+
+
+def left_out(draft: Draft) -> list[Verdict]:
+    """The verdict about those whom a draft leaves out, if it leaves out anybody."""
+    return [Members.of(draft.table).verdict(~draft.keep)] if draft.suppressed else []

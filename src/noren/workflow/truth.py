@@ -10,25 +10,76 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.designs.decoys import DecoyDesign
+from noren.designs.inversion import Groups
+from noren.designs.pram import PramDesign
 from noren.engines import Engine, Reading, Records, Table, TermRecords, engine_for
 from noren.engines.engine import Counting
+from noren.engines.left_out import Members
 from noren.engines.priors import priors
-from noren.errors import DataError
+from noren.errors import DataError, ReleaseError
+from noren.estimates.counts import rows
+from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.bounds import ReportedAxis, ReportedRows
 from noren.models.base import Model, Overall
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.policy.reading import dropping, open_table
+from noren.policy.resolve import dropping, open_table
+from noren.release.answers import classes_of
+from noren.release.published import Published
 from noren.release.release import Release
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.kinds import reader, sniff
 from noren.schema.roles import Role
+from noren.schema.tuples import TupleDomain
+from noren.sources.source import Source, open_source
+from noren.sources.tuple_columns import with_tuples
 from noren.statements import MeanStatement, Statement
-from noren.workflow.absence import missing_verdict
-from noren.workflow.overall import tallied
 from noren.workflow.prepare import prepare
-from noren.workflow.tightness import tight_columns, tight_verdicts
-from noren.workflow.tuples import as_published
+
+
+def overall_distributions(
+    published: Published, requirements: Sequence[Model], truth: Truth | None = None
+) -> dict[str, Overall]:
+    """What closeness is judged against: the original's shares and beliefs, or an estimate from the release."""
+    drawn = {name: design for name, design in published.designs.items() if isinstance(design, DecoyDesign | PramDesign)}
+    names = list(dict.fromkeys(n for m in requirements if "prior" in m.needs for n in m.on if n in drawn))
+    if truth is not None:
+        counts = truth.counts(names) if names else {}
+        return {name: Overall(c / c.sum(), "the original") for name, c in counts.items()} | truth.priors()
+    if not names:
+        return {}
+    inclusions = tallied(published, names)
+    return {name: _estimated(drawn[name], inclusions[name], published.records) for name in names}
+
+
+def tallied(published: Published, names: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+    """What all cells of some columns add up to, as their statements count; what a person's rows repeat counts once."""
+    out: dict[str, Any] = {}
+    for batch in published.batches(names):
+        for name in names:
+            out[name] = out.get(name, 0) + published.column(name).tally(batch[name])
+    return {name: found // published.repeats(name) for name, found in out.items()}
+
+
+def _estimated(design: DecoyDesign | PramDesign, inclusions: NDArray[np.int64], records: int) -> Overall:
+    """The overall distribution by linear inversion, with its standard errors."""
+    if isinstance(design, PramDesign):
+        found = np.maximum(design.inversion.invert(inclusions / records, 0), 0)
+        found = found / found.sum()
+        scoring = design.inversion.scoring(Groups(np.arange(design.d), design.d, is_identity=True))
+        noise = np.maximum(scoring.second_moments(found, 0) - found, 0)
+        return Overall(found, "an estimate from the release", np.sqrt(noise / records))
+    if design.p_gap == 0:
+        return Overall(np.full(design.d, 1 / design.d), "an estimate from the release")
+    p_true, p_other, gap = design.p_true, design.p_other, design.p_gap
+    shares = np.maximum((inclusions / records - p_other) / gap, 0)
+    shares = shares / shares.sum()
+    inside = (p_true * (1 - p_other) ** 2 + (1 - p_true) * p_other**2) / gap**2
+    outside = p_other * (1 - p_other) / gap**2
+    variance = outside + (inside - outside) * shares - shares
+    return Overall(shares, "an estimate from the release", np.sqrt(np.maximum(variance, 0) / records))
 
 
 class Truth:
@@ -332,3 +383,122 @@ def _with_rest(domain: Domain) -> Domain:
     rest = (OTHER, MISSING) if domain.source == "data" else (MISSING,)
     added = tuple(label for label in rest if label not in domain.index)
     return replace(domain, values=(*domain.values, *added), kind="string") if added else domain
+
+
+# ---------------------------------------------------------------------- who is missing
+
+
+def is_countable(statement: Statement) -> bool:
+    """Whether a release itself tells how often every value of a column occurs: it is exact, or in groups."""
+    return statement.lists_values and (statement.is_exact or statement.table is not None)
+
+
+def published_counts(published: Published, statement: Statement) -> NDArray[np.int64]:
+    """How often every value of such a column is published."""
+    if (table := statement.table) is not None:
+        return np.bincount(table.value, table.count, minlength=statement.d).astype(np.int64)
+    counts = np.zeros(statement.d, np.int64)
+    for batch in published.batches([statement.name]):
+        counts += statement.tally(batch[statement.name])
+    return counts // published.repeats(statement.name)
+
+
+def missing_verdict(
+    published: Published,
+    requirements: Sequence[Model],
+    columns: Mapping[str, Column],
+    counts: Mapping[str, NDArray[np.int64]],
+    places: Mapping[str, NDArray[np.int64]],
+) -> Verdict:
+    """The verdict about those who are missing from a release, from what the original has more than it.
+
+    Only what is published exactly or in groups can be subtracted; a requirement on anything else stays undecided.
+    `places` are those of the published values among those that are counted, where these are more.
+    """
+    people = published.suppressed
+    known: dict[str, NDArray[np.int64]] = {}
+    for name in columns:
+        if is_countable(statement := published.column(name)):
+            shown = published_counts(published, statement)
+            if name in places:
+                shown = np.bincount(places[name], shown, minlength=len(counts[name])).astype(np.int64)
+            lost = counts[name] - shown
+            if (lost >= 0).all() and int(lost.sum()) == people:
+                known[name] = lost
+    codes = {name: np.repeat(np.arange(len(found)), found) for name, found in known.items()}
+    rest = {name: np.repeat(np.arange(len(c)), c - known[name]) for name, c in counts.items() if name in known}
+    asked = [model for model in requirements if model.judges_left_out]
+    settled = [model for model in asked if model.about == "classes" or all(name in known for name in model.on)]
+    whole = people + max([0, *map(len, rest.values())])
+    records = Records(whole, columns, {name: np.concatenate([codes[name], rest[name]]) for name in known})
+    found = Members(records, settled).verdict(np.arange(whole) < people)
+    if found.holds and len(settled) < len(asked):
+        open_ones = ", ".join(dict.fromkeys(model.model for model in asked if model not in settled))
+        text = f"{found.statement}, as far as the release shows what they had; not settled: {open_ones}"
+        return replace(found, holds=None, statement=text)
+    return found
+
+
+# ---------------------------------------------------------------------- tight classes
+
+
+def tight_columns(release: Release) -> list[str]:
+    """Columns of which the release says that certain values occur in every class."""
+    return [one.name for one in release.statements if one.tightness in ("ends", "members")]
+
+
+def tight_verdicts(release: Release, truth: Mapping[str, NDArray[np.int64]]) -> list[Verdict]:
+    """One verdict for every such column; `truth` is how often each of its values occurs in the original."""
+    out = []
+    columns = {one.name: one for one in release.statements if one.tightness is not None}
+    cells = release.cells(list(columns)) if columns else {}
+    classes = classes_of(release, columns, cells)  # the same for every column
+    for name in tight_columns(release):
+        statement = columns[name]
+        axis = Axis(name, statement, cells[name], classes=classes)
+        low, high = ReportedRows.of([ReportedAxis.of(rows.Reading.of(axis), alone=True)]).bounds()
+        there = truth[name][: statement.d]
+        short = np.maximum(low - there, 0) + np.maximum(there - high - release.suppressed, 0)
+        holds = not short.any()
+        text = "every value occurs as often as the classes that show it say"
+        if not holds:
+            text = "classes show values that the original does not have often enough"
+        out.append(
+            Verdict(
+                model="tight-classes",
+                column=name,
+                required=1.0,
+                achieved=float(1 - short.sum() / max(1, release.records)),
+                holds=holds,
+                basis="the original",
+                records=release.records,
+                breaches=int(short.sum()),
+                statement=text,
+            )
+        )
+    return out
+
+
+def as_published(original: Any, release: Published) -> Source:
+    """An original with the columns that a release publishes as tuples under their common name."""
+    made = {s.name: s.domain.made_of for s in release.statements if not s.column.is_open}
+    return with_tuples(open_source(original), {name: members for name, members in made.items() if members})
+
+
+def with_members(declared: Column, published: Column) -> Column:
+    """A published column whose tuples must differ in what the policy says, whatever the release claims."""
+    found = None if published.is_open else published.domain
+    names = () if found is None else found.made_of
+    if names != tuple(declared.members):
+        raise ReleaseError(
+            f"the release says that {published.name!r} is made of {_listed(names)}, the policy of "
+            f"{_listed(tuple(declared.members))}.",
+            hint="Check it against the policy that it was made with.",
+        )
+    if not isinstance(found, TupleDomain):
+        return published
+    return published.met(published.name, replace(found, differ=declared.differ))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, names)) or "itself alone"

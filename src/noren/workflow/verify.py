@@ -30,20 +30,19 @@ from noren.workflow.described import (
     other_nodes,
 )
 from noren.workflow.domain_check import (
+    asked_margins,
+    declared_noise,
     demand_legible,
     demand_shown,
     only_policy_confirms,
     other_domains,
     tallied_columns,
 )
-from noren.workflow.margin_check import asked_margins, declared_noise
 from noren.workflow.mechanism import settings_of, with_mechanism
 from noren.workflow.over_rows import class_methods, judge_people, keeps_together
-from noren.workflow.overall import overall_distributions
 from noren.workflow.prepare import read_policy
 from noren.workflow.several import asked_rows, kept_rows
-from noren.workflow.truth import Truth
-from noren.workflow.tuples import with_members
+from noren.workflow.truth import Truth, overall_distributions, with_members
 
 
 def check(

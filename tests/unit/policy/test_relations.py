@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from noren.policy import relations
-from noren.policy.relations import ALONE, TELLS, TRIVIAL, Pairing
+from noren.policy import guessing
+from noren.policy.guessing import ALONE, TELLS, TRIVIAL, Pairing
 
 
 def tells(a: list[int], b: list[int]) -> bool:
@@ -25,10 +25,10 @@ def tells(a: list[int], b: list[int]) -> bool:
     return sum(best.values()) >= TELLS * len(known)
 
 
-@pytest.mark.parametrize("cells", [relations.SMALL_TABLE, 0])
+@pytest.mark.parametrize("cells", [guessing.SMALL_TABLE, 0])
 def test_a_column_tells_another_as_defined(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of counting; the tables hold pairs that tell, that nearly do, that do not, and rare values."""
-    monkeypatch.setattr(relations, "SMALL_TABLE", cells)
+    monkeypatch.setattr(guessing, "SMALL_TABLE", cells)
     rng = np.random.default_rng(5)
     seen: Counter[bool] = Counter()
     for case in range(300):

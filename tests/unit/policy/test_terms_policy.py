@@ -12,7 +12,7 @@ import pytest
 import noren as nr
 from noren.errors import PolicyError
 from noren.methods.suppress import Balance, Suppress
-from noren.policy.reading import open_table
+from noren.policy.resolve import open_table
 
 PAIRS = "label,term\nFlu,cough\nFlu,fever\nCold,cough\nCold,sneeze\nPox,rash\nPox,fever\n"
 WEIGHED = (

@@ -19,7 +19,7 @@ from noren.release.manifest import PublishedMargin
 from noren.release.noised import Margins
 from noren.report import make_report
 from noren.secret import Register, Secret
-from noren.workflow.margin_check import reach
+from noren.workflow.domain_check import reach
 
 N = 3_000
 

@@ -15,9 +15,9 @@ from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.roles import Role
 from noren.statements import CodeCells, ExactStatement
-from noren.workflow import belief
-from noren.workflow.absence import is_countable, missing_verdict, published_counts
-from noren.workflow.belief import right_guesses
+from noren.workflow import compare
+from noren.workflow.compare import right_guesses
+from noren.workflow.truth import is_countable, missing_verdict, published_counts
 
 DIVERSE = nr.models.DistinctLDiversity(on="job", l=2)
 JOB = ExactStatement(Column(role=Role.SENSITIVE).met("job", Domain(("cook", "clerk"))))
@@ -105,10 +105,10 @@ def seen(keep: list[bool]) -> Any:
 def test_the_commonest_value_of_a_class_is_guessed() -> None:
     """Classes of 2, 1 and 3 people, of whom 1, 1 and 2 have the commonest job."""
     view = seen([True] * 6)
-    assert belief._by_class(view, "job") == pytest.approx(4 / 6)
-    assert belief._by_class(view, "sex") == pytest.approx(5 / 6)
-    assert belief._by_class(view, "nobody") is None
-    assert belief._by_class(seen([True, True, False, False, False, True]), "job") == pytest.approx(2 / 3)
+    assert compare._by_class(view, "job") == pytest.approx(4 / 6)
+    assert compare._by_class(view, "sex") == pytest.approx(5 / 6)
+    assert compare._by_class(view, "nobody") is None
+    assert compare._by_class(seen([True, True, False, False, False, True]), "job") == pytest.approx(2 / 3)
 
 
 def test_the_best_guess_at_any_secret_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,8 +119,8 @@ def test_the_best_guess_at_any_secret_counts(monkeypatch: pytest.MonkeyPatch) ->
 
     told = {"pay": SimpleNamespace(right=np.array([1.0, 0.5])), "none": SimpleNamespace(right=None), "not": None}
     cells = dict.fromkeys(["pay", "none", "not"])
-    monkeypatch.setattr(belief, "_sampled", lambda draft: (dict.fromkeys(["pay", "none", "not"]), cells))
-    monkeypatch.setattr(belief, "believed", lambda name, readable, cells, truth: told[name])
+    monkeypatch.setattr(compare, "_sampled", lambda draft: (dict.fromkeys(["pay", "none", "not"]), cells))
+    monkeypatch.setattr(compare, "believed", lambda name, readable, cells, truth: told[name])
 
     def guessed(*statements: Any) -> float | None:
         return right_guesses(SimpleNamespace(statements=statements), seen([True] * 6))  # type: ignore[arg-type]

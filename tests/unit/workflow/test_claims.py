@@ -17,16 +17,15 @@ from noren.engines.left_out import LEFT_OUT
 from noren.errors import DataError, PolicyError, ReleaseError
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.policy.reading import open_table
+from noren.policy.resolve import open_table
 from noren.release.manifest import UsedMethod, VerdictEntry
 from noren.schema.roles import Role
 from noren.workflow.described import ALL, NEAR, _demand_methods, demand_claims
+from noren.workflow.domain_check import reach
 from noren.workflow.foreign import _joined as _joined_parts
 from noren.workflow.foreign import read_foreign
-from noren.workflow.margin_check import reach
-from noren.workflow.overall import _estimated
 from noren.workflow.prepare import prepare, remarks
-from noren.workflow.truth import Truth
+from noren.workflow.truth import Truth, _estimated
 from noren.workflow.verify import unwanted
 
 JOBS = ["cook", "clerk", "miner", "nurse"]

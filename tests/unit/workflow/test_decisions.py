@@ -15,19 +15,17 @@ from noren.audit.risk.raw import RawColumn, RawTable
 from noren.audit.risk.uniques import class_sizes, find_uniques, joined
 from noren.engines import Recode
 from noren.errors import NorenError, QueryError
-from noren.policy.findings import Findings
+from noren.policy.proposal import Findings
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain, whole_domain
 from noren.schema.nodes import Nodes
 from noren.schema.roles import Role
 from noren.secret import ClassSets
-from noren.workflow import advice, compare_terms, risk_map
-from noren.workflow.compare import Candidate
-from noren.workflow.domains import unspecial, untold
-from noren.workflow.grid import MOST_SETTINGS, settings, under
-from noren.workflow.picked import picked
+from noren.workflow import advice, compare_terms, comparison
+from noren.workflow.apart import picked
+from noren.workflow.compare import MOST_SETTINGS, Candidate, settings, under
 from noren.workflow.republish import _of_people
-from noren.workflow.shown import line_kind, shown
+from noren.workflow.shown import line_kind, shown, unspecial, untold
 
 ATTRIBUTES = {"town": "quasi-identifier", "ill": "sensitive"}
 ASKED = [nr.models.KAnonymity(k=5), nr.models.DistinctLDiversity(on="ill", l=3)]
@@ -110,18 +108,18 @@ def test_labels_stand_beside_their_points_on_either_axis(far: bool) -> None:
     error = 10.0
     many = [Candidate(f"m{i}", (), 0.0, belief=0.5, query_loss=error) for i in range(6)]
     x, y = (0.2, 1.0), ((0.0, 2.0) if far else (0.0, 20.0))
-    found = risk_map._labels(many, many, x, y, far)
-    line = risk_map.LINE / risk_map.HEIGHT * (y[1] - y[0])
+    found = comparison._labels(many, many, x, y, far)
+    line = comparison.LINE / comparison.HEIGHT * (y[1] - y[0])
     middle = 1.0 if far else error
     heights = [middle, middle, middle + line, middle + line, middle - line, middle - line]
     assert [one["error"] for one in found] == pytest.approx([10**h if far else h for h in heights])
-    across = (0.5 - 0.2) / 0.8 * risk_map.WIDTH
-    wide = 2 * risk_map.LETTER
-    right, left = across + risk_map.POINT + 3, across - risk_map.POINT - 3 - wide
+    across = (0.5 - 0.2) / 0.8 * comparison.WIDTH
+    wide = 2 * comparison.LETTER
+    right, left = across + comparison.POINT + 3, across - comparison.POINT - 3 - wide
     assert [one["risk"] for one in found] == pytest.approx(
-        [0.2 + at / risk_map.WIDTH * 0.8 for at in [right, left] * 3]
+        [0.2 + at / comparison.WIDTH * 0.8 for at in [right, left] * 3]
     )
-    assert len(risk_map._labels([*many, many[0]], many, x, y, far)) == 6, "without room none"
+    assert len(comparison._labels([*many, many[0]], many, x, y, far)) == 6, "without room none"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +134,7 @@ def test_labels_stand_beside_their_points_on_either_axis(far: bool) -> None:
     ],
 )
 def test_an_axis_has_room_around_its_values(values: tuple[float, ...], span: tuple[float, float]) -> None:
-    assert risk_map._span(values) == pytest.approx(span)
+    assert comparison._span(values) == pytest.approx(span)
 
 
 # ---------------------------------------------------------------- domains

@@ -14,7 +14,7 @@ from noren.progress import silent
 from noren.secret import RecordStream, Secret
 from noren.workflow.anonymize import run
 from noren.workflow.described import _listed
-from noren.workflow.keys import UniqueKeys
+from noren.workflow.republish import UniqueKeys
 
 
 def test_three_are_named_and_the_others_counted() -> None:

@@ -15,7 +15,7 @@ from noren.release.store import MemoryStore
 from noren.schema.roles import Role
 from noren.secret import Keystream
 from noren.statements import CodeCells, ExactStatement, SetStatement
-from noren.workflow.overall import _estimated, overall_distributions, tallied
+from noren.workflow.truth import _estimated, overall_distributions, tallied
 from tests.statements import meaning
 
 N = 1000

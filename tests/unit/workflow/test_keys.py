@@ -10,7 +10,7 @@ import pytest
 import noren as nr
 from noren.errors import PolicyError, SecretError
 from noren.secret import KeyRule, RecordStream
-from noren.workflow.keys import memoised_stream, secret_file
+from noren.workflow.republish import memoised_stream, secret_file
 
 
 def policy(**randomness: str) -> nr.Policy:

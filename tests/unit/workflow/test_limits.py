@@ -18,16 +18,15 @@ from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.roles import Role
 from noren.secret import RecordStream, Secret
 from noren.sources.source import open_source
-from noren.workflow import advice, keys, refusal
-from noren.workflow.compare import _can_be_learned, _within
-from noren.workflow.domains import _distinct, untold
-from noren.workflow.grid import MOST_SETTINGS, settings, under
-from noren.workflow.keys import UniqueKeys
+from noren.workflow import advice, refusal, republish
+from noren.workflow.compare import MOST_SETTINGS, _can_be_learned, _within, settings, under
+from noren.workflow.dependence import Screen
 from noren.workflow.measure import Measure, _named, _reachable
 from noren.workflow.prepare import _demand_people, _watched, prepare, remarks
 from noren.workflow.refusal import Told, refused
-from noren.workflow.screen import Screen
+from noren.workflow.republish import UniqueKeys
 from noren.workflow.settling import larger
+from noren.workflow.shown import _distinct, untold
 from tests.statements import meaning
 
 ROLES: dict[str, Any] = {"who": "identifier", "home": "identifier", "town": "quasi-identifier", "ill": "sensitive"}
@@ -121,7 +120,7 @@ def test_the_holder_is_told_of_values_that_fewer_than_five_share() -> None:
 def test_repeated_keys_are_counted_whatever_is_looked_at_at_once(
     at_once: int, repeated: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "RANGE_RECORDS", at_once)
+    monkeypatch.setattr(republish, "RANGE_RECORDS", at_once)
     found = UniqueKeys(RecordStream(Secret.fresh()))
     names = [f"p{i}" for i in range(8)] + ["p5"] * repeated
     for start in range(0, len(names), 4):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from noren.errors import PolicyError
-from noren.policy.margins import Margin
+from noren.policy.options import Margin
 from noren.release.manifest import MOST_MARGIN_CELLS
 from noren.workflow.margins import demand_margins, noised_margins
 

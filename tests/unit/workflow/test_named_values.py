@@ -17,11 +17,11 @@ from noren.schema.nodes import Nodes, tree_of
 from noren.schema.roles import Role
 from noren.secret import Register
 from noren.sources.source import open_source
-from noren.workflow.domains import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from noren.workflow.foreign import foreign_table, read_foreign
 from noren.workflow.prepare import prepare
 from noren.workflow.republish import registrations
 from noren.workflow.settling import settled
+from noren.workflow.shown import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from tests.statements import meaning
 from tests.unit import term_world
 

@@ -18,10 +18,10 @@ from noren.release.manifest import write_column
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.nodes import Nodes, tree_of
 from noren.workflow.anonymize import run
-from noren.workflow.domains import listed_nodes, same_nodes
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
 from noren.workflow.settling import decide, drafted
+from noren.workflow.shown import listed_nodes, same_nodes
 
 N = 300
 METHODS = ("mondrian", "sweep", "incognito", "anatomy")

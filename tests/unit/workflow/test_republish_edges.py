@@ -11,9 +11,8 @@ import pytest
 
 import noren as nr
 from noren.secret import KeyRule
-from noren.workflow.keys import memoised_stream
 from noren.workflow.prepare import prepare
-from noren.workflow.republish import class_sets, publication, registrations
+from noren.workflow.republish import class_sets, memoised_stream, publication, registrations
 from noren.workflow.settling import settled
 
 PEOPLE = pl.DataFrame(

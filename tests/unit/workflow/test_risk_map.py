@@ -10,11 +10,10 @@ import pytest
 
 import noren as nr
 from noren.errors import QueryError
-from noren.workflow import risk_map
-from noren.workflow.compare import Candidate, compare
-from noren.workflow.grid import settings
+from noren.workflow import comparison
+from noren.workflow.compare import Candidate, compare, settings
+from noren.workflow.comparison import HEIGHT, LETTER, LINE, WIDTH, bend, frontier, map_chart
 from noren.workflow.levels import find_levels
-from noren.workflow.risk_map import HEIGHT, LETTER, LINE, WIDTH, bend, frontier, map_chart
 
 METHODS = (nr.methods.Mondrian(),)
 
@@ -216,13 +215,13 @@ def test_levels_are_listed_with_what_they_cost() -> None:
         ((0, 0, 1, 1), True),
         ((-1, 0, 1, 1), False),
         ((0, -1, 1, 1), False),
-        ((0, 0, risk_map.WIDTH, risk_map.HEIGHT), True),
-        ((0, 0, risk_map.WIDTH + 1, 1), False),
-        ((0, 0, 1, risk_map.HEIGHT + 1), False),
+        ((0, 0, comparison.WIDTH, comparison.HEIGHT), True),
+        ((0, 0, comparison.WIDTH + 1, 1), False),
+        ((0, 0, 1, comparison.HEIGHT + 1), False),
     ],
 )
 def test_labels_stay_on_the_map(box: tuple[float, float, float, float], inside: bool) -> None:
-    assert risk_map._inside(box) == inside
+    assert comparison._inside(box) == inside
 
 
 @pytest.mark.parametrize(
@@ -236,31 +235,31 @@ def test_labels_stay_on_the_map(box: tuple[float, float, float, float], inside: 
     ],
 )
 def test_labels_that_touch_do_not_meet(other: tuple[float, float, float, float], meet: bool) -> None:
-    assert risk_map._meet((0, 0, 4, 4), other) == meet
-    assert risk_map._meet(other, (0, 0, 4, 4)) == meet
+    assert comparison._meet((0, 0, 4, 4), other) == meet
+    assert comparison._meet(other, (0, 0, 4, 4)) == meet
 
 
 def test_a_label_begins_three_pixels_from_its_point() -> None:
     one = Candidate("mondrian", (), 0.0, belief=0.5, query_loss=0.5)
-    (label,) = risk_map._labels([one], [one], (0.0, 1.0), (0.0, 1.0), False)
-    assert label["risk"] * WIDTH == pytest.approx(0.5 * WIDTH + risk_map.POINT + 3)
+    (label,) = comparison._labels([one], [one], (0.0, 1.0), (0.0, 1.0), False)
+    assert label["risk"] * WIDTH == pytest.approx(0.5 * WIDTH + comparison.POINT + 3)
     assert label["error"] == pytest.approx(0.5)
     high = Candidate("mondrian", (), 0.0, belief=0.5, query_loss=10**0.5)
-    (label,) = risk_map._labels([high], [high], (0.0, 1.0), (0.0, 1.0), True)
+    (label,) = comparison._labels([high], [high], (0.0, 1.0), (0.0, 1.0), True)
     assert label["error"] == pytest.approx(10**0.5)
 
 
 def test_a_label_without_room_beside_its_point_moves_by_a_line_up_and_then_down() -> None:
     """Points that stand in its way, and where the label comes to stand."""
     one, middle, across = Candidate("m" * 20, (), 0.0, belief=0.5, query_loss=0.5), HEIGHT / 2, WIDTH / 2
-    right, left = across + risk_map.POINT + 3, across - risk_map.POINT - 3 - LETTER * 20
+    right, left = across + comparison.POINT + 3, across - comparison.POINT - 3 - LETTER * 20
 
     def stands(*beside: tuple[float, float]) -> tuple[float, float]:
         others = [Candidate("x", (), 0.0, belief=x / WIDTH, query_loss=1 - y / HEIGHT) for x, y in beside]
-        label = risk_map._labels([one], [one, *others], (0.0, 1.0), (0.0, 1.0), False)[0]
+        label = comparison._labels([one], [one, *others], (0.0, 1.0), (0.0, 1.0), False)[0]
         return pytest.approx((label["risk"] * WIDTH, (1 - label["error"]) * HEIGHT))
 
-    near = risk_map.POINT + LINE / 2 - 0.1
+    near = comparison.POINT + LINE / 2 - 0.1
     assert stands() == (right, middle)
     assert stands((right + 50, middle)) == (left, middle)
     assert stands((right + 50, middle + near), (left + 50, middle - near)) == (right, middle - LINE)
@@ -280,7 +279,7 @@ def test_a_label_without_room_beside_its_point_moves_by_a_line_up_and_then_down(
     ],
 )
 def test_an_axis_has_room_and_begins_at_nothing_at_most(values: tuple[float, ...], span: tuple[float, float]) -> None:
-    assert risk_map._span(values) == pytest.approx(span)
+    assert comparison._span(values) == pytest.approx(span)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +316,8 @@ def test_a_candidate_that_loses_as_much_as_a_safer_one_is_beaten() -> None:
 def test_errors_stand_on_a_logarithmic_axis_from_twenty_times_the_least_on(
     errors: tuple[float, ...], apart: bool
 ) -> None:
-    assert risk_map._far_apart(errors) is apart
-    assert risk_map._heights(errors) == (list(np.log10(errors)) if apart else list(errors))
+    assert comparison._far_apart(errors) is apart
+    assert comparison._heights(errors) == (list(np.log10(errors)) if apart else list(errors))
 
 
 def test_a_logarithmic_axis_reaches_from_the_least_error_to_beyond_the_largest() -> None:

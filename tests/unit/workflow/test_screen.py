@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.workflow import dependence, screen
+from noren.workflow import dependence
 from noren.workflow.dependence import told
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
@@ -59,7 +59,7 @@ def test_a_limit_that_few_people_cannot_show_lets_nothing_go() -> None:
 
 
 def test_large_domains_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "MOST_VALUES", D - 1)
+    monkeypatch.setattr(dependence, "MOST_VALUES", D - 1)
     one = draft({"b": 0.0}, ["a"])
     assert pairs(one, 0.05) == {("a", "b")}
 
@@ -70,7 +70,7 @@ def test_the_screen_counts_what_the_close_look_counts() -> None:
     truth, cells = dependence._sampled(one)
     rows = {s.name: dependence._Possible.of(s, cells[s.name]) for s in one.statements}
     dense = {s.name: rows[s.name].dense(s.d).T for s in one.statements}
-    seen = screen.Screen(truth, dense, certain=0.99, support=2, right=0.95)
+    seen = dependence.Screen(truth, dense, certain=0.99, support=2, right=0.95)
     beside = {(x, y): table for x, y, table in seen._pairs([s.name for s in one.statements], ["a", "c"])}
     beside |= {(y, x): table.T for (x, y), table in beside.items()}
     for own in ("a", "c"):
@@ -88,10 +88,10 @@ def test_the_screen_counts_what_the_close_look_counts() -> None:
 def test_pairs_counted_together_are_those_counted_alone(
     most: int, owns: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screen, "COUNTED_TOGETHER", most)
+    monkeypatch.setattr(dependence, "COUNTED_TOGETHER", most)
     sizes = {f"x{i}": d for i, d in enumerate((2, 2, 3, 19, 5, 2, 64))}
     truth = {name: RNG.integers(0, d, 500) for name, d in sizes.items()}
-    seen = screen.Screen(
+    seen = dependence.Screen(
         truth, {name: np.ones((d, 10)) for name, d in sizes.items()}, certain=0.99, support=2, right=0.95
     )
     found = list(seen._pairs(list(sizes), owns))
@@ -110,7 +110,7 @@ def test_sets_that_may_lack_the_truth_are_screened_too() -> None:
     assert pairs(one, 0.05) == set()
 
 
-def groups(alike: int, odd: int) -> screen.Screen:
+def groups(alike: int, odd: int) -> dependence.Screen:
     """Groups of five: in some all have the same secret, in others one person alone has the second of two.
 
     With nothing but the others of the group to go by, people of the first kind are certain and right, and of the second
@@ -120,7 +120,7 @@ def groups(alike: int, odd: int) -> screen.Screen:
     group = np.repeat(np.arange(alike + odd), 5)
     n = len(secret)
     shown = {"secret": np.ones((2, n)), "group": (np.arange(alike + odd)[:, None] == group).astype(float)}
-    return screen.Screen({"secret": secret, "group": group}, shown, certain=0.99, support=2, right=0.95)
+    return dependence.Screen({"secret": secret, "group": group}, shown, certain=0.99, support=2, right=0.95)
 
 
 @pytest.mark.parametrize(("alike", "odd", "share"), [(20, 2, 100 / 110), (14, 30, 0.0), (3, 0, 1.0), (0, 3, 0.0)])

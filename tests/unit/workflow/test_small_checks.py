@@ -16,11 +16,10 @@ from noren.schema.domain import Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.secret import ClassSets
-from noren.workflow import keys, republish
+from noren.workflow import republish
 from noren.workflow.described import _unlike, demand_signed, other_nodes
-from noren.workflow.keys import UniqueKeys
-from noren.workflow.margin_check import asked_margins, declared_noise, reach
-from noren.workflow.republish import _of_people, publication
+from noren.workflow.domain_check import asked_margins, declared_noise, reach
+from noren.workflow.republish import UniqueKeys, _of_people, publication
 from noren.workflow.settling import larger
 
 # ---------------------------------------------------------------- keys
@@ -42,7 +41,7 @@ TOP = 1 << 64
 def test_repeated_keys_are_counted_range_by_range(
     digests: list[int], repeated: int, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "RANGE_RECORDS", at_once)
+    monkeypatch.setattr(republish, "RANGE_RECORDS", at_once)
 
     def found(given: list[int]) -> np.ndarray:
         return np.stack([np.array(given, np.uint64), np.arange(len(given), dtype=np.uint64)], axis=1)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.workflow.tightness import tight_columns, tight_verdicts
+from noren.workflow.truth import tight_columns, tight_verdicts
 
 
 def test_values_that_the_classes_show_are_in_the_original_or_it_is_said() -> None:

@@ -7,7 +7,7 @@ import pytest
 from noren.errors import ReleaseError
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.workflow.tuples import with_members
+from noren.workflow.truth import with_members
 from tests.statements import meaning
 
 

@@ -26,15 +26,15 @@ from noren.metrics.population import expected_inverse, uniqueness
 from noren.models.verdict import Verdict, Verdicts
 from noren.policy.options import PeopleOptions
 from noren.policy.policy import Policy
-from noren.policy.reading import open_table
+from noren.policy.resolve import open_table
 from noren.progress import Stage, quiet
 from noren.release.store import names_people
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.sources.source import Source, open_source
 from noren.workflow.foreign import foreign_table
-from noren.workflow.overall import overall_distributions
 from noren.workflow.prepare import read_policy
+from noren.workflow.truth import overall_distributions
 from noren.workflow.verify import check
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)

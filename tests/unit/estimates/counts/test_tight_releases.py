@@ -14,7 +14,7 @@ from noren.errors import QueryError
 from noren.release.manifest import read_column, write_column
 from noren.schema.domain import MISSING
 from noren.schema.nodes import Nodes
-from noren.workflow.tightness import tight_verdicts
+from noren.workflow.truth import tight_verdicts
 
 METHODS = {"mondrian": nr.methods.Mondrian, "hilbert": nr.methods.Hilbert}
 TIGHT = {"age": "ends", "town": "members", "job": "members", "sex": "members"}
