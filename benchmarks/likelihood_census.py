@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from estimators_adult import draw, load
 from noren.designs import DecoyDesign
 from noren.designs.draw import draw_sets
-from noren.estimates.counts import sampled
+from noren.estimates.counts import held_out
 from noren.estimates.counts import tabulate as room
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.estimators import bayes
@@ -36,11 +36,11 @@ from reconstruction_census import SIZES, attributes
 
 def unsampled(frame: Frame) -> Fit:
     """What a recipient gets if every step sees all records."""
-    worth, sampled.WORTH = sampled.WORTH, np.inf
+    worth, held_out.WORTH = held_out.WORTH, np.inf
     try:
         return fit(frame)
     finally:
-        sampled.WORTH = worth
+        held_out.WORTH = worth
 
 
 WAYS: dict[str, Callable[[Frame], Fit]] = {

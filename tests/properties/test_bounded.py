@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from noren.designs.decoys import DecoyDesign
 from noren.designs.semantic.design import SemanticDesign
-from noren.estimates.counts.atoms import Detail
 from noren.estimates.counts.axes import Axis, numbered_column
 from noren.estimates.counts.fit import fit
-from noren.estimates.counts.grid import Grid, prepare_rows
+from noren.estimates.counts.grid import Detail, Grid, prepare_rows
 from noren.estimates.counts.rows import Reading
 from noren.estimates.counts.tabulate import tabulate_bounded
 from noren.schema.nodes import Nodes

@@ -13,8 +13,7 @@ from noren.cli.recipient import UNWEIGHTED, WHERE
 from noren.cli.render import echo_json, guarded_frame, parse_where, say, split_by, table
 
 if TYPE_CHECKING:
-    from noren.estimates.statistics.regression import Regression
-    from noren.estimates.statistics.results import Statistic
+    from noren.estimates.statistics.results import Regression, Statistic
 
 Command = Callable[..., None]
 NumberGiven = tuple[str, str, float]
@@ -126,7 +125,7 @@ def ratio(release: Path, of: str, by: tuple[str, ...], against: str | None, **op
 @RELEASE
 @click.argument("formula")
 @click.option(
-    "--family", type=OneOf("noren.estimates.statistics.families:FAMILIES"), default="gaussian", show_default=True
+    "--family", type=OneOf("noren.estimates.statistics.formula:FAMILIES"), default="gaussian", show_default=True
 )
 @click.option(
     "--estimator",

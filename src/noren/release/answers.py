@@ -13,10 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
-from noren.estimates.counts.axes import Axis, Classes
-from noren.estimates.counts.members import Members, Shape
-from noren.estimates.counts.query import Grouping, allowed_values, find, grouping, listed_terms, parse_by, wanted_terms
-from noren.estimates.counts.weights import Weights
+from noren.estimates.counts.axes import Axis, Classes, Weights
+from noren.estimates.counts.query import (
+    Grouping,
+    Members,
+    Shape,
+    allowed_values,
+    find,
+    grouping,
+    listed_terms,
+    parse_by,
+    wanted_terms,
+)
 from noren.estimates.statistics.variables import numbers_of
 from noren.release.noised import Margins, raked_to_parts
 from noren.release.several import SeveralRows

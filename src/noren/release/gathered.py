@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
-from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.members import Members
-from noren.estimates.counts.query import Grouping, allowed_values, find, grouping, parse_by
-from noren.estimates.counts.weights import Weights
+from noren.estimates.counts.axes import Axis, Weights
+from noren.estimates.counts.query import Grouping, Members, allowed_values, find, grouping, parse_by
 from noren.estimates.statistics.noised import PlacedMargin
 from noren.estimates.statistics.records import Product, Records
 from noren.estimates.statistics.results import EXACT, SCORES, SPREAD

@@ -10,8 +10,7 @@ from noren.release.measured import Names, answered, contrast, demand_level
 
 if TYPE_CHECKING:
     from noren.estimates.statistics.association import TestKind
-    from noren.estimates.statistics.regression import Regression
-    from noren.estimates.statistics.results import Statistic, TestResult
+    from noren.estimates.statistics.results import Regression, Statistic, TestResult
     from noren.estimates.statistics.variables import Variable
     from noren.release.gathered import Gathered, Values
     from noren.release.release import Release

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from noren.engines.left_out import LEFT_OUT
 from noren.errors import ReleaseError
-from noren.estimates.counts.weights import Weights
+from noren.estimates.counts.axes import Weights
 from noren.methods import METHODS
 from noren.models.verdict import Basis, Verdict
 from noren.policy.policy import Policy

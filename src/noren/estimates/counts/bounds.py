@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
+from noren.estimates.counts.axes import Weights
 from noren.estimates.counts.rows import PackedRows, Reading, distinct_rows, joined, ranges, row_numbers, sizes_of
-from noren.estimates.counts.weights import Weights
 from noren.statements import Likelihood
 from noren.statements.batch import number
 

@@ -14,25 +14,33 @@ published exactly split the records first: what is known exactly is never estima
 
 The last three know one semantic column and any exact ones. Where a semantic column's sets do not determine its counts,
 no inversion is attempted: the likelihood answers, with bounds for what is lost.
+
+Where thousands of small steps lead, in far fewer: the path is followed in leaps.
+
+EM steps x <- x a(x) are Euler steps of length 1 along dz/dt = log a(exp z), z = log x. The Jacobian of the right side
+is minus a stochastic matrix similar to a positive semidefinite one, so its eigenvalues lie in [-1, 0] at every table.
+A stabilised Runge-Kutta-Chebyshev scheme of second order then covers a time of about 0.65 s^2 in s evaluations and
+stays on the path, which an extrapolation towards the limit (`ascent`) would leave: what stops early must stop where
+plain steps would.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
+from dataclasses import dataclass
+from math import ceil, prod, sqrt
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.inversion import WORST_CONDITION
-from noren.estimates.counts.ascent import Progress
-from noren.estimates.counts.fit import Fit, fit
+from noren.estimates.counts.fit import Fit, Progress, fit
 from noren.estimates.counts.frame import Frame
-from noren.estimates.counts.path import follow
 
 if TYPE_CHECKING:
     from noren.designs.semantic.design import SemanticDesign
+
 
 MAX_BAYES_STEPS = 20_000
 
@@ -177,3 +185,115 @@ def advised(frame: Frame, estimator: str, instead: str) -> tuple[str, str]:
     if estimator == "semantic-linear" and np.linalg.cond(equation_2(_semantic(frame))) > WORST_CONDITION:
         return instead, f"Equation 2 of {frame.decoys[0].name!r} has no solution; the counts are those of {instead!r}."
     return estimator, ""
+
+
+Floats = NDArray[np.float64]
+PLAIN = 100  # steps before the first leap: the beginning of the path bends most
+CLOSE = 3e-5  # share of all records by which one leap may leave the path
+DAMPING = 2 / 13
+SMALLEST = 1e-300
+
+
+@dataclass(frozen=True)
+class Place:
+    """A table on the path, how many plain steps lead to it, and what that took."""
+
+    table: Floats
+    steps: float
+    evaluations: int
+    change: float
+    """By how much the last plain step moved a cell at most."""
+
+
+def follow(
+    step: Callable[[Floats], Floats], x: Floats, eps: float, most: int, progress: Progress | None = None
+) -> Place:
+    """The table that plain steps from x reach when one of them first moves no cell by eps; `most` evaluations of step.
+
+    Empty cells stay empty.
+    """
+    path = _Path(step, x, progress)
+    z, k = np.log(x[path.live]), 0.0
+    f, change = path.slope(z)
+    while k < PLAIN and change >= eps:
+        z, k = z + f, k + 1
+        f, change = path.slope(z)
+    h = k / 4
+    while change >= eps and path.evaluations < most:
+        reached, slope, after, error = path.leap(z, f, h)
+        if error > CLOSE:
+            h *= max(0.1, 0.8 * (CLOSE / error) ** (1 / 3))
+            continue
+        if after < eps:  # somewhere on this leap: halve until it is known to a step
+            low, high, middle = 0.0, 1.0, (reached, slope, after)
+            while (high - low) * h > 0.5:
+                t = (low + high) / 2
+                here = _between(z, f, reached, slope, h, t)
+                found = path.slope(here)
+                if found[1] < eps:
+                    high, middle = t, (here, *found)
+                else:
+                    low = t
+            k += high * h
+            z, f, change = middle
+            break
+        z, f, change, k = reached, slope, after, k + h
+        h *= min(2.0, 0.8 * (CLOSE / max(error, 1e-3 * CLOSE)) ** (1 / 3))
+    return Place(path.table(z + f), k + 1, path.evaluations, change)
+
+
+class _Path:
+    """The right side of the equation on the cells that are not empty, and how often it was evaluated."""
+
+    def __init__(self, step: Callable[[Floats], Floats], x: Floats, progress: Progress | None) -> None:
+        self.step, self.live, self.shape, self.progress, self.evaluations = step, x > 0, x.shape, progress, 0
+
+    def table(self, z: Floats) -> Floats:
+        out = np.zeros(self.shape)
+        out[self.live] = np.exp(z)
+        return out
+
+    def slope(self, z: Floats) -> tuple[Floats, float]:
+        """log a at z, and the most that a plain step moves a cell."""
+        self.evaluations += 1
+        x = self.table(z)
+        following = self.step(x)
+        change = float(np.abs(following - x).max(initial=0.0))
+        if self.progress is not None:
+            self.progress(self.evaluations, change)
+        return np.log(np.maximum(following[self.live], SMALLEST)) - np.maximum(z, np.log(SMALLEST)), change
+
+    def leap(self, z: Floats, f: Floats, h: float) -> tuple[Floats, Floats, float, float]:
+        """Where the path is h later, the slope and the change there, and the share of records that may be misplaced."""
+        first, stages = _stages(max(2, ceil(sqrt(1 + 1.54 * h))))
+        before, now = z, z + first * h * f
+        for own, one, two, slope, start in stages:
+            g = self.slope(now)[0]
+            before, now = now, own * z + one * now + two * before + h * (slope * g + start * f)
+        after, change = self.slope(now)
+        error = 0.8 * (z - now) + 0.4 * h * (f + after)
+        weight = np.exp(now)
+        return now, after, change, float((weight * np.abs(error)).sum() / weight.sum())
+
+
+def _stages(s: int) -> tuple[float, list[tuple[float, float, float, float, float]]]:
+    """Coefficients of the scheme with s stages (Chebyshev polynomials and their derivatives, slightly damped)."""
+    at = 1 + DAMPING / s**2
+    t, d, dd = [1.0, at], [0.0, 1.0], [0.0, 0.0]
+    for j in range(2, s + 1):
+        t.append(2 * at * t[j - 1] - t[j - 2])
+        d.append(2 * t[j - 1] + 2 * at * d[j - 1] - d[j - 2])
+        dd.append(4 * d[j - 1] + 2 * at * dd[j - 1] - dd[j - 2])
+    rate = d[s] / dd[s]
+    b = [dd[max(j, 2)] / d[max(j, 2)] ** 2 for j in range(s + 1)]
+    out = []
+    for j in range(2, s + 1):
+        one, two, slope = 2 * b[j] * at / b[j - 1], -b[j] / b[j - 2], 2 * b[j] * rate / b[j - 1]
+        out.append((1 - one - two, one, two, slope, -(1 - b[j - 1] * t[j - 1]) * slope))
+    return b[1] * rate, out
+
+
+def _between(z: Floats, f: Floats, last: Floats, slope: Floats, h: float, t: float) -> Floats:
+    """A point of the leap, by the cubic that has both ends' slopes."""
+    start = (1 + 2 * t) * (1 - t) ** 2 * z + t * (1 - t) ** 2 * h * f
+    return np.asarray(start + t * t * (3 - 2 * t) * last + t * t * (t - 1) * h * slope)

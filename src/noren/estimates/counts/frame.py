@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
-from noren.estimates.counts.ascent import Progress
-from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.fit import DRAWN, Fit, Stopping, converge
+from noren.estimates.counts.axes import Axis, Weights
+from noren.estimates.counts.fit import DRAWN, Fit, Progress, Stopping, converge
 from noren.estimates.counts.tuples import Tuples
-from noren.estimates.counts.weights import Weights
 from noren.statements.batch import number
 
 CELL_LIMIT = 50_000_000

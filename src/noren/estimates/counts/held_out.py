@@ -9,29 +9,141 @@ Where records are many, most steps see a sample of them only (`sampled`), and th
 The stop is the earliest step within half a nat of the best: beyond it the curve is flat and noise decides. What all
 records say there is the mean of what the folds say, and goes on as 4/3 of the records ask for. What predicts other
 records best is the population, and the table's own counts differ from it by chance: the last step is a plain one.
+
+Which records of a table are held out, by tuple and fold.
+
+Steps of EM between looks at all records, by a sample of them.
+
+Where millions of tuples say much the same, few passes have to see all of them. A look at the table x_0 finds what all
+records say there, a_0 = a(x_0). From there on
+
+    log a(x) ~ log a_0 + log b(x) - log b(x_0)
+
+with b the same sum over a sample of the tuples: what is sampled is only the change since the look, so the error is a
+small share of that change (about the square root of cells per sampled tuple), and the next look takes it away. How
+far apart looks can be is told by each of them: it sees what the sample had said, and what is true.
+
+A sampled tuple keeps the fold that its records are held out in: no fold sees a record that it is scored by.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.estimates.counts.ascent import LEAST, Progress
-from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, Stopping
-from noren.estimates.counts.folds import Held
-from noren.estimates.counts.sampled import Looks
+from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, LEAST, Progress, Stopping
 from noren.estimates.counts.tuples import Tuples, Weighed
 
+
+class Held(NamedTuple):
+    """Which records each of four folds holds out, every record once or never."""
+
+    counts: NDArray[np.int32] | NDArray[np.float64]
+    """(tuples, folds): how many, or of weighted records what they weigh"""
+    only: NDArray[np.int8]
+    """The fold of a tuple that occurs once, -1 for the others."""
+
+    @classmethod
+    def of(cls, held: NDArray[np.int32] | NDArray[np.float64], counts: NDArray[np.float64]) -> Held:
+        a, b, c, d = held.T
+        once = (counts == 1) & (a + b + c + d == 1)
+        return cls(held, np.where(once, b + 2 * c + 3 * d, -1).astype(np.int8))
+
+    def rows(self, chosen: NDArray[np.int64]) -> Held:
+        """Those of some tuples."""
+        return Held(self.counts[chosen], self.only[chosen])
+
+    def gathered(self, place: NDArray[np.int64], size: int) -> NDArray[np.int32] | NDArray[np.float64]:
+        """(size, folds): how many are held out if tuple t is counted at place[t]."""
+        folds, once = self.counts.shape[1], self.only >= 0
+        key = np.where(once, place * folds + self.only, size * folds)
+        total = np.bincount(key, minlength=size * folds + 1)[:-1].astype(self.counts.dtype)
+        others = np.flatnonzero(~once)
+        np.add.at(total, place[others, None] * folds + np.arange(folds), self.counts[others])
+        gathered: NDArray[Any] = total.reshape(size, folds)
+        return gathered
+
+
 Floats = NDArray[np.float64]
+SEED = 1990  # which tuples are sampled; fixed, so that an answer can be repeated
+LEAST_TUPLES = 20_000  # of a sample
+PER_CELL = 200  # tuples of a sample, at least, for every cell of the table
+WORTH: float = 4  # a sample is taken if it has at most one in so many tuples
+NEAR, FAR = 0.3, 1.0  # by what share of a step the sample is wrong at the next look: then later, or sooner
+SMALLEST = 1e-300
+
+
+def chosen(records: Tuples) -> NDArray[np.int64] | None:
+    """Which tuples are sampled; None if all of them are soon looked at."""
+    every = len(records) // max(LEAST_TUPLES, PER_CELL * prod(records.shape))
+    if every < WORTH:
+        return None
+    return np.flatnonzero(np.random.default_rng(SEED).integers(0, every, len(records)) == 0)
+
+
+class Looks:
+    """The slope log a(x), by all records or by a sample, and how many steps there are from one look to the next."""
+
+    def __init__(self, sample: Callable[[Floats], Floats] | None) -> None:
+        self.sample = sample
+        self.base: Floats | None = None
+        self.apart = 0
+
+    @classmethod
+    def of_folds(cls, records: Tuples, held: Held) -> Looks:
+        """Of four tables along the last dimension, each without its held-out records."""
+        rows = chosen(records)
+        if rows is None:
+            return cls(None)
+        part, out = records.rows(rows), held.rows(rows)
+        return cls(lambda x: part.fold_pass(x, out)[0])
+
+    @classmethod
+    def of_all(cls, records: Tuples) -> Looks:
+        rows = chosen(records)
+        if rows is None:
+            return cls(None)
+        part = records.rows(rows)
+        return cls(lambda x: part.em_pass(x)[0])
+
+    def seen(self, x: Floats, acc: Floats) -> Floats:
+        """The slope at x, where all records say acc."""
+        slope = _log(acc)
+        if self.sample is None:
+            return slope
+        sampled = _log(self.sample(x))
+        if self.base is not None:
+            wrong = float((x * np.abs(self.base + sampled - slope)).sum() / max((x * np.abs(slope)).sum(), SMALLEST))
+            self.apart = 2 * self.apart + 1 if wrong < NEAR else self.apart // 2 if wrong > FAR else self.apart
+        self.base = slope - sampled
+        return slope
+
+    def close(self) -> None:
+        """A sample that misled is not asked again."""
+        self.sample, self.apart = None, 0
+
+    def between(self, x: Floats) -> Floats:
+        """The slope at a table not far from the last that was looked at."""
+        if self.sample is None or self.base is None:
+            raise RuntimeError("There was no look at all records yet.")
+        return self.base + _log(self.sample(x))
+
+
+def _log(acc: Floats) -> Floats:
+    return np.log(np.maximum(acc, SMALLEST))
+
+
 NU = 3.0  # order of the method: larger damps more like plain steps and takes longer
 ROOM = 0.5  # nats below the best held-out likelihood that count as the best
 PATIENCE = 3  # passes without a new best
 WINDOW = 3  # steps over which the curve's gains are compared
 KEPT = 20_000_000  # cells of earlier tables that are kept for going back
 SPARSE = 0.34  # share of the steps so far that may follow before the score is looked at again
-SMALLEST = 1e-300
 
 
 @dataclass(frozen=True)

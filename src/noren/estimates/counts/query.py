@@ -5,25 +5,32 @@ width 10. A condition names a column and the values that count; a label of a hig
 values under it; `{">=": 30, "<": 40}` asks for a range of numbers, dates (`{">=": "1987-05"}`) or other ordered
 values. On a column of terms a list asks for records with at least one of them, `{"all": [...]}` for records
 with all of them, `{"any": [...], "all": [...]}` for both at once.
+
+Ranges of ordered values: at least 30, before 1987-05. A missing cell lies in none.
+
+Columns that were hidden together, asked for singly: a member's values are groups of the composite's tuples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from calendar import monthrange
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError, list_columns
-from noren.estimates.counts.ranges import SIGNS, in_range
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, OTHER, Domain
-from noren.schema.extents import kind_of
+from noren.schema.extents import after, kind_of, place_text
 from noren.schema.hierarchy import exact, span, value_text
-from noren.schema.kinds import NUMERIC
+from noren.schema.kinds import CALENDAR, NUMERIC, as_number
+from noren.schema.tuples import TupleDomain
 from noren.statements import TermCells
 
 MODES = ("any", "all")
@@ -203,3 +210,204 @@ def listed_terms(asked: Sequence[tuple[str, str]], terms: Sequence[str]) -> str 
             hint=f"Ask for {other!r} with a condition on the terms: where={{{column!r}: [...]}}.",
         )
     return column
+
+
+SIGNS: Mapping[str, Callable[[NDArray, float], NDArray]] = {
+    ">=": np.greater_equal,
+    "<=": np.less_equal,
+    ">": np.greater,
+    "<": np.less,
+}
+"""How a value may stand to the end of a range."""
+
+
+def in_range(column: Column, wanted: Mapping[str, object], domain: Domain) -> NDArray[np.bool_]:
+    """Which values lie inside all given ends."""
+    low, high, end = _places(column, domain)
+    out = ~np.isnan(low)
+    for sign, given in wanted.items():
+        first, last = end(value_text(given))
+        place = first if sign in (">=", "<") else last
+        if domain.edges is None:
+            out &= SIGNS[sign](low, place)
+            continue
+        inside, outside = _parted(domain, low, high, sign, place)
+        if (out & ~inside & ~outside).any():
+            ends = [_edge_text(edge, domain.measure) for edge in domain.edges if isfinite(edge)]
+            hint = f"Bins end at {', '.join(ends)}: ask with >= or < one of these." if ends else "There is one bin."
+            raise QueryError(
+                f"{column.name!r} was published in bins, and {value_text(given)} lies inside one of them.", hint=hint
+            )
+        out &= inside
+    if not out.any():
+        raise QueryError(f"the range on {column.name!r} admits no value.", hint="Give a wider one.")
+    return out
+
+
+def _parted(
+    domain: Domain, low: NDArray[np.float64], high: NDArray[np.float64], sign: str, place: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which bins lie wholly inside one end of a range, and which wholly outside.
+
+    A bin holds its lower edge and not its upper one, but the last of declared bins, which holds both. Where bins are of
+    a measure, what is beyond a place begins one step after it.
+    """
+    if domain.measure is not None and sign in ("<=", ">"):
+        sign, place = {"<=": "<", ">": ">="}[sign], after(place, domain.measure)
+    closed = np.zeros(len(low), bool)
+    if domain.measure is None and domain.edges is not None:
+        closed[len(domain.edges) - 2] = isfinite(domain.edges[-1])
+    below = (high < place) | ((high == place) & ~closed)
+    if sign == ">=":
+        return low >= place, below
+    if sign == "<":
+        return below, low >= place
+    return (low > place, high <= place) if sign == ">" else (high <= place, low > place)
+
+
+def _edge_text(edge: float, measure: str | None) -> str:
+    return f"{edge:g}" if measure is None else place_text(edge, measure)
+
+
+def _places(
+    column: Column, domain: Domain
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Callable[[str], tuple[float, float]]]:
+    """Where every value begins and ends, NaN for what has no place, and where a text begins and ends."""
+    special = np.array([value in (MISSING, OTHER) for value in domain.values])
+
+    def number(text: str) -> tuple[float, float]:
+        try:
+            return float(text), float(text)
+        except ValueError:
+            raise QueryError(f"{text!r} is not a number.", hint=f"{column.name!r} holds numbers.") from None
+
+    if domain.edges is not None:
+        low, high = np.full(len(domain), np.nan), np.full(len(domain), np.nan)
+        count = len(domain.edges) - 1
+        low[:count], high[:count] = domain.edges[:-1], domain.edges[1:]
+        if domain.measure is not None and (kind := kind_of(domain.measure)) in CALENDAR:
+            return low, high, lambda text: _moments(column, text, kind == "datetime")
+        return low, high, number
+    if domain.kind == "string":
+        if not domain.is_ordered:
+            hint = "Ranges are for numbers, dates and declared orders: name the values."
+            raise QueryError(f"the values of {column.name!r} have no order.", hint=hint)
+
+        def rank(text: str) -> tuple[float, float]:
+            if text not in domain.index:
+                raise QueryError(f"{column.name!r} has no value {text!r}.", hint="Name one of its values.")
+            return float(domain.index[text]), float(domain.index[text])
+
+        ranks = np.where(special, np.nan, np.arange(len(domain), dtype=np.float64))
+        return ranks, ranks, rank
+    at = np.array(
+        [np.nan if gone else as_number(v, domain.kind) for v, gone in zip(domain.values, special, strict=True)]
+    )
+    if domain.kind in CALENDAR:
+        return at, at, lambda text: _moments(column, text, domain.kind == "datetime")
+    return at, at, number
+
+
+def _moments(column: Column, text: str, seconds: bool) -> tuple[float, float]:
+    """The first and the last day (or second) of a year, a month, a day or a moment."""
+    try:
+        if seconds and len(text) > 10:
+            moment = (datetime.fromisoformat(text) - datetime(1970, 1, 1)).total_seconds()
+            return moment, moment
+        parts = [int(part) for part in text.split("-")]
+        first = date(*[*parts, 1, 1][:3])
+        month = 12 if len(parts) == 1 else first.month
+        last = first if len(parts) > 2 else date(first.year, month, monthrange(first.year, month)[1])
+    except (ValueError, TypeError, OverflowError):
+        hint = "Write 1987, 1987-05 or 1987-05-03."
+        raise QueryError(f"{text!r} is not a date, and {column.name!r} holds dates.", hint=hint) from None
+    if not seconds:
+        return float(first.toordinal()), float(last.toordinal())
+    start = date(1970, 1, 1)
+    return (first - start).days * 86400.0, (last - start).days * 86400.0 + 86399
+
+
+@dataclass(frozen=True)
+class Members:
+    """What can be asked for: the published columns, and the members of those that are tuples."""
+
+    columns: Mapping[str, Column]
+    """Members as columns of their own beside the published ones."""
+    owner: Mapping[str, str]
+    """The composite of every member."""
+    codes: Mapping[str, NDArray[np.int64]]
+    """The code of every member in each tuple."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Column]) -> Members:
+        known, owner, codes = dict(columns), {}, {}
+        for name, column in columns.items():
+            domain = None if column.is_open else column.domain
+            if not isinstance(domain, TupleDomain):
+                continue
+            for member in domain.members:
+                if member.name not in columns:
+                    known[member.name] = column.met(member.name, member.domain, hierarchy=member.tree, distance="equal")
+                    owner[member.name] = name
+                    codes[member.name] = domain.codes[member.name]
+        return cls(known, owner, codes)
+
+    def published(self, name: str) -> str:
+        """The published column that says something about this one."""
+        return self.owner.get(name, name)
+
+    def of_tuples(self, name: str, admitted: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which values of the published column a condition on this one admits."""
+        return admitted[self.codes[name]] if name in self.codes else admitted
+
+    def grouped(self, group: Grouping) -> Grouping:
+        """A grouping of this column's values as one of the published column's."""
+        if group.column not in self.codes:
+            return group
+        return Grouping(self.owner[group.column], group.title, group.labels, group.groups[self.codes[group.column]])
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How columns that are asked for stand along the axes of a table: several members of one composite share one."""
+
+    axes: Sequence[Grouping]
+    _columns: Sequence[Sequence[int]]
+    """The columns of every axis, by their place in the question."""
+    _sizes: Sequence[int]
+    _cells: Sequence[NDArray[np.int64]]
+    """Where every group of an axis stands in the grid of its columns."""
+
+    @classmethod
+    def of(cls, shown: Sequence[Grouping]) -> Shape:
+        places: dict[str, list[int]] = {}
+        for place, group in enumerate(shown):
+            places.setdefault(group.column, []).append(place)
+        axes, cells = [], []
+        for column, own in places.items():
+            sizes = tuple(len(shown[place].labels) for place in own)
+            if len(own) == 1:
+                axes.append(shown[own[0]])
+                cells.append(np.arange(sizes[0]))
+                continue
+            grid = np.ravel_multi_index(tuple(shown[place].groups for place in own), sizes)
+            used, groups = np.unique(grid, return_inverse=True)
+            title = ", ".join(shown[place].title for place in own)
+            axes.append(Grouping(column, title, tuple(map(str, used)), groups.astype(np.int64)))
+            cells.append(used)
+        return cls(axes, list(places.values()), [len(group.labels) for group in shown], cells)
+
+    def spread(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The table with one dimension for each column asked for; combinations that no tuple has are 0."""
+        if all(len(columns) == 1 for columns in self._columns):
+            return table
+        rest = table.shape[len(self.axes) :]
+        for axis, (columns, cells) in enumerate(zip(self._columns, self._cells, strict=True)):
+            size = int(np.prod([self._sizes[place] for place in columns]))
+            wide = np.zeros((*table.shape[:axis], size, *table.shape[axis + 1 :]))
+            wide[(slice(None),) * axis + (cells,)] = table
+            table = wide
+        order = [place for columns in self._columns for place in columns]
+        table = table.reshape(*(self._sizes[place] for place in order), *rest)
+        back = np.argsort(order).tolist()
+        return table.transpose(*back, *range(len(order), table.ndim))

@@ -5,6 +5,12 @@ independent. Three and more start from the table that is raked to the estimates 
 by held-out records, if held-out records prefer it to independence. In the end a table is raked to the answers of lower
 order (single columns, and pairs where there are more than two), so that its margins are those that a recipient gets
 by asking for them.
+
+Classes of exact columns that are fitted apart from those with many times their records.
+
+In EM the slots of exact columns share nothing but the start and the stop. One stop for all is wrong where they differ
+much: forty nearly empty countries end it long before the one in which most people live has reached its counts. Slots of
+about as many records share a stop, because a single small one has too few held-out records to choose by.
 """
 
 from __future__ import annotations
@@ -19,11 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.ahead import side_by_side
-from noren.estimates.counts.ascent import Progress
-from noren.estimates.counts.bands import bands_of, restricted
-from noren.estimates.counts.fit import Fit, Stopping, converge
-from noren.estimates.counts.folds import Held
-from noren.estimates.counts.held_out import Course, Outset, folds_of, search
+from noren.estimates.counts.fit import Fit, Progress, Stopping, converge
+from noren.estimates.counts.held_out import Course, Held, Outset, folds_of, search
 from noren.estimates.counts.tuples import Tuples
 
 Floats = NDArray[np.float64]
@@ -284,3 +287,37 @@ def by_held_out(
         "converged": found.has_ended,
     }
     return Fit(rake(found.table, margins), passes + found.passes, facts)
+
+
+FAR_FEWER = 8.0
+"""A slot with so many times fewer records than the largest of a band begins the next one."""
+LEAST_OF_BAND = 200
+"""Records of a band."""
+
+
+def bands_of(records: NDArray[np.float64]) -> list[NDArray[np.int64]]:
+    """The slots of every band, in ascending order, the band of the largest slots first; records by slot."""
+    order = np.argsort(-records, kind="stable")
+    falling = records[order]
+    total, sums = float(falling.sum()), np.cumsum(falling)
+    bands, first = [], 0
+    for i in range(1, len(order)):
+        held, left = sums[i - 1] - (sums[first - 1] if first else 0.0), total - sums[i - 1]
+        if left < LEAST_OF_BAND:
+            break
+        if held >= LEAST_OF_BAND and falling[i] * FAR_FEWER < falling[first]:
+            bands.append(np.sort(order[first:i]))
+            first = i
+    return [*bands, np.sort(order[first:])]
+
+
+def restricted(tuples: Tuples, slots: NDArray[np.int64]) -> tuple[Tuples, NDArray[np.int64]]:
+    """The tuples of some slots, which are numbered anew, and their places among all."""
+    place = tuples.order.index(0)
+    number = np.full(tuples.shape[0], -1, np.int32)
+    number[slots] = np.arange(len(slots), dtype=np.int32)
+    rows = np.flatnonzero(number[tuples.ids[:, place]] >= 0)
+    ids = tuples.ids[rows]
+    ids[:, place] = number[ids[:, place]]  # ascending, so that the tuples stay sorted
+    part = Tuples(len(slots), tuples.designs, tuples.sets, tuples.order, ids, tuples.counts[rows], tuples.weights)
+    return part, rows

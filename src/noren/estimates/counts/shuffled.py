@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from noren.designs.inversion import stretched
 from noren.errors import QueryError
-from noren.estimates.counts.ascent import Progress
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.estimators import SEMANTIC_ESTIMATORS, Estimator, bayes, linear
-from noren.estimates.counts.fit import Fit
+from noren.estimates.counts.fit import Fit, Progress
 from noren.estimates.counts.frame import CELL_LIMIT, Frame, common_length, number_slots
 from noren.statements.batch import number
 

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts import intervals
-from noren.estimates.counts.ascent import Progress
-from noren.estimates.counts.axes import Axis
+from noren.estimates.counts.axes import Axis, Weights
 from noren.estimates.counts.bounds import ReportedAxis, ReportedRows
 from noren.estimates.counts.class_laws import class_aware
 from noren.estimates.counts.estimate import ASSUMES
@@ -41,14 +40,12 @@ from noren.estimates.counts.estimators import (
     condition,
     invert,
 )
-from noren.estimates.counts.fit import MAX_STEPS, Fit, fit
+from noren.estimates.counts.fit import MAX_STEPS, Fit, Progress, fit
 from noren.estimates.counts.frame import Frame, common_length, prepare
 from noren.estimates.counts.grid import prepare_rows
-from noren.estimates.counts.narrow import narrowed
+from noren.estimates.counts.intervals import narrowed, shrunk
 from noren.estimates.counts.rows import Reading
-from noren.estimates.counts.shrinkage import shrunk
 from noren.estimates.counts.shuffled import SHUFFLED_ESTIMATORS, prepare_shuffled
-from noren.estimates.counts.weights import Weights
 
 NOT_BY_DESIGN = ("spread", "class-aware")
 BOUNDED_ESTIMATORS = ("likelihood", *NOT_BY_DESIGN)

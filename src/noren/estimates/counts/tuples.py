@@ -18,7 +18,7 @@ from noren.ragged import offsets_of, runs
 from noren.statements.batch import number
 
 if TYPE_CHECKING:
-    from noren.estimates.counts.folds import Held
+    from noren.estimates.counts.held_out import Held
     from noren.estimates.counts.kernels.em import Products
     from noren.statements import Design
 

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.errors import QueryError
-from noren.estimates.statistics.corrected import SIGNAL, Equations, sandwich, solve
-from noren.estimates.statistics.families import FAMILIES
-from noren.estimates.statistics.formula import Coding, Formula, model_matrix
-from noren.estimates.statistics.grid import ModelGrid
+from noren.estimates.statistics.corrected import SIGNAL, Equations, ModelGrid, sandwich, solve
+from noren.estimates.statistics.formula import FAMILIES, Coding, Formula, model_matrix
 from noren.estimates.statistics.noised import Blend, PlacedMargin
 from noren.estimates.statistics.records import Product, Records
-from noren.estimates.statistics.regression import Regression
+from noren.estimates.statistics.results import Regression
 from noren.estimates.statistics.variables import Variable
 from noren.schema.domain import MISSING
 

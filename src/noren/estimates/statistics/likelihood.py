@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from noren.errors import QueryError
 from noren.estimates.counts.rows import row_numbers
-from noren.estimates.statistics.corrected import Equations, solve
-from noren.estimates.statistics.grid import ModelGrid
+from noren.estimates.statistics.corrected import Equations, ModelGrid, solve
 
 STEPS = 1500
 TOLERANCE = 2e-6

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.estimates.counts.margins import NoisedTable
-from noren.estimates.statistics.grid import ModelGrid
+from noren.estimates.statistics.corrected import ModelGrid
 from noren.estimates.statistics.records import Product, Records, Totals
 
 Floats = NDArray[np.float64]

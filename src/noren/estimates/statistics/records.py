@@ -3,6 +3,17 @@
 A function that is a product of one factor for each column has the product of the columns' scores as its score, because
 cells are drawn independently given the values. Equal tuples of cells are one row with a count, so that work grows with
 different tuples.
+
+Unbiased scores: numbers s(R) of published cells with E[s(R) | v] = f(v) for every function f of the true value.
+
+A cell that a published design drew has a known likelihood P(R | v), and many scores are unbiased. Noren takes the one
+of least variance for a prior pi: with q(R, v) = P(R | v) / P_pi(R) and M = sum over all sets of P(R | u) q(R, v) it is
+q(R, .) M^-1 f. It is unbiased whatever pi is; pi is the column's own estimated margin, mixed with an even share so that
+no set weighs too much. Where the sets are too many to be summed over, the inclusion matrix is inverted instead, which
+is the same score for an even prior.
+
+The score of an exact cell is f of its value. A coarse cell (a general value, a group) has no design: its score is the
+mean of f over what it leaves possible, spread evenly or as the group's table counts, and that is an assumption.
 """
 
 from __future__ import annotations
@@ -10,14 +21,170 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.estimates.counts.axes import Axis
+from noren.errors import QueryError
+from noren.estimates.counts.axes import Axis, Weights
 from noren.estimates.counts.rows import distinct_rows, row_numbers
-from noren.estimates.counts.weights import Weights
-from noren.estimates.statistics.scores import AxisScores
+from noren.statements import Likelihood
+
+MOST_SETS = 50_000
+"""Sets of a design over which its scores are made for the column's own margin."""
+EVEN = 0.2
+"""Weight of an even prior beside the estimated margin. A round number: any value keeps scores unbiased."""
+STEPS = 200
+LOST = 1e-6
+"""A function that misses its expectation by more, relative to its size, is not determined by the sets."""
+
+
+@dataclass(frozen=True, eq=False)
+class AxisScores:
+    """The scores of the different cells of one column, and every record's cell among them."""
+
+    axis: Axis
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        return self.axis.distinct[1]
+
+    @property
+    def is_coarse(self) -> bool:
+        return self.axis.is_coarse
+
+    @cached_property
+    def _rows(self) -> Likelihood:
+        return self.axis.rows
+
+    def of(self, functions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(cells, k): the scores of k functions, given as columns over the base values."""
+        axis = self.axis
+        if axis.d == 1:
+            return np.repeat(functions, len(axis.distinct[0]), axis=0)
+        if axis.is_exact:
+            return functions[self._rows.possible(axis.d)[1]]
+        if axis.is_coarse:
+            return _summed(self._spread, functions)
+        even = np.ptp(functions, axis=0) == 0
+        out = np.repeat(functions[:1], len(axis.distinct[0]), axis=0).astype(np.float64)
+        if not even.all():
+            out[:, ~even] = self._drawn(functions[:, ~even])
+        return out
+
+    # ------------------------------------------------------------------ coarse cells
+
+    @cached_property
+    def _spread(self) -> Likelihood:
+        """P(value | cell) of coarse cells: as the group's table counts, or evenly over what a node covers."""
+        rows, statement = self._rows, self.axis.statement
+        if statement.table is not None:
+            weight = rows.weight * statement.table.totals[rows.value]
+        else:
+            widths = statement.domain.widths
+            weight = rows.weight if widths is None else rows.weight * widths[rows.value]
+        whole = np.bincount(rows.owner, weight, minlength=len(rows))
+        return Likelihood(rows.bounds, rows.value, weight / whole[rows.owner])
+
+    # ------------------------------------------------------------------ drawn cells
+
+    def _drawn(self, functions: NDArray[np.float64]) -> NDArray[np.float64]:
+        axis, made = self.axis, self._efficient
+        if axis.is_blind:
+            raise self._lost()
+        if made is None:
+            return self._by_inclusion(functions)
+        matrix, back, prior = made
+        solved = back @ functions
+        self._demand(matrix @ solved, functions)
+        rows = self._rows
+        extra = Likelihood(rows.bounds, rows.value, rows.weight - rows.floor)
+        whole = _summed(extra, prior[:, None])[:, 0] + rows.floor
+        if np.any(whole <= 0):
+            raise QueryError(
+                f"Some sets of {axis.name!r} cannot come from its design ({axis.design.title}).",
+                hint="Ask the holder for the release again.",
+            )
+        return (_summed(extra, solved) + rows.floor * solved.sum(axis=0)) / whole[:, None]
+
+    def _by_inclusion(self, functions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for an even prior, from P(u in R | v): closed for uniform decoys, by the design's inverse else."""
+        design = self.axis.design
+        rows = self._rows
+        inside = Likelihood(rows.bounds, rows.value, np.ones(len(rows.value)))
+        inverse = getattr(design.inversion, "inverse", None)
+        if inverse is None:
+            chance, gap = design.p_other, design.p_gap  # type: ignore[attr-defined]
+            return (_summed(inside, functions) - chance * functions.sum(axis=0)) / gap
+        solved = inverse.T @ functions
+        self._demand(design.inclusion_matrix() @ solved, functions)
+        return _summed(inside, solved)
+
+    @cached_property
+    def _efficient(self) -> tuple[NDArray, NDArray, NDArray] | None:
+        """M, its inverse and the prior; None where there are too many sets, or only one score is unbiased."""
+        design = self.axis.design
+        if design.eta < 2 or comb(design.d, design.eta) > MOST_SETS:
+            return None
+        from scipy.sparse import csr_array
+
+        sets = np.array(list(combinations(range(design.d), design.eta)), np.int64)
+        extra, floor = design.member_weights(sets) - design.floor, design.floor
+        drawn = extra.max(axis=1) > 0
+        if floor > 0 and not drawn.all():
+            return None
+        sets, extra = sets[drawn], extra[drawn]
+        total = np.bincount(sets.ravel(), extra.ravel(), minlength=design.d) + floor * len(sets)
+        if np.abs(total - 1).max() > 1e-6:
+            return None
+        prior = (1 - EVEN) * self.margin + EVEN / design.d
+        chance = (extra * prior[sets]).sum(axis=1) + floor
+        bounds = np.arange(len(sets) + 1) * design.eta
+        scaled = csr_array(((extra / np.sqrt(chance)[:, None]).ravel(), sets.ravel(), bounds), (len(sets), design.d))
+        once = np.bincount(sets.ravel(), (extra / chance[:, None]).ravel(), minlength=design.d)
+        matrix = (scaled.T @ scaled).toarray() + floor * (once[:, None] + once[None, :])
+        matrix += floor**2 * float((1 / chance).sum())
+        return matrix, np.linalg.pinv(matrix, rcond=1e-9, hermitian=True), prior
+
+    @cached_property
+    def margin(self) -> NDArray[np.float64]:
+        """The column's own shares, by EM over its different cells."""
+        rows, counts = self._rows, np.bincount(self.ids, minlength=len(self._rows)).astype(np.float64)
+        shares = np.full(self.axis.d, 1 / self.axis.d)
+        extra, owner = rows.weight - rows.floor, rows.owner
+        for _ in range(STEPS):
+            whole = np.bincount(owner, extra * shares[rows.value], minlength=len(rows)) + rows.floor
+            ratio = counts / np.maximum(whole, 1e-300)
+            gain = np.bincount(rows.value, extra * ratio[owner], minlength=self.axis.d) + rows.floor * ratio.sum()
+            found = shares * gain / max(counts.sum(), 1.0)
+            found /= max(found.sum(), 1e-300)
+            moved, shares = float(np.abs(found - shares).max()), found
+            if moved < 1e-6:
+                break
+        return shares
+
+    def _demand(self, found: NDArray[np.float64], wanted: NDArray[np.float64]) -> None:
+        scale = np.abs(wanted).max(axis=0) + 1e-300
+        if np.any(np.abs(found - wanted).max(axis=0) > LOST * scale * max(1.0, self.axis.d**0.5)):
+            raise self._lost()
+
+    def _lost(self) -> QueryError:
+        axis = self.axis
+        return QueryError(
+            f"The sets of {axis.name!r} (l = {axis.design.eta} of {axis.d} values) do not determine what is asked.",
+            hint=f"`release.estimate({axis.name!r})` gives bounds.",
+        )
+
+
+def _summed(rows: Likelihood, functions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(cells, k): sums of weight times function over the entries of every row."""
+    from scipy.sparse import csr_array
+
+    matrix = csr_array((rows.weight, rows.value, rows.bounds), (len(rows), len(functions)))
+    return np.asarray(matrix @ functions)
+
 
 Product = Mapping[int, NDArray[np.float64]]
 """A function of a record: a factor over the base values for some columns, 1 for the others."""

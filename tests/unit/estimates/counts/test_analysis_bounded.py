@@ -11,8 +11,8 @@ import pytest
 from noren.errors import QueryError
 from noren.estimates.counts import bounds, grid, rows
 from noren.estimates.counts import tabulate as tables
-from noren.estimates.counts.atoms import Detail
 from noren.estimates.counts.axes import Axis, numbered_column
+from noren.estimates.counts.grid import Detail
 from noren.estimates.counts.rows import Reading
 from noren.estimates.counts.tabulate import BOUNDED_ESTIMATORS, tabulate
 from noren.schema.nodes import Nodes

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noren.designs import DecoyDesign
-from noren.estimates.counts import bands
+from noren.estimates.counts import raking
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.bands import FAR, LEAST, bands_of, restricted
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import Frame, prepare
+from noren.estimates.counts.raking import FAR_FEWER, LEAST_OF_BAND, bands_of, restricted
 from noren.statements import SetCells
 
 
@@ -32,10 +32,10 @@ def test_bands_are_a_partition_by_size(records):
     assert sorted(np.concatenate(found).tolist()) == list(range(len(records)))
     for band in found:
         assert band.tolist() == sorted(band)
-        assert len(found) == 1 or counts[band].sum() >= LEAST
+        assert len(found) == 1 or counts[band].sum() >= LEAST_OF_BAND
     for larger, smaller in pairwise(found):
         assert counts[larger].min() >= counts[smaller].max()
-        assert counts[smaller].max() * FAR < counts[larger].max()
+        assert counts[smaller].max() * FAR_FEWER < counts[larger].max()
 
 
 def test_where_a_band_begins():
@@ -77,7 +77,7 @@ def test_small_classes_do_not_stop_a_large_one(seed):
         truth = np.bincount(codes[slot == 0], minlength=d)
         now += float(np.square(fit(frame).table[0] - truth).sum())
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bands, "FAR", np.inf)
+            patch.setattr(raking, "FAR_FEWER", np.inf)
             before += float(np.square(fit(frame).table[0] - truth).sum())
     assert now < before
 

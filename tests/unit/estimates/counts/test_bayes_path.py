@@ -7,9 +7,8 @@ import pytest
 
 from noren.designs.decoys import DecoyDesign
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.estimators import bayes, bayes_step
+from noren.estimates.counts.estimators import bayes, bayes_step, follow
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.path import follow
 from noren.statements import SetCells
 from tests.oracles import estimators as oracle
 

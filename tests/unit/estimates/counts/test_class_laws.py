@@ -7,10 +7,9 @@ import pytest
 
 import noren as nr
 from noren.estimates.counts.axes import Axis, Classes
-from noren.estimates.counts.class_laws import LAWS, class_aware, law_parts, merged, neighbours
+from noren.estimates.counts.class_laws import LAWS, TightClasses, class_aware, law_parts, merged, neighbours
 from noren.estimates.counts.rows import Reading
 from noren.estimates.counts.tabulate import tabulate
-from noren.estimates.counts.tight import TightClasses
 from noren.methods.cover import cover
 from noren.schema.column import Column
 from noren.schema.domain import Domain

@@ -6,9 +6,8 @@ import numpy as np
 
 from noren.designs.decoys import DecoyDesign
 from noren.designs.draw import draw_sets
-from noren.estimates.counts.ascent import ascend
 from noren.estimates.counts.axes import Axis
-from noren.estimates.counts.fit import fit
+from noren.estimates.counts.fit import ascend, fit
 from noren.estimates.counts.frame import prepare
 from noren.secret import Keystream
 

@@ -12,9 +12,7 @@ from noren.designs import DecoyDesign
 from noren.estimates.counts import tabulate as room
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.intervals import LINEAR, POSTERIOR, Interval
-from noren.estimates.counts.narrow import _quantile, narrowed
-from noren.estimates.counts.shrinkage import expected_loss, shrunk
+from noren.estimates.counts.intervals import LINEAR, POSTERIOR, Interval, _quantile, expected_loss, narrowed, shrunk
 from noren.estimates.counts.tabulate import tabulate
 from noren.statements import SetCells
 from tests.unit.estimates.counts.test_raking import counted, published

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from noren.designs.decoys import DecoyDesign
-from noren.estimates.counts import sampled
+from noren.estimates.counts import held_out
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.fit import DRAWN
-from noren.estimates.counts.folds import Held
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.held_out import Outset, Trail, Walk, flattens, folds_of, search, smooth
+from noren.estimates.counts.held_out import Held, Looks, Outset, Trail, Walk, flattens, folds_of, search, smooth
 from noren.estimates.counts.raking import Singles, Sought, by_held_out
-from noren.estimates.counts.sampled import Looks
 from noren.estimates.counts.tuples import Tuples
 from noren.statements import SetCells
 
@@ -46,17 +44,17 @@ def many():
 
 @pytest.fixture
 def small_samples(monkeypatch):
-    monkeypatch.setattr(sampled, "LEAST_TUPLES", 100)
-    monkeypatch.setattr(sampled, "PER_CELL", 30)
+    monkeypatch.setattr(held_out, "LEAST_TUPLES", 100)
+    monkeypatch.setattr(held_out, "PER_CELL", 30)
 
 
 def test_few_tuples_are_all_looked_at(many):
-    assert sampled.chosen(many[0]) is None
+    assert held_out.chosen(many[0]) is None
 
 
 def test_a_sample_is_the_share_it_should_be(many, small_samples):
     tuples, _ = many
-    rows = sampled.chosen(tuples)
+    rows = held_out.chosen(tuples)
     assert 3000 < len(rows) < 0.15 * len(tuples)
     assert (np.diff(rows) > 0).all(), "tuples stay sorted"
 
@@ -66,7 +64,7 @@ def test_no_fold_sees_its_held_out_records(many, small_samples):
     held = folds_of(tuples.counts)
     x = np.random.default_rng(0).gamma(1.0, 1.0, (*tuples.shape, 4))
     found = Looks.of_folds(tuples, held).sample(x)
-    rows = sampled.chosen(tuples)
+    rows = held_out.chosen(tuples)
     for f in range(4):
         trained = tuples.counts[rows] - held.counts[rows, f]
         part = Tuples(1, tuples.designs, tuples.sets, tuples.order, tuples.ids[rows], trained, tuples.weights)
@@ -84,7 +82,7 @@ def test_the_slope_is_exact_at_a_look_and_near_by_a_share_of_the_change(many, sm
     exact = np.log(tuples.em_pass(away)[0])
     change, missed = np.abs(exact - np.log(acc)).mean(), np.abs(looks.between(away) - exact).mean()
     assert missed < 0.35 * change
-    alone = np.log(looks.sample(away) * (len(tuples) / len(sampled.chosen(tuples))))
+    alone = np.log(looks.sample(away) * (len(tuples) / len(held_out.chosen(tuples))))
     assert missed < 0.7 * np.abs(alone - exact).mean(), "better than the sample by itself"
 
 
@@ -109,8 +107,8 @@ def test_the_answer_is_that_of_steps_over_all_records(monkeypatch):
     axes = [drawn(rng, first, 12, 5), drawn(rng, second, 10, 4), drawn(rng, third, 5, 2)]
     tuples = prepare(axes).tuples
     exact = by_held_out(tuples, DRAWN, None, 2000)
-    monkeypatch.setattr(sampled, "LEAST_TUPLES", 2000)
-    monkeypatch.setattr(sampled, "PER_CELL", 20)
+    monkeypatch.setattr(held_out, "LEAST_TUPLES", 2000)
+    monkeypatch.setattr(held_out, "PER_CELL", 20)
     found = by_held_out(tuples, DRAWN, None, 2000)
     assert found.iterations < 0.8 * exact.iterations
     whole = np.zeros((12, 10, 5))
@@ -136,7 +134,7 @@ def test_a_sample_that_misleads_is_left_for_the_last_look(many, small_samples, m
     monkeypatch.setattr(
         Looks, "between", lambda self, x: -20.0 * between(self, x) + np.sin(np.arange(x.size)).reshape(x.shape)
     )
-    monkeypatch.setattr(sampled, "NEAR", 1e9)
+    monkeypatch.setattr(held_out, "NEAR", 1e9)
     found = search(tuples, held, outset, DRAWN, 2000)
     assert max(found.curve) > max(exact.curve) - 1.0
     assert (np.diff(found.steps) > 0).all()

@@ -11,7 +11,7 @@ from noren.designs import DecoyDesign
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.fit import fit
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.smoothing import along_ranks, kernels
+from noren.estimates.counts.regularised import along_ranks, smoothing_kernels
 from noren.estimates.counts.tabulate import tabulate
 from noren.schema.column import Column
 from noren.schema.domain import MISSING, Domain
@@ -34,7 +34,7 @@ def ratios(shares: np.ndarray) -> np.ndarray:
     out = []
     for seed in range(10):
         axis, truth = ordered(seed, shares)
-        with patch("noren.estimates.counts.regularised.kernels", return_value=[]):
+        with patch("noren.estimates.counts.regularised.smoothing_kernels", return_value=[]):
             before = fit(prepare([axis])).table.ravel()
         after = fit(prepare([axis])).table.ravel()
         out.append(np.abs(after - truth).sum() / np.abs(before - truth).sum())
@@ -62,9 +62,9 @@ def test_the_kernel_keeps_even_shares_the_total_and_missing_values() -> None:
 
 def test_names_have_no_order_and_few_values_none_to_speak_of() -> None:
     shares = np.ones(12)
-    assert len(kernels(ordered(1, shares)[0])) == 2
-    assert kernels(ordered(1, shares, kind="string")[0]) == []
-    assert kernels(ordered(1, np.ones(4))[0]) == []
+    assert len(smoothing_kernels(ordered(1, shares)[0])) == 2
+    assert smoothing_kernels(ordered(1, shares, kind="string")[0]) == []
+    assert smoothing_kernels(ordered(1, np.ones(4))[0]) == []
 
 
 def test_an_estimate_says_how_probable_smoothness_is_and_keeps_its_total() -> None:
@@ -84,7 +84,7 @@ def test_a_missing_value_is_nobodys_neighbour() -> None:
     rng = np.random.default_rng(5)
     codes = rng.choice(13, 500, p=np.array([*[0.03] * 12, 0.64]))
     axis = Axis("v", SetStatement(column, design), axis_of(rng, codes, design).cells)
-    assert [one[12, 12] for one in kernels(axis)] == [1.0, 1.0]
+    assert [one[12, 12] for one in smoothing_kernels(axis)] == [1.0, 1.0]
     counts = tabulate([axis]).counts
     assert abs(counts[12] - 320) < 100
     assert counts[11] < 90

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 import noren as nr
 from noren.errors import QueryError
-from noren.estimates.statistics.regression import Regression
+from noren.estimates.statistics.results import Regression
 from tests.unit.estimates.statistics.worlds import drawn, exact, general, grouped, people
 
 FAR = 6.5

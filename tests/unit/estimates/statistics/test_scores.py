@@ -7,12 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import noren.estimates.statistics.scores as module
+import noren.estimates.statistics.records as module
 from noren.designs import DecoyDesign, PramDesign, SemanticDesign
 from noren.errors import QueryError
 from noren.estimates.counts.axes import Axis, numbered_column
-from noren.estimates.statistics.records import Records
-from noren.estimates.statistics.scores import AxisScores
+from noren.estimates.statistics.records import AxisScores, Records
 from noren.statements import ChangedStatement, CodeCells, SetCells
 
 SETS = [

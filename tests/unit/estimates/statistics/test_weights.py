@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 import noren as nr
 from noren.errors import PolicyError, QueryError
-from noren.estimates.statistics.records import Records
-from noren.estimates.statistics.scores import AxisScores
+from noren.estimates.statistics.records import AxisScores, Records
 from noren.release.gathered import gather
 from tests.unit.estimates.statistics.worlds import people
 
