@@ -21,11 +21,11 @@ import numpy as np
 P = ParamSpec("P")
 R = TypeVar("R")
 
-MUCH = 200_000
+MUCH = 100_000
 """Steps of a kernel in one process from which on compiling it costs less than running it as Python."""
-SOME = 100_000
+SOME = 50_000
 """Steps from which on a kernel that is already compiled is worth importing Numba."""
-A_SECOND = 200_000
+A_SECOND = 50_000
 """Steps that Python takes in a second. What took longer than its steps say counts as more of them."""
 compiling: list[Callable[[str], None]] = []
 """Called with the name of every kernel that is about to be compiled."""

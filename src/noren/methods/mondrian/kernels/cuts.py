@@ -112,7 +112,7 @@ def cut(records, begins, costs, required, relaxed):
     return ends
 
 
-@kernel(work=lambda records, *_: 2 * records.rows.size)
+@kernel(work=lambda records, *_: records.rows.size)
 def _cut(records, begins, costs, required, relaxed, desk, ends):
     """`cut` in room that was made for it."""
     rows, least = records.rows, required.least

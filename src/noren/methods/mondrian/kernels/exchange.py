@@ -102,7 +102,7 @@ def exchange(records, secrets, begins, costs, required, reserve):
     return ends
 
 
-@kernel(work=lambda records, *_: 2 * records.rows.size)
+@kernel(work=lambda records, *_: records.rows.size)
 def _exchange(records, secrets, begins, costs, given, least, reserve, room, ends):
     """`exchange` in room that was made for it."""
     rows, of = records.rows, secrets.of

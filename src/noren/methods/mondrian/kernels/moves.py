@@ -104,7 +104,7 @@ def move_records(records, orders, begins, of, losses, awake, costs, required):
     return touched
 
 
-@kernel(work=lambda records, *_: 2 * records.rows.size)
+@kernel(work=lambda records, *_: records.rows.size)
 def _move_records(records, near, members, losses, awake, costs, required, desk, touched):
     """`move_records`, into `touched`."""
     rows, secrets, least, limit = records.rows, records.secrets, required.least, near.limit
