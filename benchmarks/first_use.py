@@ -36,7 +36,9 @@ METHODS = (
 )
 DIVERSE = '[[require]]\nmodel = "frequency-l-diversity"\non = "ill"\nl = 3\n'
 ANONYMOUS = '[[require]]\nmodel = "k-anonymity"\nk = 5\n'
-ROLES = """[attributes]
+ROLES = """mechanism = "ignored"
+
+[attributes]
 age = { role = "quasi-identifier" }
 town = { role = "quasi-identifier" }
 job = { role = "quasi-identifier" }

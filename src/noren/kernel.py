@@ -35,6 +35,8 @@ CONSTANTS = (bool, int, float, str, bytes, tuple, np.generic)
 class Kernel(Generic[P, R]):
     """A function that runs as Python on little work and compiled on much."""
 
+    __name__: str
+
     def __init__(self, function: Callable[P, R], work: Callable[P, float] | None, options: dict[str, Any]) -> None:
         functools.update_wrapper(self, function)
         self.function: Any = function

@@ -77,7 +77,8 @@ def policies(method: str, values: int) -> Iterator[Policy]:
         asks = [[diverse]]
     for ask in asks:
         try:
-            yield Policy(attributes=columns, require=ask, method={"name": method}, dependence={"most": 1.0})
+            wanted: dict[str, Any] = {"method": {"name": method}, "dependence": {"most": 1.0}, "mechanism": "ignored"}
+            yield Policy(attributes=columns, require=ask, **wanted)
         except PolicyError:
             continue  # not every method serves every requirement
 
