@@ -24,7 +24,6 @@ init home/patients.csv --to draft.toml
 hierarchy home/patients.csv zip --to zip.csv
 secret holder.secret
 key new holder.key
-warm decoys
 anonymize home/patients.csv home/policy.toml --to release --sign holder.key --report holder.html
 verify release --signer holder.key.pub
 verify release --policy home/policy.toml --original home/patients.csv
@@ -58,7 +57,7 @@ NOT_IN_CORE = {"reproduce", "datasets"}
 
 def untried(listing: str) -> set[str]:
     """The commands of `noren --help` that nothing here calls, and those called here that it does not list."""
-    listed = {*re.findall(r"^  ([a-z][\w-]*)  ", listing.partition("Commands:")[2], re.MULTILINE)}
+    listed = {*re.findall(r"^  ([a-z][\w-]*)  ", listing.partition("Holder:")[2], re.MULTILINE)}
     if len(listed) < 20:
         raise ValueError("`noren --help` is not read rightly: it lists fewer than 20 commands.")
     return (listed ^ {words[0] for words, _ in calls()}) - NOT_IN_CORE

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import noren as nr
-from noren.cli.main import COMMANDS, ELSEWHERE
+from noren.cli.main import COMMANDS, ELSEWHERE, GROUPS
 from tests.cli.conftest import strict
 from tests.cli.test_holder import assert_needs_no_network
 
@@ -104,6 +104,10 @@ def test_the_program_lists_its_commands_and_exit_codes(run):
     text = run("--help").output
     for name in COMMANDS | ELSEWHERE:
         assert f"  {name} " in text
+    places = [text.index(f"\n{group}:\n") for group in GROUPS]
+    assert places == sorted(places)
+    for (group, commands), start, stop in zip(GROUPS.items(), places, [*places[1:], len(text)], strict=True):
+        assert all(f"  {name} " in text[start:stop] for name in commands), group
     assert "Exit codes: 0 done, 1 a requirement is not met, 2 the input is wrong, 3 undecided, 4" in " ".join(
         text.split()
     )

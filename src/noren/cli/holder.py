@@ -1,7 +1,8 @@
-"""Commands of the holder: init, anonymize, secret."""
+"""Commands of the holder: init, hierarchy, anonymize, secret, key, publish."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from math import isinf
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noren.cli.options import PLACE, RELEASE, named, on_disk, reads_queries, runs_anywhere
+from noren.cli.options import PLACE, RELEASE, OneOf, named, on_disk, reads_queries, runs_anywhere
 from noren.cli.render import VERDICT_COLUMNS, echo_json, say, say_file, seconds_line, stages, table, verdict_rows
+from noren.errors import SecretError
+from noren.secret.signing import PASSPHRASE, SigningKey, is_locked
 
 if TYPE_CHECKING:
     from noren.engines import TermSearch
@@ -76,7 +79,6 @@ def anonymize(
     as_json: bool,
 ) -> None:
     """Make a verified release of DATA under POLICY. If a requirement is not met, nothing is published."""
-    from noren.cli.key import load_key
     from noren.workflow.anonymize import run
 
     key = None if sign is None else load_key(sign, passphrase_file)
@@ -244,3 +246,123 @@ def _show_left_out(parts: Sequence[TermSearch]) -> None:
 
 def _shown(number: float | None) -> str:
     return "-" if number is None else f"{number:.3g}"
+
+
+@click.command(epilog="Example: noren hierarchy patients.csv zip --by prefix --to zip.csv")
+@click.argument("data", type=PLACE)
+@click.argument("column")
+@click.option("--by", type=OneOf("noren.policy.hierarchies:RULES"), help="The rule; without it the one that fits.")
+@click.option("--separator", help="Column separator of a CSV (sniffed otherwise).")
+@click.option("--encoding", help="Text encoding of a CSV (sniffed otherwise).")
+@click.option("--missing", "missing", multiple=True, help="A text that means 'missing', for example '?'. Repeatable.")
+@click.option("--to", type=click.Path(path_type=Path), help="Write the hierarchy to this file.")
+@click.option("--json", "as_json", is_flag=True, help="Print {made, levels} as JSON.")
+@reads_queries
+def hierarchy(
+    data: str,
+    column: str,
+    by: str | None,
+    separator: str | None,
+    encoding: str | None,
+    missing: tuple[str, ...],
+    to: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a hierarchy of COLUMN of DATA in ARX's layout: value;...;root, one line per value.
+
+    Edges are round numbers with open ends and no record's own values. Edit the file, then name it in the policy:
+    hierarchy = "zip.csv". It lists values of your table: it is a holder's file.
+    """
+    from noren.files import refuse_target, write_whole
+    from noren.policy.hierarchies import make_hierarchy
+    from noren.sources.source import open_source
+
+    source = open_source(data, separator=separator, encoding=encoding, missing_values=missing)
+    made, why = make_hierarchy(source, column, by)
+    if to is not None:
+        refuse_target(to)
+        write_whole(to, made.csv_text().encode())
+    if as_json:
+        echo_json({"made": why, "levels": [list(level) for level in made.levels], "to": to and str(to)})
+        return
+    say(f"By {why}.", err=True)
+    if to is None:
+        say_file(made.csv_text())
+    else:
+        say(f"{len(made.leaves):,} values in {made.height + 1} levels written to {to}: read it, correct it.")
+
+
+SIGNING_KEY = "noren-signing.key"
+PASSPHRASE_FILE = "A file whose first line is the passphrase."
+
+
+@click.group(epilog=f"Example: noren key new {SIGNING_KEY} (with --json, the outcome as JSON)")
+def key() -> None:
+    """Keys that sign releases."""
+
+
+@key.command("new", epilog=f"Example: noren key new {SIGNING_KEY}; noren anonymize ... --sign {SIGNING_KEY}")
+@click.argument("file", type=click.Path(path_type=Path), default=SIGNING_KEY)
+@click.option("--passphrase", "ask", is_flag=True, help=f"Lock the key by a passphrase: {PASSPHRASE}, or asked for.")
+@click.option("--passphrase-file", type=click.Path(path_type=Path), help=PASSPHRASE_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def new(file: Path, ask: bool, passphrase_file: Path | None, as_json: bool) -> None:
+    """Make a signing key FILE (yours alone) and FILE.pub (for everybody who checks your releases)."""
+    word = None
+    if passphrase_file is not None:
+        word = read_passphrase(passphrase_file)
+    elif ask:
+        word = os.environ.get(PASSPHRASE) or click.prompt("Passphrase", hide_input=True, confirmation_prompt=True)
+    made = SigningKey.create(file, word)
+    if as_json:
+        echo_json({"key": str(file), "public": f"{file}.pub", "fingerprint": made.public.fingerprint})
+        return
+    say(f"Signing key: {file} (keep it, and a copy in a safe place)")
+    say(f"Public key: {file}.pub (give it to recipients and auditors)")
+    say(f"Fingerprint: {made.public.fingerprint} (publish it where a release cannot be forged)")
+
+
+def read_passphrase(path: Path) -> str:
+    """The first line of a file."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            word = file.readline().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError):
+        raise SecretError(f"{path}: cannot be read as a passphrase.", hint="One line of UTF-8 text.") from None
+    if not word:
+        raise SecretError(f"{path}: its first line is empty.", hint="The first line is the passphrase.")
+    return word
+
+
+def load_key(path: Path, passphrase_file: Path | None) -> SigningKey:
+    """The signing key that a command was given; the passphrase from a file, the environment or the person."""
+    if passphrase_file is not None:
+        return SigningKey.load(path, read_passphrase(passphrase_file))
+    locked = path.is_file() and is_locked(path.read_bytes())
+    if locked and not os.environ.get(PASSPHRASE) and os.isatty(0):
+        return SigningKey.load(path, click.prompt(f"Passphrase of {path}", hide_input=True))
+    return SigningKey.load(path)
+
+
+@click.command(epilog='Example: noren publish release "postgresql://localhost/base?schema=patients" --grant analysts')
+@click.argument("release", type=RELEASE)
+@click.argument("address")
+@click.option("--grant", multiple=True, metavar="ROLE", help="This role may read it. Repeatable; else only the owner.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
+def publish(release: Path | str, address: str, grant: tuple[str, ...], as_json: bool) -> None:
+    """Write RELEASE into the schema of a PostgreSQL base that ADDRESS names.
+
+    One transaction: whatever stops it, nothing is left. A schema that exists is refused. The view `records` shows sets
+    as arrays and intervals as ranges; `cells` holds the same with numbers. A signature stays with the directory.
+    """
+    from noren.release.database.publish import publish as run
+    from noren.release.release import open_release
+
+    opened = open_release(release)
+    with stages(as_json)("Publishing", opened.rows) as meter:
+        place = run(opened, address, grant=grant, meter=meter)
+    if as_json:
+        echo_json({"release": place, "records": opened.records, "granted": list(grant)})
+        return
+    whom = ", ".join(grant) or "nobody but its owner"
+    say(f"{place}: {opened.records:,} records published, readable by {whom}.")

@@ -118,8 +118,11 @@ class LazyCommands(Commands):
         return _not_installed(cmd_name) if cmd_name in ELSEWHERE else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_texts().items()))
+        texts = _texts()
+        for group, commands in GROUPS.items():
+            with formatter.section(group):
+                others = [name for name in texts if name not in COMMANDS] if group == "Tools" else []
+                formatter.write_dl([(name, texts[name]) for name in [*commands, *others]])
 
 
 def _added() -> dict[str, EntryPoint]:
@@ -150,35 +153,45 @@ def _not_installed(name: str) -> click.Command:
     return click.Command(name, callback=refuse, add_help_option=False, context_settings=anything)
 
 
-COMMANDS = {
-    "init": ("holder", "Draft a policy from a table."),
-    "hierarchy": ("hierarchy", "Make a hierarchy of a column, to be edited."),
-    "risk": ("risk", "What the table gives away before anything is released."),
-    "anonymize": ("holder", "Make a verified release from a table and a policy."),
-    "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
-    "key": ("key", "Make a key that signs releases."),
-    "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),
-    "measure": ("auditor", "What a table achieves in every privacy model."),
-    "audit": ("audit", "Attack a release: what an adversary learns about people."),
-    "publish": ("publish", "Write a release into a PostgreSQL base."),
-    "report": ("report", "Write a page for people: what holds, what is learned, what is lost."),
-    "estimate": ("recipient", "Estimate a cross tabulation from a release."),
-    "count": ("recipient", "Estimate how many records meet conditions."),
-    "export": ("export", "Write a release for other tools: complete tables, wide CSV, Stata, SPSS."),
-    "mean": ("inference", "Mean of a column, or share of a value, for every group."),
-    "variance": ("inference", "Variance of a column, for every group."),
-    "quantile": ("inference", "Median or another quantile of a column, for every group."),
-    "correlation": ("inference", "Correlation of two columns, for every group."),
-    "difference": ("inference", "Differences between the means of groups."),
-    "ratio": ("inference", "Ratios of the means of groups."),
-    "regress": ("inference", "Fit a regression to a release."),
-    "test": ("inference", "Test whether two columns are related."),
-    "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
-    "strength": ("strength", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
-    "violation-rate": ("semantic", "How often plain decoys break semantic diversity."),
-    "demo": ("demo", "Make a hospital table, release it, analyse it."),
+GROUPS = {
+    "Holder": {
+        "init": ("holder", "Draft a policy from a table."),
+        "hierarchy": ("holder", "Make a hierarchy of a column, to be edited."),
+        "risk": ("risk", "What the table discloses before anything is released."),
+        "compare": ("compare", "Try the methods under one policy: risk, loss, what to adopt."),
+        "anonymize": ("holder", "Make a verified release from a table and a policy."),
+        "secret": ("holder", "Make a secret file, so that later releases repeat a person's decoys."),
+        "key": ("holder", "Make a key that signs releases."),
+        "publish": ("holder", "Write a release into a PostgreSQL base."),
+    },
+    "Recipient": {
+        "estimate": ("recipient", "Estimate a cross tabulation from a release."),
+        "count": ("recipient", "Estimate how many records meet conditions."),
+        "mean": ("recipient", "Mean of a column, or share of a value, for every group."),
+        "variance": ("recipient", "Variance of a column, for every group."),
+        "quantile": ("recipient", "Median or another quantile of a column, for every group."),
+        "correlation": ("recipient", "Correlation of two columns, for every group."),
+        "difference": ("recipient", "Differences between the means of groups."),
+        "ratio": ("recipient", "Ratios of the means of groups."),
+        "regress": ("recipient", "Fit a regression to a release."),
+        "test": ("recipient", "Test whether two columns are related."),
+        "export": ("recipient", "Write a release for other tools: complete tables, wide CSV, Stata, SPSS."),
+    },
+    "Auditor": {
+        "verify": ("auditor", "Check a release, or any table, against its own claims or a policy."),
+        "measure": ("auditor", "What a table achieves in every privacy model."),
+        "audit": ("audit", "Attack a release: what an adversary learns about people."),
+        "report": ("auditor", "Write a page for people: what holds, what is learned, what is lost."),
+    },
+    "Tools": {
+        "demo": ("demo", "Make a hospital table, release it, analyse it."),
+        "strength": ("tools", "Which l or (c,l) implies a (tau,l), and what a table can reach."),
+        "violation-rate": ("tools", "How often plain decoys break semantic diversity."),
+    },
 }
-"""Our own: the module in `noren.cli`, and what the command is for."""
+"""Our own commands by who needs them: the module in `noren.cli`, and what the command is for."""
+
+COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
 
 GROUP = "noren.commands"
 """The group of entry points through which other distributions add commands."""
