@@ -37,8 +37,7 @@ def compute(bench: Bench) -> Result:
     size = bench.pick(1000, 10)
     answers = {"best": judged([True, False], "0.1 against 0.4"), "all": Answer(HOLDS, f"{size} records")}
     gains = Gain.of("L1", {"l = 2": 0.25, "l = 5": 1.5}, "too few records")
-    told = "a quarter of the error"
-    return Result({"": FRAME}, {"": picture()}, answers, told, (OURS,), {"l": [2, 5]}, ("a note",), gains)
+    return Result({"": FRAME}, {"": picture()}, answers, (OURS,), {"l": [2, 5]}, ("a note",), gains, "It is quicker.")
 
 
 FIGURE = Figure("1", "Error | against <l>", {"best": "It is best", "all": "It is complete"}, compute, ("adult",))
@@ -184,7 +183,7 @@ def changed(**parts: object) -> Result:
         "sheets": {"": FRAME},
         "pictures": {"": None},
         "answers": {"best": Answer(HOLDS, "x"), "all": Answer(HOLDS, "x")},
-        "ours": "better",
+        "more": "It is better.",
         "ours_series": (OURS,),
     }
     return Result(**(whole | parts))  # type: ignore[arg-type]
@@ -199,7 +198,7 @@ def test_a_whole_result_passes(paper: Paper) -> None:
     [
         (changed(answers={"best": Answer(HOLDS, "x")}), "claims and answers differ in all"),
         (changed(sheets={"other": FRAME}), "no sheet"),
-        (changed(ours=""), "no line of our own"),
+        (changed(more=""), "no line of our own"),
         (changed(ours_series=("not drawn (ours)",)), "in none of the sheets"),
     ],
 )

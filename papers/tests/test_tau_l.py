@@ -19,7 +19,7 @@ from noren_papers.claims import FAILS, HOLDS, Tally
 from noren_papers.datasets import BY_NAME
 from noren_papers.standins import uci
 from noren_papers.tau_l import common, eligible, execution, information, judging, skewed, sources, violations
-from noren_papers.tau_l.candidates import scored
+from noren_papers.tau_l.common import scored
 
 DISEASES = Hierarchy.from_tree({"hemal": ["hepatitis", "anemia"], "respiratory": ["tuberculosis", "flu"]})
 SECRETS = {"nursery": "class", "car": "class", "cmc": "contraceptive_method", "abalone": "rings", "mushroom": "class",
@@ -170,9 +170,9 @@ def test_nothing_to_compare_shows_nothing() -> None:
         }
     )
     assert [(a["utility"], b["utility"]) for a, b in judging.pairs(frame, "P", "Q", "utility")] == [(0.5, 0.4)]
-    compared, text = judging.against(frame, "Q", "P", "utility", lower=False)
+    compared, text = judging.than("Q", "above", "P", "utility").compare(frame)
     assert compared.tally() == Tally(false=1)
-    assert "the other way round at r (0.400 beside 0.500)" in text
+    assert "utility of Q is 0.8 times that of P, in 1 place, not at a r" in text
 
 
 def test_quick_part_keeps_rare_values_and_shares() -> None:

@@ -7,7 +7,7 @@ per claim. The verdict of an answer is computed from the measured numbers, so an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -40,6 +40,13 @@ class Gain:
     place: str
     reason: str = ""
 
+    def __str__(self) -> str:
+        """The gain as a sentence."""
+        return (
+            f"{self.what[0].upper()}{self.what[1:]}: ours is {self.typical:.2f} times the other's (geometric mean), "
+            f"smaller in {self.better} of {self.points}, at most {self.worst:.2f} times ({self.place})."
+        )
+
     @classmethod
     def of(cls, what: str, ratios: Mapping[str, float], reason: str = "") -> tuple[Gain, ...]:
         """One gain from the ratios by place, or none where nothing can be compared. A reason is kept if ours loses."""
@@ -58,18 +65,25 @@ class Result:
     """Everything one figure gives.
 
     sheets: name -> frame in long form; "" is the figure's own. pictures: name -> Altair chart; "" is the figure's own.
-    answers: one per claim of the figure, by its key. ours: what this project adds to the figure and what it gains, with
-    numbers. ours_series: how those lines are called in the sheets. gains: the same as ratios, for the table of all.
+    answers: one per claim of the figure, by its key. gains: what ours gains over the paper's proposal, as ratios. ours:
+    the same in words, which follow from the gains where there are some. ours_series: how those lines are called in the
+    sheets.
     """
 
     sheets: Mapping[str, pl.DataFrame]
     pictures: Mapping[str, Any]
     answers: Mapping[str, Answer]
-    ours: str
     ours_series: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     gains: tuple[Gain, ...] = ()
+    more: str = ""
+    """What ours adds and no ratio tells."""
+
+    @property
+    def ours(self) -> str:
+        """What this project adds to the figure and what it gains, in words with numbers."""
+        return " ".join(text for text in (*map(str, self.gains), self.more) if text)
 
 
 @dataclass(frozen=True)
@@ -174,6 +188,23 @@ class Bench:
         """How many steps this figure takes, for the progress bar."""
         if self._advance is not None:
             self._advance(0, total=steps)
+
+    def sweep(
+        self, settings: Iterable[Mapping[str, Any]], measure: Callable[..., Iterable[Mapping[str, Any]]], **kinds: Any
+    ) -> pl.DataFrame:
+        """Measure every setting: the lines that `measure(**setting)` gives, after the setting's own columns.
+
+        kinds: types of columns that may be empty. A setting is one step of the figure.
+        """
+        import polars as pl
+
+        asked = list(settings)
+        self.plan(len(asked))
+        rows = []
+        for setting in asked:
+            rows += [{**setting, **line} for line in measure(**setting)]
+            self.step(", ".join(f"{name} = {value}" for name, value in setting.items()))
+        return pl.DataFrame(rows, schema_overrides=kinds, infer_schema_length=None)
 
     def step(self, note: str = "") -> None:
         """One step is done."""

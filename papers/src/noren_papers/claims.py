@@ -31,6 +31,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     import polars as pl
 
+    from noren_papers.relations import Relation
+
+Judge = TypeVar("Judge", bound="Callable[..., Answer]")
+
 Verdict = Literal["holds", "mostly", "in part", "hardly", "does not hold", "undecided", "cannot be measured here"]
 HOLDS: Verdict = "holds"
 MOSTLY: Verdict = "mostly"
@@ -258,29 +262,31 @@ class Some:
         return Tally(unclear=1) if found.unclear else Tally(false=1) if found.total else found
 
 
-Judge = TypeVar("Judge", bound=Callable[..., Answer])
-
-
 class Claims(dict[str, str]):
-    """What a paper says of a figure, every claim written above the function that answers it.
+    """What a paper says of a figure: every claim with the relation that decides it, or above a function that does.
 
         said = Claims()
+        said("The proposal errs less.", Compare("Proposal", "below", "Rating", "error", keys=("l",)))
 
-        @said("The error grows with l.")
-        def _grows(frame): ...
+        @said("The order is the same at every l.")
+        def _order(frame): ...
 
-    `answered` hands every function what its parameters name. Claims are known by their own text.
+    Relations read the material `frame`, functions whatever their parameters name. Claims are known by their own text.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self._judges: dict[str, Callable[..., Answer]] = {}
 
-    def __call__(self, text: str) -> Callable[[Judge], Judge]:
+    def __call__(self, text: str, *relations: Relation) -> Callable[[Judge], Judge]:
+        from noren_papers.relations import answer_from
+
         def keep(judge: Judge) -> Judge:
             self[text], self._judges[text] = text, judge
             return judge
 
+        if relations:
+            keep(lambda frame: answer_from(frame, *relations))
         return keep
 
     def answered(self, **material: Any) -> dict[str, Answer]:

@@ -57,7 +57,6 @@ def compute(bench: Bench) -> Result:
         sheets={"": mean, "groups": every},
         pictures={"": _picture(mean)},
         answers={"optimal": _optimal(every), "cheaper": _cheaper(every)},
-        ours=_ours(every),
         ours_series=(OURS,),
         parameters={
             "groups": groups,
@@ -126,17 +125,6 @@ def _cheaper(every: pl.DataFrame) -> Answer:
 def _ratios(every: pl.DataFrame) -> dict[str, float]:
     parts = _wide(every).partition_by("setting", "metric", maintain_order=True)
     return {f"{p['setting'][0]}, {p['metric'][0]}": sum(p[OURS].to_list()) / sum(p[ADAPTIVE].to_list()) for p in parts}
-
-
-def _ours(every: pl.DataFrame) -> str:
-    ratios = list(_ratios(every).values())
-    mine = every.filter(pl.col("series") == OURS)
-    gone = {m: mine.filter(pl.col("metric") == m)["terms removed"].sum() for m in (INVERSE, COUNT)}
-    return (
-        f"The search over label sets proves its optimum in {mine['proven'].sum()} of {mine.height} cases and pays "
-        f"{min(ratios):.2f} to {max(ratios):.2f} times what the adaptive search pays. Counting terms instead of "
-        f"equation 2 removes {gone[COUNT]} terms of all groups instead of {gone[INVERSE]}."
-    )
 
 
 def _picture(mean: pl.DataFrame) -> object:

@@ -78,7 +78,6 @@ def compute(bench: Bench) -> Result:
         {"": sheet},
         {"": _picture(sheet)},
         _answers(sheet),
-        _ours(sheet),
         (BEST,),
         {"records": lab.table.n, "terms a record": TERMS, "l": list(LEVELS), "t": list(CLOSE), "k": list(CROWD)},
         (
@@ -215,14 +214,6 @@ def _pairs(at: dict[str, list[dict[str, Any]]]) -> list[tuple[dict[str, Any], di
 
 def _each(rows: Sequence[dict[str, Any]], name: str, form: str = ".3f") -> str:
     return ", ".join(format(row[name], form) for row in rows)
-
-
-def _ours(sheet: pl.DataFrame) -> str:
-    mine = sheet.filter(pl.col("series") == BEST).to_dicts()
-    return (
-        f"QS (1,2)-diversity by the exact search reveals nobody's disease ({_each(mine, 'revealed')}) and leaves out "
-        f"{_each(mine, 'terms left out')} of the terms for k = {_each(mine, 'x', 'g')}."
-    )
 
 
 def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:

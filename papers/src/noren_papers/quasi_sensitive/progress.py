@@ -220,7 +220,6 @@ def compute(bench: Bench) -> Result:
         sheets=sheets | {"small": small},
         pictures=pictures,
         answers=answers,
-        ours=_gain(large, limit),
         ours_series=(OURS,),
         parameters={
             "terms a record": TERMS, "records a group": TUPLES, "c": C, "l": L, "t": T, "datasets": DATASETS,
@@ -339,17 +338,3 @@ def _alike(found: Courses) -> Answer:
         "at first, fewer updates",
         *(Below([(of(a), of(d)) for a, d in pairs]) for of in map(attrgetter, ("last", "first", "updates"))),
     )
-
-
-def _gain(large: Mapping[Setting, Courses], limit: int) -> str:
-    words = []
-    for kind, found in large.items():
-        ours, theirs = _of(found, "best"), _of(found, "adaptive")
-        ended = [c.ended for c in ours if c.ended is not None]
-        late = f", at the latest after {max(ended):,} nodes" if ended else ""
-        ratio = [a.last / b.last for a, b in zip(theirs, ours, strict=True) if b.last > 0]
-        words.append(
-            f"{SETTINGS[kind]}: our search proved the optimum in {len(ended)} of {DATASETS} groups{late}, the adaptive "
-            f"search ended with {listed(ratio or [1.0], '.2f')} times our cost after {limit:,} nodes."
-        )
-    return " ".join(words)

@@ -28,7 +28,7 @@ from noren_papers.quasi_sensitive.adult import (
     two_phases,
 )
 from noren_papers.quasi_sensitive.tradeoff_answers import ONLY_GENERAL, ONLY_REMOVAL
-from noren_papers.quasi_sensitive.world import OURS, TERMS, drawing_note, falls, listed
+from noren_papers.quasi_sensitive.world import OURS, TERMS, drawing_note, listed
 
 DIMENSIONS = (1, 3, 5)
 SELECTIVITY = 0.5
@@ -128,7 +128,6 @@ def compute(bench: Bench) -> Result:
         sheets={"": frame},
         pictures=pictures,
         answers=answered(frame, by_s),
-        ours=_gain(frame),
         ours_series=(OURS, ONE_STEP),
         parameters={
             "records": lab.table.n, "terms a record": TERMS, "quasi-identifiers": list(QUASI), "k": list(LARGER),
@@ -211,33 +210,4 @@ def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
         found,
         "both searches minimise the cost of left-out terms, not the error of queries: fewer terms go, now and then "
         "more of those that a query asks for",
-    )
-
-
-def _gain(frame: pl.DataFrame) -> str:
-    words = []
-    for t in (DEFAULT, STRICT):
-        parts = [
-            f"qd = {qd}: {listed(_errors(frame, t, qd, OURS))} against {listed(_errors(frame, t, qd, TWO_PHASES))}"
-            for qd in DIMENSIONS
-        ]
-        words.append(f"t = {t:g}, {'; '.join(parts)}.")
-    ours = np.array([_errors(frame, t, qd, OURS) for t in (DEFAULT, STRICT) for qd in DIMENSIONS])
-    theirs = np.array([_errors(frame, t, qd, TWO_PHASES) for t in (DEFAULT, STRICT) for qd in DIMENSIONS])
-    better, worse = int((ours < theirs - 1e-9).sum()), int((ours > theirs + 1e-9).sum())
-    growing = [
-        sum(step for t in (DEFAULT, STRICT) for step in falls(_errors(frame, t, 5, name)[::-1]))
-        for name in (OURS, TWO_PHASES)
-    ]
-    steps = "; ".join(
-        f"qd = {qd}: {listed(_errors(frame, DEFAULT, qd, ONE_STEP))} against "
-        f"{listed(_errors(frame, DEFAULT, qd, TWO_PHASES)[:2])}"
-        for qd in DIMENSIONS
-    )
-    return (
-        f"With our search two phases have these mean errors for k = {', '.join(map(str, LARGER))}, against those with "
-        f"the paper's search: {' '.join(words)} Smaller in {better} of {ours.size} cases, larger in {worse}. At "
-        f"qd = 5 the error grows with k in {growing[0]} of {2 * (len(LARGER) - 1)} steps with our search, in "
-        f"{growing[1]} with the paper's. One step at the generalisation of k = 2 and 5, against two phases with the "
-        f"paper's search: {steps}."
     )

@@ -160,7 +160,6 @@ def compute(bench: Bench, kind: Kind) -> Result:
         sheets={"": mean, "datasets": every},
         pictures={"": picture},
         answers=answers,
-        ours=gain(every),
         ours_series=(OURS,),
         parameters={
             "terms a record": TERMS, "records a group": TUPLES, "c": C, "l": L, "t": T, "datasets a setting": datasets,
@@ -268,26 +267,3 @@ def gains(every: pl.DataFrame) -> tuple[Gain, ...]:
         f"{panel} = {x:g}": ours / theirs for panel, x, ours, theirs in sums.iter_rows() if theirs > 0 and ours > 0
     }
     return Gain.of("cost of removed terms, best over adaptive search", found)
-
-
-def gain(every: pl.DataFrame) -> str:
-    """What the search by options saves, over all groups."""
-    pairs = paired(every)
-    best, adaptive, first = (pairs[name].to_numpy() for name in (OURS, "adaptive", "depth-first"))
-    proven = float(np.mean(every.filter(pl.col("series") == OURS)["proven"].to_numpy()))
-    cheaper, dearer = int((best < adaptive - 1e-9).sum()), int((best > adaptive + 1e-9).sum())
-    reached = float((adaptive <= best + 1e-9).mean())
-    words = [
-        f"The search over label sets costs {best.mean():.4f} on average, against {adaptive.mean():.4f} (adaptive, "
-        f"{_less(best, adaptive)}) and {first.mean():.4f} (depth-first, {_less(best, first)}).",
-        f"It is cheaper than the adaptive search in {cheaper} of {len(best)} groups and dearer in {dearer}, proves "
-        f"that nothing cheaper exists in {proven:.1%} of them, and the adaptive search reaches the same cost in "
-        f"{reached:.1%}.",
-    ]
-    return " ".join(words)
-
-
-def _less(ours: Sequence[float] | np.ndarray, theirs: Sequence[float] | np.ndarray) -> str:
-    whole = float(np.sum(theirs))
-    change = 1 - float(np.sum(ours)) / whole if whole > 0 else 0.0
-    return f"{change:.1%} less" if change >= 0 else f"{-change:.1%} more"

@@ -162,7 +162,6 @@ def compute(bench: Bench, axis: Axis) -> Result:
         sheets={"": frame},
         pictures={"": picture},
         answers=answers,
-        ours=say.gain(frame, {named(k): ours(k) for k in BETTER}, ONE_STEP),
         ours_series=tuple(mine),
         parameters={
             "records": lab.table.n, "terms a record": TERMS, "quasi-identifiers": list(QUASI), "k": list(SIZES),

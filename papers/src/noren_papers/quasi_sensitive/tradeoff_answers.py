@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -77,11 +76,6 @@ def ends(frame: pl.DataFrame) -> dict[str, Answer]:
             f"{listed(over_k(ncp, 0, least=2))}",
         ),
     }  # fmt: skip
-
-
-def _falling(values: list[float]) -> list[bool]:
-    """Steps downwards; where nothing is left to save, staying at 0 is as far down as it gets."""
-    return [b < a - ROUNDING or (a <= ROUNDING and b <= ROUNDING) for a, b in pairwise(values)]
 
 
 def spreads(values: Mapping[str, np.ndarray]) -> tuple[dict[int, float], list[float]]:
@@ -214,18 +208,6 @@ def closeness(frame: pl.DataFrame, contrast: Point) -> dict[str, Answer]:
     }  # fmt: skip
 
 
-def _order(cost: Mapping[str, np.ndarray], ours: Mapping[str, str]) -> str:
-    """How often the cost falls from one size of groups to the next, with either search."""
-    steps = []
-    for names in (list(ours), list(ours.values())):
-        lines = [cost[name] for name in (ONLY_REMOVAL, *names)]
-        steps.append([step for at in range(len(lines[0])) for step in _falling([float(one[at]) for one in lines])])
-    return (
-        f" From k = 1 over these k the cost falls in {sum(steps[1])} of {len(steps[1])} steps with our search and in "
-        f"{sum(steps[0])} with the paper's."
-    )
-
-
 def gains(frame: pl.DataFrame, ours: Mapping[str, str]) -> tuple[Gain, ...]:
     """Cost of terms with our search over that with the paper's, in the same groups."""
     cost, xs = grid(frame, "cost"), _xs(frame)
@@ -236,33 +218,3 @@ def gains(frame: pl.DataFrame, ours: Mapping[str, str]) -> tuple[Gain, ...]:
         if cost[theirs][at] > 0
     }
     return Gain.of("cost of left-out terms, best over adaptive search", found)
-
-
-def gain(frame: pl.DataFrame, ours: Mapping[str, str], one_step: str) -> str:
-    """Our search in the same groups, and one step instead of two where it was tried."""
-    cost, rise, ncp, records = (grid(frame, name) for name in ("cost", "rise", "ncp", "cost_of_records"))
-    words = []
-    for theirs, mine in ours.items():
-        a, b = float(np.nansum(cost[theirs])), float(np.nansum(cost[mine]))
-        change = 1 - b / a if a > 0 else 0.0
-        how = f"{change:.1%} less" if change >= 0 else f"{-change:.1%} more"
-        words.append(
-            f"{theirs}: cost of terms {listed(cost[mine].tolist())} instead of "
-            f"{listed(cost[theirs].tolist())} ({how}), "
-            f"belief change {listed(rise[mine].tolist())} instead of {listed(rise[theirs].tolist())}."
-        )
-    text = "In the same groups the search over label sets gives, along x, " + " ".join(words)
-    text += _order(cost, ours)
-    if one_step in cost:
-        tried = np.flatnonzero(np.isfinite(cost[one_step]))
-        two = ours["k = 5"]
-        text += (
-            f" One step at the generalisation of k = 5 (NCP {listed(ncp[two][tried].tolist())}, spent "
-            f"{listed(ncp[one_step][tried].tolist())}) costs {listed(records[one_step][tried].tolist())} over records, "
-            f"which is what it minimises, against {listed(records[two][tried].tolist())} in two phases with our search "
-            f"and {listed(records['k = 5'][tried].tolist())} with the paper's; over groups "
-            f"{listed(cost[one_step][tried].tolist())} against {listed(cost[two][tried].tolist())} and "
-            f"{listed(cost['k = 5'][tried].tolist())}, and its belief change is "
-            f"{listed(rise[one_step][tried].tolist())} against {listed(rise[two][tried].tolist())}."
-        )
-    return text

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable
 
-import numpy as np
 import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import typical
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import DUPLICATE, ON_SIMPLE, OUR_SERIES, OURS, SERIES, measure
 from noren_papers.semantic.error_answers import ANSWERS
@@ -142,7 +139,6 @@ def _figure(
         sheets={"": sheet},
         pictures={"": picture},
         answers={key: ANSWERS[key](grid) for key in claims},
-        ours=_ours(grid),
         ours_series=OUR_SERIES,
         parameters={
             "records": table.records,
@@ -179,33 +175,3 @@ FLAT_LOSES = (
 SIMPLE_LOSES = (
     "compared with the best of eight combinations, among them those on duplicate-processing's sets, which tell more"
 )
-
-
-def _ours(grid: Grid) -> str:
-    """Ours against the best of the paper's combinations at every setting."""
-    ratios, rivals = grid.against_best(OURS)
-    if not len(ratios):
-        return "0 settings allow a comparison."
-    better = int((ratios < 1).sum())
-    worst = rivals[int(np.argmax(ratios))]
-    largest = f" (largest at l = {worst[0]}, d = {worst[1]})" if ratios.max() >= 1 else ""
-    return (
-        f"{OURS.removesuffix(' (ours)')}: error below that of the best of the paper's combinations at {better} of "
-        f"{len(ratios)} settings, {typical(ratios):.2f} times it on average (geometric), between "
-        f"{ratios.min():.2g} and {ratios.max():.2g} times{largest}.{_on_simple(grid, rivals, ratios)}"
-    )
-
-
-def _on_simple(grid: Grid, settings: Sequence[tuple[int, int]], ratios: Any) -> str:
-    """Whether it is the design or the estimator that loses where ours is not better."""
-    own, places = grid.against_best(ON_SIMPLE)
-    if not len(own):
-        return ""
-    at = dict(zip(places, own.tolist(), strict=True))
-    lost = [setting for setting, ratio in zip(settings, ratios, strict=True) if ratio >= 1]
-    told = ", ".join(f"{at[one]:.2f} times at ({one[0]},{one[1]})" for one in lost if one in at)
-    where = f" Where flat sets lose it has {told}: the design loses there, not the estimator." if told else ""
-    return (
-        f" The likelihood on the paper's own simple sets is below the best of the paper's combinations at "
-        f"{int((own < 1).sum())} of {len(own)} settings, {typical(own):.2f} times it on average.{where}"
-    )

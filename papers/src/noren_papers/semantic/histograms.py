@@ -256,7 +256,6 @@ def _figure(
         sheets={"": sheet, "similarity": similarity},
         pictures=extra,
         answers={**common, **answers},
-        ours=_ours(similarity),
         ours_series=OUR_SERIES,
         parameters={
             **parameters,
@@ -377,21 +376,3 @@ def _gains(similarity: pl.DataFrame) -> tuple[Gain, ...]:
         if OURS in rows:
             found[str(part["setting"][0])] = rows[OURS] / min(v for name, v in rows.items() if name not in OUR_SERIES)
     return Gain.of("mean squared error, flat + likelihood", found, "flat sets tell less than simple ones")
-
-
-def _ours(similarity: pl.DataFrame) -> str:
-    parts = []
-    for part in similarity.filter(pl.col("mse").is_not_null()).partition_by("setting", maintain_order=True):
-        rows = {row["series"]: row for row in part.to_dicts()}
-        rivals = {name: row["mse"] for name, row in rows.items() if name not in OUR_SERIES}
-        best = min(rivals, key=lambda name: rivals[name])
-        if OURS in rows:
-            row = rows[OURS]
-            ratio = row["mse"] / rivals[best]
-            made = f" ({row['status']})" if row["status"] else ""
-            parts.append(
-                f"flat + likelihood at {part['setting'][0]}{made}: mean squared error {row['mse']:.2g}, {ratio:.2g} "
-                f"times that of {best}, the best of the paper's{'' if ratio < 1 else ', so not better'}; "
-                f"unevenness {row['unevenness']:.0%} of the original's"
-            )
-    return "Our " + "; our ".join(parts) + "."

@@ -66,7 +66,6 @@ def table_7(bench: Bench) -> Result:
             )
         },
         answers=_answers(leaves, chapters, points),
-        ours=_ours(chapters, points),
         ours_series=OUR_SERIES,
         parameters={
             "codes in the list that are no heading": leaves.height, "codes of the histograms": people.size,
@@ -163,18 +162,6 @@ def _answers(leaves: pl.DataFrame, chapters: pl.DataFrame, points: Points) -> di
 
 def _number(value: float | None) -> str:
     return "none" if value is None else f"{value:.2e}"
-
-
-def _ours(chapters: pl.DataFrame, points: Points) -> str:
-    flat, simple = (
-        ", ".join(f"{ratio:.2g} ({place})" for place, ratio in ratios(points, series, PROPOSAL).items())
-        for series in (OURS, ON_SIMPLE)
-    )
-    return (
-        f"Flat sets let both diseases of a set be equally likely, where the simple algorithm's go up to "
-        f"{chapters['belief'].to_numpy().max():.3f}. The likelihood on them has these times the error of {PROPOSAL}: "
-        f"{flat}; on simple sets {simple}."
-    )
 
 
 def _gains(points: Points) -> tuple[Gain, ...]:

@@ -62,7 +62,6 @@ def section_74(bench: Bench) -> Result:
             )
         },
         answers={"treats": _treats(held, times), "relation": _relation(every)},
-        ours=_ours(every),
         ours_series=(OURS,),
         parameters={"records": frame.height, "draws": times, "(l,d)": [list(one) for one in SETTINGS]},
         notes=(
@@ -148,12 +147,4 @@ def _relation(every: pl.DataFrame) -> Answer:
     return answer(
         f"Mean squared error of the histogram of both over that of the product of each alone, by (l,d): {told}",
         Below([paired(at[PROPOSAL], at[APART]) for at in each.values()]),
-    )
-
-
-def _ours(every: pl.DataFrame) -> str:
-    told = ", ".join(f"{ratio:.2f} at {key}" for key, ratio in _ratios(every).items())
-    return (
-        "One record a person with both sets, read by the likelihood, has this many times the error of shuffled "
-        f"records: {told}."
     )

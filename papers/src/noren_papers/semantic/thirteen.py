@@ -12,7 +12,7 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged, typical
+from noren_papers.claims import Answer, Below, answer, judged
 from noren_papers.semantic import combinations as ways
 from noren_papers.semantic import material as tables
 from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, Point, measure
@@ -66,7 +66,6 @@ def table_11(bench: Bench) -> Result:
             )
         },
         answers=_answers(told, points),
-        ours=_ours(frame, points, stops),
         ours_series=OUR_SERIES,
         parameters={
             "records": frame.height, "l": L, "d": D, "quasi-identifiers": asked, "classes": WIDTHS,
@@ -141,23 +140,6 @@ def _answers(found: pl.DataFrame, points: Points) -> dict[str, Answer]:
             Below([pair for rival in (EXISTING, PLAIN) for pair in side_by_side(points, PROPOSAL, rival)]),
         ),
     }
-
-
-def _ours(frame: pl.DataFrame, points: Points, stops: list[dict[str, Any]]) -> str:
-    alone = frame.select(name for name in QUASI if name != "education").is_unique().to_numpy().mean()
-    parts = []
-    for series in OUR_SERIES:
-        found = np.array(list(ratios(points, series, PROPOSAL).values()))
-        parts.append(f"{series} {typical(found):.2f} (from {found.min():.2f} to {found.max():.2f})")
-    gains = {one["attribute"]: one["mse without stopping"] / one["mse"] for one in stops if one["attribute"] != SAME}
-    most = min(gains, key=gains.__getitem__)
-    return (
-        f"Times the error of {PROPOSAL}, geometric mean over {len(points)} attributes: {'; '.join(parts)}. The library "
-        "refuses a release that shows education-num beside hidden schooling, unless it is told to allow it. Of the "
-        f"people {alone:.1%} share the 13 attributes with nobody: shuffling a person's records apart hides nothing "
-        f"there. Without stopping, ours would have {gains[most]:.2f} times its error by {most} and "
-        f"{typical(gains.values()):.2f} times over all attributes but {SAME}."
-    )
 
 
 def _gains(points: Points) -> tuple[Gain, ...]:

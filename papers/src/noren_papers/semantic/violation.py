@@ -85,7 +85,7 @@ def figure_6(bench: Bench) -> Result:
         sheets={"": sheet},
         pictures={"": picture},
         answers=_answers_6(bench, sheet, bench.pick(16, 12)),
-        ours=f"The exact mean over all true values lies above the theorem's bound by {gap.mean():.3f} on average and "
+        more=f"The exact mean over all true values lies above the theorem's bound by {gap.mean():.3f} on average and "
         f"by up to {gap.max():.3f}: the bound is reached by the two end values only. Of the flat design's sets "
         f"{_share(sheet, 'probability'):.2%} violate; it exists at {_possible(sheet, FLAT)} of the settings, "
         f"duplicate-processing at {_possible(sheet, PROPOSALS['duplicate-processing'])}.",
@@ -280,7 +280,7 @@ def _rates(bench: Bench, plan: dict[str, list[tuple[int, int]]], axis: str, numb
         "sheets": {"": sheet},
         "pictures": {"": picture},
         "answers": _answers(sheet, ordered, axis),
-        "ours": "Computed for the values that the table really has, the exact rate is off the measured one by "
+        "more": "Computed for the values that the table really has, the exact rate is off the measured one by "
         f"{ours:.4f} on average, the theorem by {theory:.4f}; it also answers for the tree, where the theorem is "
         f"silent. Of the flat design's sets {broken:.2%} violate.",
         "ours_series": (EXACT_DATA, FLAT),

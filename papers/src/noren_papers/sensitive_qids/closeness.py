@@ -77,7 +77,6 @@ def _figure(bench: Bench, number: str, table: Coded, queries: errors.Queries, li
         SERIES,
         {**answered(found.means), "guarantee": guarantee(audit)},
         (note, SEARCH_NOTE, errors.STOPPING, errors.UNITS, no_rating),
-        ours=f" {_search_gain(audit)}",
         own=(SAFE,),
         sheets={"algorithm-1": audit},
         pictures={"algorithm-1": _worst(number, audit)},
@@ -154,19 +153,6 @@ def guarantee(audit: pl.DataFrame) -> Answer:
         f"it keeps t in {kept} of {printed.height} cases: p = {span(printed['p'].to_list())}, the true values "
         f"themselves in {clear}, the worst set at {worst['worst distance']:.2f} where t = {worst['t']:g} was asked "
         f"({worst['attribute']}), on average {share:.0%} of the published sets beyond t",
-    )
-
-
-def _search_gain(audit: pl.DataFrame) -> str:
-    top = {
-        series: float(
-            audit.filter(pl.col("series") == series).select((pl.col("worst distance") - pl.col("t")).max()).item()
-        )
-        for series in (AS_PRINTED, SAFE)
-    }
-    return (
-        f"The safe search exceeds t by at most {max(0.0, top[SAFE]):.2g} in any attribute, Algorithm 1 as printed by "
-        f"up to {top[AS_PRINTED]:.2f}; what the guarantee costs is the gap to the line '{PRINTED}'."
     )
 
 

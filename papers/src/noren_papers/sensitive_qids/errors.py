@@ -21,7 +21,7 @@ from noren.metrics.distances import METRICS as MEASURES
 from noren.statements import SetCells
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, Pair, means, paired, typical
+from noren_papers.claims import Answer, Pair, means, paired
 from noren_papers.sensitive_qids import methods, tables
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
@@ -235,7 +235,7 @@ class Measured:
 
     def result(
         self, number: str, series: Sequence[str], answers: Mapping[str, Answer], notes: Sequence[str], *,
-        ours: str = "", own: Sequence[str] = (), sheets: Mapping[str, pl.DataFrame] | None = None,
+        own: Sequence[str] = (), sheets: Mapping[str, pl.DataFrame] | None = None,
         pictures: Mapping[str, object] | None = None, parameters: Mapping[str, object] | None = None,
     ) -> Result:  # fmt: skip
         """The figure, with what one of the four has beyond the others."""
@@ -244,7 +244,6 @@ class Measured:
             {name: sheet.rename({"x": self.letter}) for name, sheet in own_sheets.items()} | dict(sheets or {}),
             {"": self._picture(number, series)} | dict(pictures or {}),
             answers,
-            gain(self.means, self.letter) + ours,
             (OURS, *own),
             {
                 self.letter: sorted({x for _, _, x in self.means.points()}), "choices": named_choices(self.queries),
@@ -286,19 +285,4 @@ def gains(means: Means, letter: str) -> tuple[Gain, ...]:
             {place(point, letter): means.ratio(*point, OURS, PROPOSAL) for point in means.points((metric,))},
             LOSES,
         )
-    )
-
-
-def gain(means: Means, letter: str) -> str:
-    """What our estimator gains over the proposal, on the same releases."""
-    ratios = {point: means.ratio(*point, OURS, PROPOSAL) for point in means.points()}
-    worst = max(ratios, key=lambda point: ratios[point] if np.isfinite(ratios[point]) else -1.0)
-    factor = typical(list(ratios.values()))
-    lower = sum(value <= 1 for value in ratios.values() if np.isfinite(value))
-    lost = Below([means.pair(*point, OURS, PROPOSAL) for point in ratios]).tally().false
-    return (
-        "EM on whole sets, stopped by held-out records, from the same releases: its distance is "
-        f"{factor:.2f} times that of '{PROPOSAL}' (geometric mean) and no larger in {lower} of {len(ratios)} points "
-        f"(larger by more than two standard errors in {lost}), the worst being {ratios[worst]:.2f} times for "
-        f"{place(worst, letter)}."
     )

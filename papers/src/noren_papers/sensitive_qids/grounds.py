@@ -18,7 +18,7 @@ from noren.designs import DecoyDesign
 from noren.designs.closeness import search
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Trend, answer, judged, typical
+from noren_papers.claims import Answer, Below, Trend, answer, judged
 from noren_papers.sensitive_qids import errors, ground_distances, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, Means, span
 from noren_papers.sensitive_qids.tables import Coded
@@ -71,7 +71,6 @@ def closeness(bench: Bench) -> Result:
         {"": frame.rename({"x": "t"}), "choices": sheet.rename({"x": "t"}), "sets": audit, "whole-domain": full},
         {"": _picture(frame)},
         _answers(means, audit, full),
-        _ours(means, full),
         (OURS,),
         {
             "t": list(ts),
@@ -183,18 +182,6 @@ def _answers(means: Mapping[str, Means], audit: pl.DataFrame, full: pl.DataFrame
             f"{sum(value <= 0.1 for value in without)}",
         ),
     }
-
-
-def _ours(means: Mapping[str, Means], full: pl.DataFrame) -> str:
-    mine = [one.ratio(*point, OURS, PROPOSAL) for one in means.values() for point in one.points()]
-    gained = {
-        place: typical([one.ratio(*point, PROPOSAL, EQUAL) for point in one.points()]) for place, one in means.items()
-    }
-    return (
-        "Distances between values let p grow: the proposal's distance becomes, geometric means over all points, "
-        + ", ".join(f"{value:.2f} times ({place})" for place, value in gained.items())
-        + f". The likelihood on the same releases has {typical(mine):.2f} times the proposal's distance."
-    )
 
 
 def _gains(means: Mapping[str, Means]) -> tuple[Gain, ...]:

@@ -56,7 +56,6 @@ def figure_7(bench: Bench) -> Result:
         {"": sheet, "facts": facts},
         {"": _picture(table, sheet)},
         _answers(table.n, truth, found),
-        _ours(facts),
         (OURS,),
         {"l": LEVEL, "attributes": list(PAIR), "cells": truth.size, "classes of age": "five years each"},
         (
@@ -136,17 +135,6 @@ def _answers(n: int, truth: NDArray[np.float64], found: dict[str, NDArray[np.flo
             f"ValueAdding {facts[VALUE_ADDING]['L1'] / 2:.1%}, Rating {facts[RATING]['L1'] / 2:.1%}",
         ),
     }
-
-
-def _ours(facts: pl.DataFrame) -> str:
-    rows = {row["series"]: row for row in facts.to_dicts()}
-    ours, paper = rows[OURS], rows[PROPOSAL]
-    words = "lower than" if ours["L2"] < paper["L2"] else "not lower than"
-    return (
-        f"From the same release the likelihood estimate has L1 {ours['L1']:.3f}, L2 {ours['L2']:.4f}, Hellinger "
-        f"{ours['Hellinger']:.3f}, {words} the proposal's {paper['L1']:.3f}, {paper['L2']:.4f}, "
-        f"{paper['Hellinger']:.3f} ({ours['L2'] / paper['L2']:.2f} times in L2)."
-    )
 
 
 def _gains(facts: pl.DataFrame) -> tuple[Gain, ...]:

@@ -79,7 +79,6 @@ def figure_6(bench: Bench) -> Result:
         {"": means, "choices": sheet, "any-size": any_size},
         {"": _picture(means, census.name)},
         _answers(means, any_size, limit),
-        _ours(sheet, part, wide),
         (FACTORED, OURS),
         {
             "l": list(levels),
@@ -109,6 +108,7 @@ def figure_6(bench: Bench) -> Result:
             "is not measured.",
         ),
         _gains(sheet),
+        f"In product form {wide['cells']:,} cells at l = 5 take {wide['seconds']:.1f} s.",
     )
 
 
@@ -229,25 +229,6 @@ def _answers(means: pl.DataFrame, any_size: pl.DataFrame, limit: int) -> dict[st
             Trend([by_size[q] for q in sizes]),
         ),
     }
-
-
-def _ours(sheet: pl.DataFrame, part: int, large: Mapping[str, Any]) -> str:
-    """The two forms are timed on separate releases of the same choices; their iterations are of one kind."""
-    four = sheet.filter(pl.col("series").is_in([PROPOSAL, FACTORED]) & (pl.col("q") == 4))
-    total = {row[0]: row[1] for row in four.group_by("series").agg(pl.col("seconds").sum()).iter_rows()}
-    several = sheet.filter(pl.col("q") > 1).group_by("series").agg(pl.col("seconds", "L1").mean())
-    mean = {row["series"]: row for row in several.to_dicts()}
-    mine, paper, fast = mean[OURS], mean[PROPOSAL], mean[FACTORED]
-    words = "lower" if mine["L1"] < paper["L1"] else "not lower"
-    return (
-        f"The same iteration in product form takes {total[FACTORED] / total[PROPOSAL]:.2f} times the time of the "
-        f"matrix as it stands with four attributes, and {large['seconds']:.1f} s for {large['cells']:,} cells at l = "
-        f"5 on {large['records']:,} records, whose matrix would hold {8e-9 * large['cells'] ** 2:.2g} GB. The "
-        f"likelihood estimate, on {part:,} records of the Census shape and all of Adult, takes {mine['seconds']:.2f} "
-        f"s on average with two or more attributes; the proposal on all records {paper['seconds']:.2f} s as it "
-        f"stands and {fast['seconds']:.2f} s in product form. The likelihood's mean L1 distance is {words}: "
-        f"{mine['L1']:.3f} against {paper['L1']:.3f}."
-    )
 
 
 def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from noren_papers.base import Figure, Paper
 from noren_papers.tau_l import (
     complexity,
-    dimensions,
     eligible,
     execution,
     information,
@@ -19,7 +18,7 @@ from noren_papers.tau_l import (
 )  # fmt: skip
 
 _MODULES = (
-    eligible, protection, violations, skewed, information, learning, preserving, queries, dimensions, secrets,
+    eligible, protection, violations, skewed, information, learning, preserving, queries, secrets,
     execution, complexity,
 )  # fmt: skip
 

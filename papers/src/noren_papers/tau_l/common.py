@@ -30,7 +30,7 @@ from noren.errors import RequirementNotMet
 from noren.methods import Hilbert, Incognito, Mondrian, Sweep
 from noren.methods.base import ClassMethod
 from noren.metrics.general import GeneralTable, view_of
-from noren.metrics.information import Utility, excess_of_classes, utility_scores
+from noren.metrics.information import Utility, excess_of_classes, excessive_protection, utility_score, utility_scores
 from noren.models import FrequencyLDiversity, Model, RecursiveCLDiversity, TauLDiversity
 from noren.schema.nodes import tree_of
 from noren_papers import draw
@@ -372,3 +372,30 @@ def _best_of(bench: Bench, name: str, tau: float, l: int) -> Published | None:
         return None
     best = min(fitting, key=lambda one: (round(one.excess, 9), -one.utility.total))
     return replace(best, seconds=seconds)
+
+
+# ------------------------------------------------------------ what the searches have seen beside what they took
+
+
+def candidates(bench: Bench, name: str, method: str) -> list[GeneralTable]:
+    """Every table that a method's search has seen."""
+    if method == CLD:
+        return [one.table for one in cld(bench, name).candidates]
+    found = (one_d(bench, name, l) for l in range(2, dataset(bench, name).values + 1))
+    return [one.table for one in found if one is not None]
+
+
+def scored(bench: Bench, name: str, method: str, tau: float, l: int) -> list[tuple[float, float]]:
+    """Excess and utility of every table of the search that satisfies (tau, l)."""
+
+    def make() -> list[tuple[float, float]]:
+        out = []
+        for table in candidates(bench, name, method):
+            try:
+                excess = excessive_protection(table, tau, l, dataset(bench, name).sensitive)
+            except RequirementNotMet:
+                continue
+            out.append((excess, utility_score(table)))
+        return out
+
+    return bench.shared(("tau-l", "scored", name, method, tau, l), make)

@@ -20,8 +20,8 @@ from noren.models import FrequencyLDiversity
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
 from noren_papers.claims import Answer, judged
+from noren_papers.relations import listed
 from noren_papers.tau_l.common import REQUIREMENTS, SWEEP, dataset, figures_of, label, made
-from noren_papers.tau_l.judging import listed
 from noren_papers.tau_l.sources import SOURCES
 
 PRINTED: dict[str, tuple[int, int]] = {
@@ -114,7 +114,7 @@ def table_1(bench: Bench) -> Result:
         _theorem_note(strength),
     )
     sheets, used = {"": frame, "strength": strength}, {"data sets": [SOURCES[name].title for name in PRINTED]}
-    return Result(sheets, pictures, _answers(ranges, outcomes, useful), ours, (EXACT,), used, notes)
+    return Result(sheets, pictures, _answers(ranges, outcomes, useful), (EXACT,), used, notes, (), ours)
 
 
 def _answers(ranges: dict[str, EligibleRanges], outcomes: list[bool], useful: list[str]) -> dict[str, Answer]:

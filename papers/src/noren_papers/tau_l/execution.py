@@ -17,7 +17,8 @@ from noren.metrics.information import utility_score
 from noren.metrics.strength import eligible_ranges, strength_table
 from noren.models import FrequencyLDiversity, RecursiveCLDiversity, TauLDiversity
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import ALMOST, About, Alike, Answer, Below, Claim, Claims, NoWorse, Pair, answer, judged
+from noren_papers.claims import ALMOST, Alike, Answer, Below, Claims, answer, judged
+from noren_papers.relations import Compare, listed
 from noren_papers.tau_l.common import (
     BOTH,
     CHUNK,
@@ -25,7 +26,6 @@ from noren_papers.tau_l.common import (
     CLD,
     DIRECT,
     ONE_D,
-    PAPERS,
     REQUIREMENTS,
     SWEEP,
     by_requirement,
@@ -37,13 +37,14 @@ from noren_papers.tau_l.common import (
     view,
     warm,
 )
-from noren_papers.tau_l.judging import Row, all_publish, joined, listed, mean, pairs, rows_of
-from noren_papers.tau_l.protection import parameters
+from noren_papers.tau_l.judging import KEYS, Row, gain, rows_of, than
+from noren_papers.tau_l.protection import ALL_PUBLISH, parameters
 from noren_papers.tau_l.sources import Prepared
 
 METHODS = (SWEEP, ONE_D, CLD, CHUNKS, DIRECT)
 GRADUAL = 3.0
 """A step is gradual if the time does not grow by more than this factor."""
+MORE_WORK = "chunks are ordered along a Hilbert curve first, and each is swept by itself"
 SAID = Claims()
 
 
@@ -100,25 +101,14 @@ def figure_22(bench: Bench) -> Result:
     frame = pl.DataFrame(
         rows, schema_overrides={"seconds": pl.Float64, "utility": pl.Float64}, infer_schema_length=None
     )
-    titles = {name: dataset(bench, name).title for name in BOTH}
-    adult, nursery = (frame.filter(pl.col("data") == title) for title in titles.values())
-    direct = pairs(frame, DIRECT, CLD, "seconds")
-    chunk = pairs(frame, CHUNKS, SWEEP, "seconds")
-    better = sum(a["utility"] > b["utility"] + 1e-9 for a, b in direct)
-    reached = len(rows_of(frame, DIRECT, empty=False)), len(rows_of(frame, CLD, empty=False))
-    ours = (
-        f"Incognito searched for (tau, l) itself takes {mean([a['seconds'] for a, _ in direct]):.3f} s on average, "
-        f"the search over (c, l) {mean([b['seconds'] for _, b in direct]):.2f} s, publishes for {reached[0]} "
-        f"requirements (CLD {reached[1]}) and keeps more information in {better} of {len(direct)} "
-        f"({mean([a['utility'] for a, _ in direct]):.3f} against {mean([b['utility'] for _, b in direct]):.3f}). "
-        f"SWEEP in chunks takes {mean([a['seconds'] / b['seconds'] for a, b in chunk]):.2f} times SWEEP's time."
-    )
+    sweeps = pl.col("seconds").filter(pl.col("method") == SWEEP).first().over(KEYS)
+    frame = frame.with_columns((pl.col("seconds") / sweeps).alias("times SWEEP's"))
     picture = by_requirement(
         frame, y="seconds", order=METHODS, ours=(CHUNKS, DIRECT), log_y=True, y_title="CPU seconds", size=(300, 210),
         title="Figure 22. Execution time with the search for l and (c, l)",
     )  # fmt: skip
-    answers = SAID.answered(frame=frame, adult=adult, nursery=nursery, bench=bench)
-    searches = {f"{titles[name]} searches of CLD": cld(bench, name).searches for name in REQUIREMENTS}
+    answers = SAID.answered(frame=frame, bench=bench)
+    searches = {f"{dataset(bench, name).title} searches of CLD": cld(bench, name).searches for name in REQUIREMENTS}
     notes = (
         "CPU seconds of this machine, compiled code, least of a few runs after a first (CLD: one run of its search); "
         "the paper's were of 2010, so only ratios compare.",
@@ -129,33 +119,31 @@ def figure_22(bench: Bench) -> Result:
         "levels and then the least excess: part of what the former keeps more is owed to that.",
     )
     used = parameters(bench, *REQUIREMENTS) | searches | {"runs": bench.pick(3, 2)}
-    return Result({"": frame}, {"": picture}, answers, ours, (CHUNKS, DIRECT), used, notes)
+    own = (
+        *gain("seconds, Incognito for (tau, l) itself over the search over (c, l)", frame, DIRECT, CLD, "seconds"),
+        *gain("seconds, SWEEP in chunks over SWEEP", frame, CHUNKS, SWEEP, "seconds", MORE_WORK),
+    )
+    return Result({"": frame}, {"": picture}, answers, (CHUNKS, DIRECT), used, notes, own)
 
 
-def _faster(frame: pl.DataFrame, other: str, factor: float) -> tuple[Claim, str]:
-    both = pairs(frame, SWEEP, other, "seconds")
-    if not both:
-        return Below([]), f"SWEEP and {other} never publish for the same requirement"
-    ratios = [b["seconds"] / a["seconds"] for a, b in both]
-    said = ", ".join(f"{a['requirement']} {times(ratio)}" for (a, _), ratio in zip(both, ratios, strict=True))
-    claim = Below([(factor * a["seconds"], b["seconds"]) for a, b in both]) if factor == 1 else About(ratios, factor)
-    return claim, f"{both[0][0]['data']}: {other} takes so many times as long: {said}"
+def _third(title: str) -> Compare:
+    """1DLD's time is about three times SWEEP's."""
+    return Compare(
+        ONE_D, "alike", 3.0, "times SWEEP's", KEYS, "method", where=ALL_PUBLISH & (pl.col("data") == title),
+    )  # fmt: skip
 
 
-def times(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.2f}"
+def _faster(title: str) -> Compare:
+    return than(SWEEP, "below", CLD, "seconds", where=pl.col("data") == title)
 
 
-@SAID("On Adult SWEEP takes a third of 1DLD's time where all three publish.")
-def _third(adult: pl.DataFrame) -> Answer:
-    return joined([_faster(all_publish(adult, PAPERS), ONE_D, 3.0)])
-
-
-SAID("On Adult SWEEP always takes less time than CLD.")(lambda adult: joined([_faster(adult, CLD, 1.0)]))
+SAID("On Adult SWEEP takes a third of 1DLD's time where all three publish.", _third("Adult"))
+SAID("On Adult SWEEP always takes less time than CLD.", _faster("Adult"))
 
 
 @SAID("Where only SWEEP publishes, its time grows gradually with the strength of the requirement.")
-def _gradual(adult: pl.DataFrame) -> Answer:
+def _gradual(frame: pl.DataFrame) -> Answer:
+    adult = frame.filter(pl.col("data") == "Adult")
     rows = rows_of(adult, SWEEP, empty=False)
     steps = [(b["seconds"] / a["seconds"], a, b) for a, b in pairwise(rows)]
     others = {row["requirement"] for method in (ONE_D, CLD) for row in rows_of(adult, method, empty=False)}
@@ -168,9 +156,7 @@ def _gradual(adult: pl.DataFrame) -> Answer:
     )
 
 
-@SAID("On Nursery the results are similar.")
-def _similar(nursery: pl.DataFrame) -> Answer:
-    return joined([_faster(all_publish(nursery, PAPERS), ONE_D, 3.0), _faster(nursery, CLD, 1.0)])
+SAID("On Nursery the results are similar.", _third("Nursery"), _faster("Nursery"))
 
 
 @SAID("CLD's time seems to be the same for different requirements.")
@@ -189,7 +175,8 @@ def _identical(frame: pl.DataFrame) -> Answer:
 
 
 @SAID("CLD finds the same (c, l) for (0.5, 2) and (0.5, 3).")
-def _same(adult: pl.DataFrame) -> Answer:
+def _same(frame: pl.DataFrame) -> Answer:
+    adult = frame.filter(pl.col("data") == "Adult")
     chosen = {row["requirement"]: row["chosen"] for row in rows_of(adult, CLD, empty=False)}
     found = {one: chosen.get(one, "none") for one in ("(0.5, 2)", "(0.5, 3)")}
     first, second = found.values()
@@ -210,13 +197,10 @@ def _likewise(frame: pl.DataFrame) -> Answer:
     )
 
 
-@SAID("The search over c and l, two-dimensional and unordered, takes longer than that over l.")
-def _two_dimensions(bench: Bench, frame: pl.DataFrame) -> Answer:
-    both = pairs(frame, CLD, ONE_D, "seconds")
-    ratios = [a["seconds"] / b["seconds"] for a, b in both]
-    said = ", ".join(f"{dataset(bench, name).title} {cld(bench, name).searches} searches" for name in REQUIREMENTS)
-    words = f"CLD takes {min(ratios):.1f} to {max(ratios):.1f} times as long as 1DLD" if ratios else "no comparison"
-    return answer(f"{words} ({said})", Below([(1.0, ratio) for ratio in ratios]))
+SAID(
+    "The search over c and l, two-dimensional and unordered, takes longer than that over l.",
+    than(CLD, "above", ONE_D, "seconds"),
+)
 
 
 def weakest(bench: Bench, name: str, tau: float, l: int) -> list[tuple[int, int]]:
@@ -256,17 +240,7 @@ def _theory(bench: Bench) -> Answer:
     )
 
 
-@SAID("SWEEP's better tables cost little time.")
-def _penalty(frame: pl.DataFrame) -> Answer:
-    compared: list[Pair] = []
-    texts = []
-    for other in (ONE_D, CLD):
-        ratios = [a["seconds"] / b["seconds"] for a, b in pairs(frame, SWEEP, other, "seconds")]
-        if ratios:
-            compared += [(ratio, 1.0) for ratio in ratios]
-            texts.append(f"{min(ratios):.3f} to {max(ratios):.3f} times the time of {other}")
-    words = f"SWEEP takes {' and '.join(texts) or 'no comparable time'}; little: no more than 25% longer"
-    return answer(words, NoWorse(compared))
+SAID("SWEEP's better tables cost little time.", than(SWEEP, "no worse", (ONE_D, CLD), "seconds"))
 
 
 FIGURES = (Figure("22", "Execution time", SAID, figure_22, BOTH),)

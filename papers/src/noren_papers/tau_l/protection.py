@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import polars as pl
 
 from noren_papers import draw
-from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import Answer, Below, answer, judged
+from noren_papers.base import Bench, Figure, Gain, Result
+from noren_papers.claims import Answer, Below, Claims, answer, judged
+from noren_papers.relations import Check, answer_from, listed
 from noren_papers.tau_l.common import (
     CHUNK,
     CHUNKS,
@@ -25,7 +27,7 @@ from noren_papers.tau_l.common import (
     label,
     sheet,
 )
-from noren_papers.tau_l.judging import against, all_publish, joined, mean, named, pairs, rows_of
+from noren_papers.tau_l.judging import KEYS, gain, rows_of, than
 
 PLANE = (*PAPERS, CHUNKS)
 LINES = (*PAPERS, CHUNKS, MONDRIAN)
@@ -38,6 +40,9 @@ LEAST_NOTE = (
     "The paper's excessive protection of a table is that of its least protected class, so one class at the bound makes "
     "it 0 whatever the others are. The sheet has the mean over records beside it."
 )
+PUBLISHED = pl.col("utility").is_not_null()
+ALL_PUBLISH = (PUBLISHED & pl.col("method").is_in(PAPERS)).sum().over(KEYS) == len(PAPERS)
+"""Requirements for which each of the paper's methods has a release."""
 
 
 def plane(bench: Bench, name: str) -> pl.DataFrame:
@@ -61,34 +66,6 @@ def tiles(frame: pl.DataFrame, value: str, title: str, words: str, methods: tupl
     )  # fmt: skip
 
 
-def _plane_figure(name: str, key: str, title: str) -> Figure:
-    claims = {"less": "Over the plane of requirements SWEEP protects much less in excess than 1DLD and CLD."}
-
-    def compute(bench: Bench) -> Result:
-        bench.plan(len(grid(bench, name)))
-        frame = plane(bench, name)
-        both = pairs(frame, CHUNKS, SWEEP, "excess")
-        gap = [(a["mean_excess"], b["mean_excess"]) for a, b in both]
-        ours = (
-            f"Excess of the class of an average record, which one class at the bound cannot hide: SWEEP in chunks "
-            f"{mean([a for a, _ in gap]):.3f}, SWEEP {mean([b for _, b in gap]):.3f}, "
-            f"1DLD {mean([r['mean_excess'] for r in rows_of(frame, ONE_D)]):.3f}, "
-            f"CLD {mean([r['mean_excess'] for r in rows_of(frame, CLD)]):.3f} (each over what it publishes); "
-            f"chunks have less than SWEEP in {sum(a < b for a, b in gap)} of {len(gap)} requirements. By the paper's "
-            f"minimum {_means(both, 'excess')}, at or below SWEEP in "
-            f"{sum(a['excess'] <= b['excess'] + 1e-9 for a, b in both)}."
-        )
-        pictures = {"": tiles(frame, "excess", f"Figure {key}. {title}", "least excess", PLANE)}
-        answers, notes = {"less": _much_less(frame)}, (SEARCH_NOTE, LEAST_NOTE)
-        return Result({"": frame}, pictures, answers, ours, (CHUNKS,), parameters(bench, name), notes)
-
-    return Figure(key, title, claims, compute, data=(name,))
-
-
-def _much_less(frame: pl.DataFrame) -> Answer:
-    return joined([against(frame, SWEEP, other, "excess", lower=True, much=True) for other in (ONE_D, CLD)])
-
-
 def parameters(bench: Bench, *names: str) -> dict[str, Any]:
     """What is needed to repeat a figure."""
     out: dict[str, Any] = {}
@@ -100,46 +77,102 @@ def parameters(bench: Bench, *names: str) -> dict[str, Any]:
     return out | {"c of CLD": list(c_grid(bench)), "l of CLD": "2 to the number of values", "chunk": CHUNK}
 
 
+def requirements_named() -> dict[str, Any]:
+    return {f"{name} requirements": [label(*one) for one in asked] for name, asked in REQUIREMENTS.items()}
+
+
+def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
+    """By the mean over records, which one class at the bound cannot hide."""
+    reason = "chunks are swept in another order than the whole table, and classes of general secrets are smaller"
+    return gain("mean excess over records, SWEEP in chunks", frame, CHUNKS, SWEEP, "mean_excess", reason)
+
+
+PLANE_SAID = Claims()
+PLANE_SAID(
+    "Over the plane of requirements SWEEP protects much less in excess than 1DLD and CLD.",
+    than(SWEEP, "much below", (ONE_D, CLD), "excess"),
+)
+
+
+def _plane(bench: Bench, name: str, title: str) -> Result:
+    bench.plan(len(grid(bench, name)))
+    frame = plane(bench, name)
+    pictures = {"": tiles(frame, "excess", title, "least excess", PLANE)}
+    answers = PLANE_SAID.answered(frame=frame)
+    used, notes = parameters(bench, name), (SEARCH_NOTE, LEAST_NOTE)
+    more = f"{frame.height} releases were measured."
+    return Result({"": frame}, pictures, answers, (CHUNKS,), used, notes, _gains(frame), more)
+
+
+SAID = Claims()
+
+
+@SAID("SWEEP publishes a non-empty table for every (tau, l).")
+def _never_empty(frame: pl.DataFrame, planes: pl.DataFrame) -> Answer:
+    both = pl.concat([frame, planes]).filter(pl.col("method") == SWEEP)
+    return answer_from(both, Check(PUBLISHED, KEYS, ("utility",), note="requirements of this figure and of the planes"))
+
+
+@SAID("1DLD and CLD have no table for some of the requirements.")
+def _others_empty(frame: pl.DataFrame) -> Answer:
+    empty = {method: rows_of(frame, method, empty=True) for method in (ONE_D, CLD)}
+    told = [
+        f"{m} at {len(rows)}: {listed([' '.join(row[k] for k in KEYS) for row in rows])}" for m, rows in empty.items()
+    ]
+    return judged([len(rows) > 0 for rows in empty.values()], "Without a table: " + "; ".join(told))
+
+
+@SAID("They have none for many more requirements than the figure shows.")
+def _many_more(frame: pl.DataFrame, planes: pl.DataFrame) -> Answer:
+    sides = [[float(len(rows_of(one, m, empty=True))) for one in (frame, planes)] for m in (ONE_D, CLD)]
+    return answer(
+        f"Requirements without a table here and in the planes of figures 9 and 10: 1DLD {sides[0][0]:g} and "
+        f"{sides[0][1]:g}, CLD {sides[1][0]:g} and {sides[1][1]:g}; many more is at least twice as many",
+        Below([(here, there) for here, there in sides], much=True),
+    )
+
+
+SAID(
+    "Where all three publish, SWEEP protects much less in excess than 1DLD and CLD.",
+    than(SWEEP, "much below", (ONE_D, CLD), "excess", where=ALL_PUBLISH),
+)
+SAID(
+    "Where all three publish, 1DLD protects less in excess than CLD.",
+    than(ONE_D, "below", CLD, "excess", where=ALL_PUBLISH),
+)
+
+
+@SAID(
+    "The least excess of CLD, and of 1DLD, comes from quite different tables at different requirements, such as (c, l) "
+    "= (2, 4) at (0.4, 4) and (4, 6) at (0.3, 5)."
+)
+def _other_tables(frame: pl.DataFrame) -> Answer:
+    """Whether neighbouring requirements are served by different tables, for CLD and for 1DLD."""
+    outcomes, texts = [], []
+    for part in frame.filter(PUBLISHED, pl.col("method").is_in([CLD, ONE_D])).partition_by("method", "data"):
+        if part.height > 1:
+            outcomes.append(part.select("chosen", "classes").n_unique() > 1)
+            said = "; ".join(
+                f"{row['requirement']} {row['chosen']}, {row['classes']} classes" for row in part.to_dicts()
+            )
+            texts.append(f"{part['method'][0]} on {part['data'][0]}: {said}")
+    return judged(outcomes, " | ".join(texts))
+
+
+@SAID("Because simple l and (c, l) rarely match a (tau, l) exactly, 1DLD and CLD often protect more than asked.")
+def _over_protect(frame: pl.DataFrame) -> Answer:
+    over = {m: [row["excess"] > 1e-9 for row in rows_of(frame, m, empty=False)] for m in (ONE_D, CLD)}
+    told = ", ".join(f"{m} at {sum(found)} of {len(found)}" for m, found in over.items())
+    return judged(
+        [sum(found) > len(found) / 2 for found in over.values() if found],
+        f"Excess above 0: {told} requirements that it meets; often is more than half",
+    )
+
+
 def figure_11(bench: Bench) -> Result:
     bench.plan(sum(len(grid(bench, name)) + len(asked) for name, asked in REQUIREMENTS.items()))
     frame = representative(bench)
     planes = pl.concat([plane(bench, name) for name in REQUIREMENTS])
-    swept, empties = rows_of(frame, SWEEP), {m: rows_of(frame, m, empty=True) for m in (ONE_D, CLD)}
-    beyond = {method: len(rows_of(planes, method, empty=True)) for method in (ONE_D, CLD)}
-    over = {m: [row["excess"] > 1e-9 for row in rows_of(frame, m, empty=False)] for m in (ONE_D, CLD)}
-    shared = all_publish(frame, PAPERS)
-    answers = {
-        "never empty": judged(
-            [row["utility"] is not None for row in [*swept, *rows_of(planes, SWEEP)]],
-            f"SWEEP publishes for {len(rows_of(frame, SWEEP, empty=False))} of {len(swept)} requirements of the figure "
-            f"and {len(rows_of(planes, SWEEP, empty=False))} of {len(rows_of(planes, SWEEP))} of the planes",
-        ),
-        "others empty": judged(
-            [len(rows) > 0 for rows in empties.values()],
-            "Without a table: " + "; ".join(f"{method} at {named(rows)}" for method, rows in empties.items()),
-        ),
-        "many more": answer(
-            f"In the planes of figures 9 and 10, {len(rows_of(planes, SWEEP))} requirements, 1DLD has no table for "
-            f"{beyond[ONE_D]} and CLD for {beyond[CLD]}; here it is {len(empties[ONE_D])} and {len(empties[CLD])}; "
-            "many more is at least twice as many",
-            Below([(float(len(empties[method])), float(beyond[method])) for method in (ONE_D, CLD)], much=True),
-        ),
-        "less": _much_less(shared),
-        "1DLD below CLD": joined([against(shared, ONE_D, CLD, "excess", lower=True)]),
-        "other tables": _other_tables(frame),
-        "over-protect": judged(
-            [sum(found) > len(found) / 2 for found in over.values() if found],
-            "Excess above 0: " + ", ".join(f"{m} at {sum(found)} of {len(found)}" for m, found in over.items())
-            + " requirements that it meets; often is more than half",
-        ),
-    }  # fmt: skip
-    chunk, mond = pairs(frame, CHUNKS, SWEEP, "mean_excess"), pairs(frame, MONDRIAN, SWEEP, "mean_excess")
-    ours = (
-        f"Mean excess over records, which the paper's minimum hides: SWEEP in chunks {_means(chunk)}; Mondrian for "
-        f"(tau, l) itself {_means(mond)} where it publishes ({len(mond)} of {len(swept)} requirements). By the paper's "
-        f"minimum chunks are at or below SWEEP in {sum(a['excess'] <= b['excess'] + 1e-9 for a, b in chunk)} of "
-        f"{len(chunk)}."
-    )
     titles = {
         "excess": ("excessive protection (least class)", "Excessive protection at representative (tau, l)"),
         "mean_excess": ("excess, mean over records", "Excess of the class of an average record"),
@@ -158,49 +191,18 @@ def figure_11(bench: Bench) -> Result:
         "chosen around the two that the text names.",
     )
     used = parameters(bench, *REQUIREMENTS) | requirements_named()
-    return Result({"": frame}, pictures, answers, ours, (CHUNKS, MONDRIAN), used, notes)
-
-
-def requirements_named() -> dict[str, Any]:
-    return {f"{name} requirements": [label(*one) for one in asked] for name, asked in REQUIREMENTS.items()}
-
-
-def _means(both: list[tuple[Any, Any]], value: str = "mean_excess") -> str:
-    return f"{mean([a[value] for a, _ in both]):.3f} against {mean([b[value] for _, b in both]):.3f}"
-
-
-def _other_tables(frame: pl.DataFrame) -> Answer:
-    """Whether neighbouring requirements are served by different tables, for CLD and for 1DLD."""
-    outcomes, texts = [], []
-    for method in (CLD, ONE_D):
-        for title in frame["data"].unique(maintain_order=True):
-            found = [row for row in rows_of(frame, method, empty=False) if row["data"] == title]
-            if len(found) > 1:
-                kinds = {(row["chosen"], row["classes"]) for row in found}
-                outcomes.append(len(kinds) > 1)
-                said = "; ".join(f"{row['requirement']} {row['chosen']}, {row['classes']} classes" for row in found)
-                texts.append(f"{method} on {title}: {said}")
-    return judged(outcomes, " | ".join(texts))
+    answers = SAID.answered(frame=frame, planes=planes)
+    more = f"Mondrian for (tau, l) itself publishes for {len(rows_of(frame, MONDRIAN, empty=False))} requirements."
+    return Result({"": frame}, pictures, answers, (CHUNKS, MONDRIAN), used, notes, _gains(frame), more)
 
 
 FIGURES: tuple[Figure, ...] = (
-    _plane_figure("adult", "9", "Excessive protection on Adult over (tau, l)"),
-    _plane_figure("nursery", "10", "Excessive protection on Nursery over (tau, l)"),
-    Figure(
-        "11",
-        "Excessive protection at representative (tau, l)",
-        {
-            "never empty": "SWEEP publishes a non-empty table for every (tau, l).",
-            "others empty": "1DLD and CLD have no table for some of the requirements.",
-            "many more": "They have none for many more requirements than the figure shows.",
-            "less": "Where all three publish, SWEEP protects much less in excess than 1DLD and CLD.",
-            "1DLD below CLD": "Where all three publish, 1DLD protects less in excess than CLD.",
-            "other tables": "The least excess of CLD, and of 1DLD, comes from quite different tables at different "
-            "requirements, such as (c, l) = (2, 4) at (0.4, 4) and (4, 6) at (0.3, 5).",
-            "over-protect": "Because simple l and (c, l) rarely match a (tau, l) exactly, 1DLD and CLD often protect "
-            "more than asked.",
-        },
-        figure_11,
-        data=("adult", "nursery"),
+    *(
+        Figure(key, title, PLANE_SAID, partial(_plane, name=name, title=f"Figure {key}. {title}"), data=(name,))
+        for name, key, title in (
+            ("adult", "9", "Excessive protection on Adult over (tau, l)"),
+            ("nursery", "10", "Excessive protection on Nursery over (tau, l)"),
+        )
     ),
+    Figure("11", "Excessive protection at representative (tau, l)", SAID, figure_11, data=("adult", "nursery")),
 )

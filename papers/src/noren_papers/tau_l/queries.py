@@ -1,9 +1,9 @@
-"""Random count queries, and figure 19: their error against the requirement."""
+"""Random count queries: their error against the requirement (figure 19) and the number of dimensions (figure 20)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.schema.nodes import tree_of
+from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Claims, Mean, Trend, answer, judged
+from noren_papers.claims import ALMOST, Answer, Claims, Mean, judged
+from noren_papers.relations import Along, Check, Compare, answer_from, listed
 from noren_papers.tau_l import counts
 from noren_papers.tau_l.common import (
     BOTH,
@@ -29,7 +31,7 @@ from noren_papers.tau_l.common import (
     release_of,
     settings,
 )
-from noren_papers.tau_l.judging import Row, listed, pairs
+from noren_papers.tau_l.judging import ZERO_NOTE, Row
 
 LIKELY = "SWEEP by likelihood (ours)"
 """SWEEP's table read with the likelihood of every column instead of leaves that count alike."""
@@ -125,17 +127,13 @@ def compared(errors: NDArray[np.float64] | None, sweeps: NDArray[np.float64] | N
     }
 
 
-def sweep_best(frame: pl.DataFrame) -> Answer:
+def sweep_best(*keys: str) -> Compare:
     """The others' errors over SWEEP's, by the same queries."""
-    words, found = [], []
-    for (title,), part in frame.group_by("data", maintain_order=True):
-        for other in (ONE_D, CLD):
-            rows = part.filter((pl.col("method") == other) & pl.col(OVER).is_finite()).to_dicts()
-            if rows:
-                ratios = [row[OVER] for row in rows]
-                words.append(f"{title}: {other}'s error is {min(ratios):.2f} to {max(ratios):.2f} times SWEEP's")
-                found += [Mean(row[OVER], row[f"{OVER}, standard error"]) for row in rows]
-    return answer("; ".join(words) or "0 tables of others", Below([(1.0, one) for one in found]))
+    found = pl.col("method").is_in([ONE_D, CLD]) & pl.col(OVER).is_finite()
+    return Compare(
+        (ONE_D, CLD), "above", 1.0, OVER, ("data", *keys), "method", f"{OVER}, standard error", apart=("data",),
+        where=found,
+    )  # fmt: skip
 
 
 def row_of(bench: Bench, name: str, method: str, tau: float, l: int) -> dict[str, Any]:
@@ -196,10 +194,10 @@ def _strength(bench: Bench) -> Result:
         "errors and rule the mean; the sheet has the median beside it.",
     )
     own = gains(frame, "requirement")
-    return Result(sheets, {"": picture}, answers, _gain(frame), OURS, parameters(bench), notes, own)
+    return Result(sheets, {"": picture}, answers, OURS, parameters(bench), notes, own)
 
 
-SAID("SWEEP answers count queries with less error than 1DLD and CLD at every requirement.")(sweep_best)
+SAID("SWEEP answers count queries with less error than 1DLD and CLD at every requirement.", sweep_best("requirement"))
 
 
 LOSES = (
@@ -282,34 +280,92 @@ def _conditions(bench: Bench, name: str, query: NDArray[np.int64]) -> str:
     )
 
 
-@SAID("The errors of all three grow as the requirement gets stronger.")
-def _grows(frame: pl.DataFrame) -> Answer:
-    claims, spans = [], []
-    for method in PAPERS:
-        for (title,), part in frame.filter(
-            (pl.col("method") == method) & pl.col("error").is_not_null()
-        ).group_by("data", maintain_order=True):  # fmt: skip
-            line = [Mean(*pair) for pair in part.select("error", "error, standard error").iter_rows()]
-            claims.append(Trend(line))
-            spans.append(f"{method} on {title} from {line[0].value:.3f} to {line[-1].value:.3f}")
-    return answer(f"From the weakest to the strongest requirement with a table: {', '.join(spans)}", *claims)
+SAID(
+    "The errors of all three grow as the requirement gets stronger.",
+    Along(
+        "requirement", "error", ("method", "data"), error="error, standard error", sort=False,
+        where=pl.col("method").is_in(PAPERS),
+    ),
+)  # fmt: skip
 
 
-def _gain(frame: pl.DataFrame) -> str:
-    texts = []
-    for other in OURS:
-        both = pairs(frame, other, SWEEP, "error")
-        better = sum(a["error"] < b["error"] for a, b in both)
-        parts = []
-        for title in dict.fromkeys(a["data"] for a, _ in both):
-            ratio = [b["error"] / a["error"] for a, b in both if a["data"] == title and a["error"] > 0]
-            if ratio:
-                parts.append(f"{title} {min(ratio):.2f} to {max(ratio):.2f}")
-        texts.append(
-            f"{other.removesuffix(' (ours)')} has less error than SWEEP in {better} of {len(both)} requirements "
-            f"(SWEEP's error is so many times as large: {', '.join(parts)})"
+# ------------------------------------------------------------------ figure 20
+
+DIMENSIONS_SAID = Claims()
+best = sweep_best("dimensions")
+DIMENSIONS_SAID(
+    "SWEEP has less error than 1DLD and CLD for every number of dimensions above one.",
+    replace(best, where=best.where & (pl.col("dimensions") > 1)),  # type: ignore[operator]
+)
+
+
+@DIMENSIONS_SAID("That is because it may generalise secrets and so generalises quasi-identifiers less than the others.")
+def _reason(bench: Bench) -> Answer:
+    """Information that is left in quasi-identifiers: more in SWEEP's table than in the others."""
+    outcomes, words = [], []
+    for name, (tau, l) in CHOSEN.items():
+        found = {method: release_of(bench, name, method, tau, l) for method in PAPERS}
+        kept = {method: one.utility for method, one in found.items() if one is not None}
+        for other in (ONE_D, CLD):
+            if SWEEP in kept and other in kept:
+                outcomes.append((kept[SWEEP].quasi or 0) > (kept[other].quasi or 0))
+        if SWEEP in kept:
+            outcomes.append((kept[SWEEP].sensitive or 0) < 1)
+        words.append(
+            f"{dataset(bench, name).title} {label(tau, l)}: "
+            + ", ".join(f"{method} {one.quasi or 0:.3f} and {one.sensitive or 0:.4f}" for method, one in kept.items())
         )
-    return "; ".join(texts) + "."
+    return judged(outcomes, f"Information left in quasi-identifiers and in secrets: {'; '.join(words)}")
 
 
-FIGURES = (Figure("19", "count queries against the requirement", SAID, _strength, BOTH),)
+DIMENSIONS_SAID(
+    "With one dimension SWEEP is worse, because it generalises secrets and the others do not.",
+    Compare(
+        (ONE_D, CLD), "below", SWEEP, "error", ("panel",), "method", "error, standard error",
+        where=pl.col("dimensions") == 1,
+    ),
+)  # fmt: skip
+
+
+@DIMENSIONS_SAID("With one dimension the differences between the three are very small.")
+def _small(frame: pl.DataFrame) -> Answer:
+    known = pl.col("error").is_not_null() & pl.col("method").is_in(PAPERS)
+    one = frame.filter(pl.col("dimensions") == 1, known).filter((pl.col("method") == SWEEP).any().over("panel"))
+    spans = one.group_by("panel", maintain_order=True).agg(span=pl.col("error").max() - pl.col("error").min())
+    return answer_from(
+        spans, Check(pl.col("span") < ALMOST, ("panel",), ("span",), note=f"very small: below {ALMOST:g}")
+    )
+
+
+def _dimensions(bench: Bench) -> Result:
+    bench.plan(len(BOTH) * len(LINES))
+    rows: list[dict[str, Any]] = []
+    for name, (tau, l) in CHOSEN.items():
+        found = {method: errors(bench, name, method, tau, l) for method in LINES}
+        for method, one in found.items():
+            for s in workload(bench, name).queries:
+                mine, sweeps = (None if given is None else given[s] for given in (one, found[SWEEP]))
+                rows.append(
+                    row_of(bench, name, method, tau, l) | {"dimensions": s} | compared(mine, sweeps)
+                    | {"queries": None if mine is None else len(mine)}
+                )  # fmt: skip
+            bench.step(f"{dataset(bench, name).title} {method}")
+    frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(panel=pl.format("{} {}", "data", "requirement"))
+    places = pl.format("{} dimensions", "dimensions")
+    picture = draw.lines(
+        frame, x="dimensions", y="error", series="method", panel="panel", order=LINES, ours=OURS,
+        columns=2, log_y=True, shared_y=False, size=(330, 230), x_title="dimensions (conditions)",
+        title="Figure 20. Count queries: error against the number of dimensions", y_title="average relative error",
+        error="error, standard error", note=ZERO_NOTE,
+    )  # fmt: skip
+    notes = (LEFT_OUT, DRAWN, EVEN)
+    sheets = {"": frame, "queries": drawn_sheet(bench)}
+    answers = DIMENSIONS_SAID.answered(frame=frame, bench=bench)
+    own = gains(frame.with_columns(place=places), "place")
+    return Result(sheets, {"": picture}, answers, OURS, parameters(bench), notes, own)
+
+
+FIGURES = (
+    Figure("19", "count queries against the requirement", SAID, _strength, BOTH),
+    Figure("20", "count queries against the number of dimensions", DIMENSIONS_SAID, _dimensions, BOTH),
+)

@@ -13,6 +13,7 @@ from noren.metrics.general import GeneralTable
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Claims, judged
+from noren_papers.relations import Check, answer_from
 from noren_papers.tau_l.common import BOTH, CLD, ONE_D, REQUIREMENTS, SWEEP, dataset, label, release_of, settings
 from noren_papers.tau_l.counts import likely_shares
 from noren_papers.tau_l.judging import ZERO_NOTE, Row
@@ -68,7 +69,6 @@ def _compute(bench: Bench) -> Result:
         {"": frame},
         {"": _picture(frame, "error"), "generalised": _picture(frame, "generalised")},
         SAID.answered(frame=frame, bench=bench),
-        _gain(frame),
         (LIKELY,),
         {
             "requirements": [
@@ -109,28 +109,23 @@ def _sweep(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(pl.col("method") == SWEEP)
 
 
+PLACES = ("data", "requirement", "method", "value")
+
+
 @SAID("1DLD and CLD count single secrets without any error.")
 def _others(frame: pl.DataFrame) -> Answer:
     part = frame.filter(pl.col("method").is_in([ONE_D, CLD]))
-    worst = part.group_by("data", "requirement", "method").agg(pl.col("error").max())
-    largest = max(worst["error"], default=0.0)
-    return judged(
-        [error < 1e-9 for error in worst["error"]],
-        f"The largest error over {part.height} counts from tables of 1DLD and CLD is {largest:.2g}",
-    )
+    worst = part.group_by(PLACES[:-1], maintain_order=True).agg(pl.col("error").max())
+    return answer_from(worst, Check(pl.col("error") < 1e-9, PLACES[:-1], ("error",)))
 
 
-@SAID("SWEEP's relative error of single secrets is very small.")
-def _small(frame: pl.DataFrame) -> Answer:
-    part = _sweep(frame)
-    words = []
-    for (title,), rows in part.group_by("data", maintain_order=True):
-        worst = rows.sort("error").tail(1).to_dicts()[0]
-        words.append(
-            f"{title}: median {np.median(rows['error']):.4f}, at most {worst['error']:.3g} ({worst['value']}, "
-            f"{worst['original']} records, at {worst['requirement']})"
-        )
-    return judged([error < SMALL for error in part["error"]], f"{'; '.join(words)}; very small means below {SMALL:g}")
+SAID(
+    "SWEEP's relative error of single secrets is very small.",
+    Check(
+        pl.col("error") < SMALL, PLACES, ("error",), where=pl.col("method") == SWEEP,
+        note=f"very small means below {SMALL:g}",
+    ),
+)  # fmt: skip
 
 
 @SAID("On Adult at (0.5, 2) Craft-repair is counted 5,992 times instead of 6,020, an error of 0.005.")
@@ -182,18 +177,6 @@ def _gains(frame: pl.DataFrame) -> tuple[Gain, ...]:
     wide = mean.pivot(on="method", index=["data", "requirement"], values="error")
     found = {f"{row['data']} {row['requirement']}": row[LIKELY] / row[SWEEP] for row in wide.to_dicts() if row[SWEEP]}
     return Gain.of("error of counting single secrets", found, "not explained; hardly any secret is generalised there")
-
-
-def _gain(frame: pl.DataFrame) -> str:
-    words = []
-    for (title,), part in frame.group_by("data", maintain_order=True):
-        ours, even = (part.filter(pl.col("method") == method)["error"].to_numpy() for method in (LIKELY, SWEEP))
-        words.append(
-            f"on {title} the likelihood has a mean error of {ours.mean():.4f} (largest {ours.max():.3g}) where "
-            f"even leaves have {even.mean():.4f} (largest {even.max():.3g}); it is nearer in {(ours < even).sum()} and "
-            f"farther in {(ours > even).sum()} of {len(ours)} counts"
-        )
-    return "From the same SWEEP tables, " + "; ".join(words) + "."
 
 
 FIGURES = (Figure("21", "counts of single sensitive values", SAID, _compute, BOTH),)

@@ -10,9 +10,10 @@ import polars as pl
 from noren.metrics.strength import eligible_ranges
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import About, Answer, answer, judged
+from noren_papers.claims import Claims
+from noren_papers.relations import Check, Compare, listed
 from noren_papers.tau_l.common import CHUNKS, SUPPRESSED, SWEEP, dataset, label, sheet
-from noren_papers.tau_l.judging import Row, listed, mean, pairs, rows_of
+from noren_papers.tau_l.judging import KEYS, gain, rows_of
 
 SMALL: dict[str, tuple[tuple[float, int], ...]] = {
     "adult-salary": ((0.7, 2), (0.6, 2), (0.5, 2)),
@@ -25,6 +26,7 @@ OTHERS = ("nursery", "chess", "abalone", "adult")
 """Further data sets, each asked for one l more than simple l-diversity allows."""
 METHODS = (SWEEP, CHUNKS, SUPPRESSED)
 USEFUL = "useful: more than one class, and both parts more than 0.01 above a table of stars"
+OTHER_ORDER = "the order in which records are swept decides, and chunks have another order than the whole table"
 PARTS = {
     "utility": "information left, all columns",
     "utility_quasi": "quasi-identifiers",
@@ -51,18 +53,10 @@ def figure_13(bench: Bench) -> Result:
         title="Figure 13. What SWEEP leaves of data sets with hardly any simple l-diversity",
         note="The last series publishes exact quasi-identifiers and no secret: it shows how little the sum says.",
     )  # fmt: skip
-    both = pairs(frame, CHUNKS, SWEEP, "utility")
-    best = max(both, key=lambda two: two[0]["utility"] - two[1]["utility"])
-    ours = (
-        f"SWEEP in chunks and SWEEP leave {_both(both, 'utility')} on average (quasi-identifiers "
-        f"{_both(both, 'utility_quasi')}, secrets {_both(both, 'utility_sensitive')}); most is gained at "
-        f"{best[0]['data']} {best[0]['requirement']}: {best[0]['utility']:.3f} beside {best[1]['utility']:.3f}."
-    )
     return Result(
         {"": frame},
         {"": picture},
-        _answers(bench, frame, small),
-        ours,
+        SAID.answered(frame=frame.with_columns(kind=_kinds(bench), tells=_tells(bench))),
         (CHUNKS,),
         _parameters(bench, asked),
         (
@@ -72,6 +66,7 @@ def figure_13(bench: Bench) -> Result:
             "Abalone sex, length, diameter and height.",
             _rising_note(small),
         ),
+        gain("information lost, SWEEP in chunks over SWEEP", frame, CHUNKS, SWEEP, "utility", OTHER_ORDER, lost=True),
     )
 
 
@@ -86,10 +81,6 @@ def _rising_note(small: pl.DataFrame) -> str:
     return f"Stronger requirements that leave more, because more secrets are generalised: {listed(rising)}."
 
 
-def _both(rows: list[tuple[Row, Row]], value: str) -> str:
-    return " and ".join(f"{mean([row[value] for row in side]):.3f}" for side in zip(*rows, strict=True))
-
-
 def _parameters(bench: Bench, asked: dict[str, tuple[tuple[float, int], ...]]) -> dict[str, Any]:
     return {
         f"{dataset(bench, name).title} ({dataset(bench, name).coded.n:,} rows)": [label(tau, l) for tau, l in wanted]
@@ -97,62 +88,55 @@ def _parameters(bench: Bench, asked: dict[str, tuple[tuple[float, int], ...]]) -
     }
 
 
-def _answers(bench: Bench, frame: pl.DataFrame, small: pl.DataFrame) -> dict[str, Answer]:
-    swept = rows_of(small, SWEEP)
-    salary = next(
-        row for row in swept if row["data"] == dataset(bench, "adult-salary").title and row["requirement"] == "(0.5, 2)"
+def _kinds(bench: Bench) -> pl.Expr:
+    """Whether a data set has hardly any simple l, or is asked for one l more than it has."""
+    return pl.when(pl.col("data").is_in([dataset(bench, name).title for name in SMALL])).then(0).otherwise(1)
+
+
+def _tells(bench: Bench) -> pl.Expr:
+    """Whether more is told than by stars, which leave 1 over the number of values of a column."""
+    floors: dict[str, tuple[float, float]] = {}
+    for data in (dataset(bench, name) for name in OTHERS):
+        stars = {name: 1 / len(tree.leaves) for name, tree in data.hierarchies.items()}
+        mean = sum(stars[name] for name in data.quasi_identifiers) / len(data.quasi_identifiers)
+        floors[data.title] = mean, stars[data.sensitive]
+    quasi, secret = (
+        pl.col("data").replace_strict({title: floor[i] for title, floor in floors.items()}, default=None)
+        for i in (0, 1)
     )
-    left = salary["utility"] or 0.0
-    others = [row for row in rows_of(frame, SWEEP) if row not in swept]
-    beside = [
-        (row, other)
-        for row in swept
-        for other in rows_of(small, SUPPRESSED)
-        if (row["data"], row["requirement"]) == (other["data"], other["requirement"])
-    ]
-    worse = [row for row, other in beside if (row["utility"] or 0) < other["utility"]]
-    return {
-        "non-empty": judged(
-            [row["utility"] is not None and row["classes"] > 1 for row in swept],
-            "SWEEP publishes at "
-            + "; ".join(f"{row['data']} {row['requirement']}: {row['utility'] or 0:.2f} left" for row in swept),
-        ),
-        "salary 0.7": answer(
-            f"Adult with salary at (0.5, 2) keeps {left:.3f} of the information: quasi-identifiers "
-            f"{salary['utility_quasi'] or 0:.3f}, salary {salary['utility_sensitive'] or 0:.3f}; the paper has 0.7 "
-            f"(about: within 25%). By this sum a table without any secret keeps more at {len(worse)} of {len(beside)} "
-            f"requirements ({listed([row['data'] + ' ' + row['requirement'] for row in worse])})",
-            About([left], 0.7),
-        ),
-        "others too": judged(
-            [_tells(bench, row) for row in others],
-            "One l beyond simple l-diversity: "
-            + listed(
-                [f"{row['data']} {row['requirement']} quasi-identifiers {row['utility_quasi'] or 0:.2f}, secrets "
-                 f"{row['utility_sensitive'] or 0:.2f}" for row in others], 8)
-            + f"; {USEFUL}",
-        ),
-    }  # fmt: skip
+    more = (pl.col("utility_quasi") > quasi + 0.01) & (pl.col("utility_sensitive") > secret + 0.01)
+    return (more & (pl.col("classes") > 1)).fill_null(value=False)
 
 
-def _tells(bench: Bench, row: Row) -> bool:
-    """More is told than by stars, which leave 1 over the number of values of a column."""
-    data = next(data for name in OTHERS if (data := dataset(bench, name)).title == row["data"])
-    stars = {name: 1 / len(tree.leaves) for name, tree in data.hierarchies.items()}
-    quasi = sum(stars[name] for name in data.quasi_identifiers) / len(data.quasi_identifiers)
-    told = row["utility"] is not None and row["utility_quasi"] > quasi + 0.01
-    return bool(told and row["classes"] > 1 and row["utility_sensitive"] > stars[data.sensitive] + 0.01)
-
-
+SWEPT = pl.col("method") == SWEEP
+SAID = Claims()
+SAID(
+    "SWEEP publishes non-empty tables of data sets with a very small eligible range.",
+    Check(
+        pl.col("utility").is_not_null() & (pl.col("classes") > 1), KEYS, ("utility",),
+        where=SWEPT & (pl.col("kind") == 0),
+    ),
+)  # fmt: skip
+SAID(
+    "Of Adult with salary as the secret it keeps 0.7 of the information at (0.5, 2).",
+    Compare(
+        SWEEP, "alike", 0.7, "utility", KEYS, "method",
+        where=(pl.col("data") == "Adult (salary)") & (pl.col("requirement") == "(0.5, 2)"),
+        note="by this sum a table without any secret may keep more (see the picture)",
+    ),
+)  # fmt: skip
+SAID(
+    "It publishes useful tables of the other data sets too.",
+    Check(
+        pl.col("tells"), KEYS, ("utility_quasi", "utility_sensitive"), where=SWEPT & (pl.col("kind") == 1),
+        note=f"one l beyond simple l-diversity; {USEFUL}",
+    ),
+)  # fmt: skip
 FIGURES: tuple[Figure, ...] = (
     Figure(
         "13",
         "Output of SWEEP for data sets with a largest simple l of 1",
-        {
-            "non-empty": "SWEEP publishes non-empty tables of data sets with a very small eligible range.",
-            "salary 0.7": "Of Adult with salary as the secret it keeps 0.7 of the information at (0.5, 2).",
-            "others too": "It publishes useful tables of the other data sets too.",
-        },
+        SAID,
         figure_13,
         data=("adult", "car", "mushroom", "cmc", "nursery", "chess", "abalone"),
     ),

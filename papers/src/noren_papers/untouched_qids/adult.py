@@ -94,7 +94,6 @@ def figure_4(bench: Bench) -> Result:
         sheets={"": overview, "settings": sheet.drop(EACH)},
         pictures={"": shares, "mse": errors},
         answers=_answers_4(sheet, overview),
-        ours=_ours_4(sheet, overview),
         gains=gains(sheet.filter(pl.col("l") < pl.col("values")), ("data", "l")),
         ours_series=(OURS,),
         parameters={"l": list(levels), "g": G, "s": S, "questions per setting": count},
@@ -180,25 +179,6 @@ def _smallest_mean(line: dict[str, dict[str, Any]]) -> Answer:
     )
 
 
-def _ours_4(sheet: pl.DataFrame, overview: pl.DataFrame) -> str:
-    line = {row["series"]: row for row in overview.to_dicts()}
-    wide = sheet.filter(pl.col("mse").is_not_null() & (pl.col("l") < pl.col("values")))
-    wide = wide.pivot(on="series", index=["data", "l"], values="mse")
-    ratio = (wide[OURS] / wide[PROPOSAL]).drop_nulls()
-    text = (
-        f"Over the settings of the proposal, {OURS} has a mean MSE of {_number(line[OURS]['mse'])} instead of "
-        f"{_number(line[PROPOSAL]['mse'])}; in the median setting it is {np.median(ratio.to_numpy()):.2f} times, "
-        f"and lower in {int((ratio < 1).sum())} of {len(ratio)} (l = |S| left out, where neither can know anything)."
-    )
-    if line[OURS]["mse_common"] is not None:
-        best = min(OTHERS, key=lambda name: line[name]["mse_common"])
-        text += (
-            f" Where all can be run it has {_number(line[OURS]['mse_common'])}, the best of the other methods ({best}) "
-            f"{_number(line[best]['mse_common'])}."
-        )
-    return text
-
-
 def figure_5(bench: Bench) -> Result:
     source = adult_with(adult(bench), ADULT_COLUMNS.index("relationship") + 1)
     level = 2
@@ -240,10 +220,6 @@ def figure_5(bench: Bench) -> Result:
         sheets={"": sheet},
         pictures={"": picture},
         answers={"follows": follows, "closest": closest},
-        ours=(
-            f"{OURS} is off by at most {off[OURS][0]:.4f} and {off[OURS][1]:.4f} on average; the proposal by "
-            f"{off[PROPOSAL][0]:.4f} and {off[PROPOSAL][1]:.4f}, from the same sets."
-        ),
         ours_series=(OURS,),
         parameters={"l": level, "sensitive": "relationship", "asked": "sex"},
         gains=Gain.of("mean error of a share", {"relationship by sex": off[OURS][1] / off[PROPOSAL][1]}, LOSES),

@@ -94,18 +94,10 @@ def _result(sheet: pl.DataFrame, copies: int, repeats: int) -> Result:
         y_title="processor seconds",
         note=f"g = {G}, s = {S}; relationship with l = 2, occupation with l = 10", size=(260, 190),
     )  # fmt: skip
-    ours = (
-        f"The library's likelihood takes {mean[OURS, 1]:.3f} s on Adult and {mean[OURS, copies]:.2f} s on {copies} "
-        f"times Adult, {mean[OURS, copies] / many:.1f} times the proposal's iteration: it works on whole sets and not "
-        "on their counts. It is not the quicker one."
-    )
-    if mean[OURS, copies] <= many:
-        ours = ours.replace(" It is not the quicker one.", "")
     return Result(
         sheets={"": sheet},
         pictures={"": picture},
         answers=answers,
-        ours=ours,
         ours_series=(OURS,),
         gains=Gain.of(
             "seconds of an estimate, likelihood over bayes",

@@ -25,7 +25,6 @@ from noren_papers.untouched_qids.methods import (
     TP,
     against,
     codes_of,
-    gain_sentence,
     gains,
     measured,
 )
@@ -167,7 +166,6 @@ def _result(
         sheets={name: one.drop(EACH) for name, one in sheets.items()},
         pictures={"": picture} | ({} if size is None else {"size": _size_picture(size)}),
         answers=answers,
-        ours=gain_sentence(sheet, ("data", x)),
         gains=gains(sheet, ("data", x)),
         ours_series=OUR_SERIES,
         parameters=parameters | asked,

@@ -203,23 +203,3 @@ LOSES = (
     "a group is small, and how far it goes from what all records say is chosen by few held-out records; starting from "
     "all records and four folds are in use, other starts were not tried here"
 )
-
-
-def gain_sentence(frame: pl.DataFrame, keys: Sequence[str]) -> str:
-    """By which factor our error is below the proposal's and below the best of the others, setting by setting."""
-    wide = on_the_same(frame, keys).pivot(on="series", index=list(keys), values="mse")
-    ratio = (wide[OURS] / wide[PROPOSAL]).drop_nulls()
-    low, middle, high = (float(value) for value in np.quantile(ratio.to_numpy(), (0, 0.5, 1)))
-    text = (
-        f"From the same published sets, {OURS} has an MSE {middle:.2f} times the proposal's in the median of "
-        f"{len(ratio)} settings ({low:.2f} to {high:.2f} times); it is lower in {int((ratio < 1).sum())}."
-    )
-    others = [name for name in (*OTHERS, LEAST_LOSS) if name in wide.columns]
-    both = wide.with_columns(pl.min_horizontal(others).alias("best")).filter(pl.col("best").is_not_null())
-    if others and both.height:
-        wins, theirs = int((both[OURS] < both["best"]).sum()), int((both[PROPOSAL] < both["best"]).sum())
-        text += (
-            f" Against the best of TP, Anatomy and both forms of Mondrian it wins in {wins} of {both.height} settings "
-            f"where one of them can be run; the proposal wins in {theirs}."
-        )
-    return text
