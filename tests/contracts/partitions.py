@@ -135,9 +135,8 @@ class PartitionedEngine(LocalEngine):
         whole = concat(list(batches))
         assert batch_length(whole) == rows
         whole = take(whole, permutation(rows, stream))
-        for part in np.array_split(np.arange(rows), PARTITIONS):
-            if len(part):
-                yield take(whole, part)
+        parts = np.array_split(np.arange(rows), PARTITIONS)
+        return (take(whole, part) for part in parts if len(part))
 
     def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
         self.used.append("judge")

@@ -13,7 +13,7 @@ import noren as nr
 from noren.workflow import dependence
 from noren.workflow.dependence import told
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import decide, drafted
+from noren.workflow.settling import decide_plan, draft_plan
 from tests.unit.workflow.test_dependence import near
 
 REQUIRED: dict[str, dict[str, Any]] = {
@@ -52,7 +52,7 @@ def policy(way: str, **more: Any) -> nr.Policy:
 
 def measured(table: pl.DataFrame, rules: nr.Policy) -> list[dependence.Told]:
     found = prepare(table, rules, known=dependence.KNOWN)
-    return sorted(told(drafted(found, decide(found, rules), rules)), key=lambda one: (one.protected, one.by))
+    return sorted(told(draft_plan(found, decide_plan(found, rules), rules)), key=lambda one: (one.protected, one.by))
 
 
 @pytest.mark.parametrize("way", REQUIRED)
@@ -92,7 +92,7 @@ def test_the_expectation_is_the_mean_of_draws(way: str, monkeypatch: pytest.Monk
     real: dict[tuple[str, str], list[float]] = {pair: [] for pair in expected}
     made = prepare(table, rules, known=dependence.KNOWN)
     for _ in range(draws):
-        draft = drafted(made, decide(made, rules), rules)
+        draft = draft_plan(made, decide_plan(made, rules), rules)
         truth, cells = dependence._sampled(draft)
         statements = {s.name: s for s in draft.statements}
         rows = {name: dependence._Possible.of(statements[name], cells[name]) for name in truth}

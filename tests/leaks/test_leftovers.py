@@ -207,7 +207,7 @@ def test_the_file_of_record_keys_holds_keyed_digests_only(tmp_path, monkeypatch)
             super().close()
             assert self._file.closed
 
-    monkeypatch.setattr("noren.workflow.anonymize.UniqueKeys", Kept)
+    monkeypatch.setattr("noren.workflow.republish.UniqueKeys", Kept)
     nr.anonymize(people(), policy)
     (content,) = contents
     assert len(content) == 8 * people().num_rows

@@ -8,7 +8,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, partialmethod
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from noren.methods import METHODS
 from noren.methods.base import DrawingMethod
 from noren.release import package
 from noren.secret import Register
-from noren.workflow.anonymize import _Run
+from noren.workflow import anonymize
 
 N, D = 400, 9
 ILLS = [f"ill {code}" for code in range(D)]
@@ -236,11 +236,11 @@ def fail_after(parent: Path, target: Path, real: Callable, path: Path) -> None:
     fail_now() if path == parent and target.exists() else real(path)
 
 
-def take_first(run: _Run, target: Path, real: Callable, *given: Any) -> Any:
+def take_first(target: Path, real: Callable, *given: Any) -> Any:
     """Another program is faster."""
     target.mkdir()
     (target / "theirs").write_text("first")
-    return real(run, *given)
+    return real(*given)
 
 
 @pytest.mark.parametrize(
@@ -282,9 +282,9 @@ epsilon = 0.125
             elif where == "after the name":
                 broken.setattr(files, "sync", partial(fail_after, tmp_path, target, files.sync))
             elif where == "target is taken":
-                broken.setattr(_Run, "_manifest", partialmethod(take_first, target, _Run._manifest))
+                broken.setattr(anonymize, "make_manifest", partial(take_first, target, anonymize.make_manifest))
             else:
-                broken.setattr(_Run, "_verified", fail_now)
+                broken.setattr(anonymize, "demand_verdicts", fail_now)
             try:
                 nr.anonymize(table, policy, to=target)
                 published += 1

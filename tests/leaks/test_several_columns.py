@@ -82,10 +82,10 @@ def test_beliefs_prove_as_right_as_they_are_firm():
     from noren.estimates import believed
     from noren.workflow.dependence import _sampled
     from noren.workflow.prepare import prepare
-    from noren.workflow.settling import settled
+    from noren.workflow.settling import settle_draft
 
     rules = policy()
-    draft = settled(prepare(survey(), rules), rules)
+    draft = settle_draft(prepare(survey(), rules), rules)
     truth, cells = _sampled(draft)
     found = believed("job", draft.statements, cells, truth=truth["job"])
     assert found is not None

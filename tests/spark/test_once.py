@@ -15,9 +15,9 @@ import noren as nr
 from noren.engines.spark.guard import guarded
 from noren.engines.spark.source import is_steady
 from noren.release.package import checksum
-from noren.workflow.anonymize import _Run, run
+from noren.workflow.anonymize import run
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import drafted
+from noren.workflow.settling import draft_plan, settle_draft
 from tests.contracts.test_engines import CASES, N, table
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
@@ -80,9 +80,9 @@ def test_the_same_keys_make_the_same_bytes_whatever_fails(
     monkeypatch.setattr("noren.engines.spark.engine.ROWS_PER_FILE", 100)
     monkeypatch.setattr("noren.engines.spark.engine.Secret.fresh", lambda: nr.Secret(bytes(32)))
     prepared = prepare(session.createDataFrame(table()), CASES[case], engine)
-    from noren.workflow.settling import decide
+    from noren.workflow.settling import decide_plan
 
-    draft = drafted(prepared, decide(prepared, CASES[case]), CASES[case])
+    draft = draft_plan(prepared, decide_plan(prepared, CASES[case]), CASES[case])
     calm = files(engine, draft, tmp_path / "calm")
     monkeypatch.setattr("noren.engines.spark.engine.guarded", failing)
     assert files(engine, draft, tmp_path / "failing") == calm
@@ -146,12 +146,11 @@ def test_a_table_that_changes_between_passes_is_refused(engine: Any, session: An
     import pyarrow.parquet as pq
 
     pq.write_table(table(), tmp_path / "table.parquet")
-    run_of = _Run(CASES["decoys"], None, lambda *_: __import__("contextlib").nullcontext())
     prepared = prepare(tmp_path / "table.parquet", CASES["decoys"], engine)
     known = engine._starts[id(prepared.source), tuple(prepared.drop)]
     moved = (known[0], (*known[1][:-1], known[1][-1] - 1))
     engine._starts[id(prepared.source), tuple(prepared.drop)] = moved
-    draft = run_of._drafted(prepared)
+    draft = settle_draft(prepared, CASES["decoys"])
     with pytest.raises(nr.errors.DataError, match="changed while it was read"):
         engine.written(prepared.source, draft.reading, draft, draft.rows, draft.statements, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["table.parquet"], "and nothing is left"

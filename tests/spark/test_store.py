@@ -67,11 +67,11 @@ def test_the_bytes_are_those_of_a_directory(
     several: SparkEngine, session: Any, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from noren.workflow.prepare import prepare
-    from noren.workflow.settling import decide, drafted
+    from noren.workflow.settling import decide_plan, draft_plan
 
     monkeypatch.setattr("noren.engines.spark.engine.Secret.fresh", lambda: nr.Secret(bytes(32)))
     prepared = prepare(session.createDataFrame(table()), CASES["mondrian"], several)
-    draft = drafted(prepared, decide(prepared, CASES["mondrian"]), CASES["mondrian"])
+    draft = draft_plan(prepared, decide_plan(prepared, CASES["mondrian"]), CASES["mondrian"])
     (tmp_path / "here").mkdir()
     written = []
     for folder in (tmp_path / "here", Place.parse(store.address("there"))):

@@ -161,7 +161,8 @@ class Engine(Protocol):
     def scatter(
         self, batches: Iterable[CellBatch], rows: int, stream: Keystream, folder: Path | None
     ) -> Iterator[CellBatch]:
-        """The same rows in one uniformly random order. Only what will be published goes to the folder."""
+        """The same rows in one uniformly random order: all are read before the first comes. Only what will be
+        published goes to the folder."""
 
     def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
         """Judge all cells of a published table. `make` gives judgements that merge."""

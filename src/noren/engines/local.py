@@ -124,7 +124,7 @@ class LocalEngine:
         shuffler = Shuffler(stream, rows, folder)
         for batch in batches:
             shuffler.add(batch)
-        yield from shuffler.finish()
+        return shuffler.finish()
 
     def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
         judgement = make()

@@ -23,7 +23,7 @@ from noren.sources.source import Source
 from noren.workflow.dependence import told
 from noren.workflow.prepare import prepare
 from noren.workflow.refusal import Told
-from noren.workflow.settling import settled
+from noren.workflow.settling import settle_draft
 
 ROUNDS = 6
 """Tries of a draft."""
@@ -94,7 +94,7 @@ def _tried(some: Source, text: str) -> list[Told]:
     policy = Policy.parse(text)
     if len(policy.published) > WIDEST:
         return []
-    found = told(settled(prepare(some, policy), policy), ASKED)
+    found = told(settle_draft(prepare(some, policy), policy), ASKED)
     return [one for one in found if one.at_most > MARGIN * policy.dependence.most]
 
 

@@ -1,4 +1,4 @@
-"""From a table and a policy to a verified release: prepare, plan, draft, scatter, write, verify, publish.
+"""From a table and a policy to a verified release: prepare, plan and draft, apply and scatter, judge, rename.
 
 Two passes over the source, three where general values stand beside columns that pass as they are. Nothing is
 published unless the independent verification of what was written holds; the directory appears under its name complete
@@ -7,12 +7,10 @@ or not at all.
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -20,24 +18,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from noren import __version__
 from noren.engines import Engine, Plan, Table, TermSearch
 from noren.engines.engine import Written
 from noren.errors import NorenError, ReleaseError
-from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.progress import Stage, quiet
-from noren.release.manifest import Manifest
-from noren.release.package import (
-    FileFormat,
-    write_cells,
-    write_descriptor,
-)
+from noren.progress import Meter, Stage, quiet
+from noren.release.manifest import Manifest, PublishedMargin, UsedMethod, VerdictEntry
+from noren.release.package import FileFormat, Recording, write_cells, write_descriptor
+from noren.release.parts import Part
 from noren.release.published import Published
 from noren.release.release import Release
 from noren.release.set_tally import SetTally
 from noren.release.sides import with_sides, write_sides
-from noren.release.staged import refuse_existing, staged
+from noren.release.staged import Staged, refuse_existing, staged
 from noren.release.store import MemoryStore, PeopleStore, Store, store_for
 from noren.schema.column import Column
 from noren.secret import Keystream, SigningKey
@@ -46,35 +41,16 @@ from noren.sources.place import Place, Spot, place_of
 from noren.statements import CellBatch, Design, Statement, batch_length, concat
 from noren.statements.batch import PERSON
 from noren.workflow.apart import PartedDraft
-from noren.workflow.declaration import make_manifest
 from noren.workflow.dependence import KNOWN, demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.losses import losses_of, term_losses
-from noren.workflow.margins import demand_margins, noised_margins
-from noren.workflow.mechanism import (
-    INSTEAD,
-    Replayed,
-    demand_bounded,
-    demand_uncertain,
-    replay_methods,
-    used_methods,
-    with_mechanism,
-)
+from noren.workflow.margins import demand_margins, demand_rows, noised_margins
+from noren.workflow.mechanism import INSTEAD, Replayed, demand_bounded, demand_uncertain, replay_methods
 from noren.workflow.over_rows import advice
 from noren.workflow.prepare import prepare, read_policy, remarks
-from noren.workflow.republish import UniqueKeys, memoised_stream, registrations, secret_file
-from noren.workflow.settling import left_out, of_people, settled
-from noren.workflow.several import demand_rows
+from noren.workflow.republish import Registers
+from noren.workflow.settling import judge_draft, settle_draft
 from noren.workflow.verify import demand
-
-UNREGISTERED = (
-    "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
-    "under [randomness])"
-)
-UNCOUNTED = (
-    "noised margins spend epsilon = {:g} of everybody's budget; without a register (a secret and a record key under "
-    "[randomness]) nobody adds up what several releases spend"
-)
 
 
 @dataclass(frozen=True)
@@ -170,219 +146,220 @@ def run(
     stage: Stage = quiet,
 ) -> Outcome:
     """`anonymize`, with the holder's facts and progress."""
-    policy = read_policy(policy)
+    policy, target, key = read_policy(policy), read_target(to, file_format), read_signing_key(sign, to)
+    demand_bounded(policy)
+    registers, clock = Registers(policy, secret), Clock()
+    with clock("read and count"):
+        known = KNOWN if policy.dependence.most < 1 else 0
+        with registers.unique_keys(policy) as keys:
+            table = prepare(data, policy, engine, stage=stage, on_keys=keys, known=known)
+        table = registers.recall(table, policy)
+    with clock("decide"):
+        draft = settle_draft(table, policy, stage=stage, stream=registers.stream, key=registers.key)
+        with stage("Columns that tell each other", None):
+            demand_independence(draft, policy)
+        demand_rows(draft, policy)
+        demand_margins(draft, policy)
+        notes = (*table.source.notes, *remarks(table, policy), *draft.notes, *registers.check(draft, policy))
+    losses = measure_losses(draft, policy)
+    memoised = registers.stream is not None and bool(draft.designs)
+    with make_room(target, registers.recording) as there:
+        cells = write_draft(draft, there, file_format, stage, clock)
+        with clock("verify"):
+            verdicts = demand_verdicts(draft, cells, policy, stage)
+            replays = demand_replays(draft, cells, policy, stage)
+        with stage("Counting margins", None) if policy.margins else nullcontext():
+            margins = noised_margins(draft, policy)
+        published, alone = draft.published(cells.store, cells.columns), cells.people is None
+        manifest = make_manifest(policy, published, verdicts, memoised, alone, draft.plan.facts, margins)
+        if there is not None:
+            write_descriptor(there.work, there.holds(cells.files, cells.parts), manifest, key, cells.parts)
+    data = [] if there is None or target is None else [target / name for name in there.data]
+    release = Release(manifest, store_for(data[0], True, *data[1:]) if data else cells.store, target)
+    facts = HolderFacts(
+        table=table,
+        plan=draft.plan,
+        records=draft.records,
+        suppressed=draft.suppressed,
+        verdicts=verdicts,
+        memoised=memoised,
+        notes=notes,
+        seconds=clock.seconds,
+        losses=losses,
+        replays=replays,
+    )
+    return Outcome(release, facts)
+
+
+# ---------------------------------------------------------------------- before any work
+
+
+def read_target(to: str | Path | Place | None, file_format: FileFormat) -> Spot | None:
+    """Where a release is written, which must be free; None for memory."""
     target = None if to is None else place_of(to)
     if target is not None:
         refuse_existing(target)
     if isinstance(target, Place) and file_format != "parquet":
         raise ReleaseError(f"{target}: a store gets Parquet files.", hint="Name a directory, or leave the format out.")
-    return _Run(policy, secret, stage, _signing(sign, to)).publish(data, engine, target, file_format)
+    return target
 
 
-def _signing(sign: SigningKey | str | Path | None, to: str | Path | Place | None) -> SigningKey | None:
-    """The key of a release that is written; read before any work is done."""
+def read_signing_key(sign: SigningKey | str | Path | None, to: str | Path | Place | None) -> SigningKey | None:
+    """The key of a release that is written."""
     if sign is not None and to is None:
         message = "a release in memory has no descriptor to sign."
         raise ReleaseError(message, hint="Give to=..., or sign when it is saved: release.save(..., sign=...).")
     return None if sign is None else signing_key(sign)
 
 
-class _Run:
-    """One anonymisation, stage by stage."""
+class Clock:
+    """How long every step took."""
 
-    def __init__(self, policy: Policy, secret: str | Path | None, stage: Stage, sign: SigningKey | None = None) -> None:
-        self.policy = policy
-        self.sign = sign
-        self.stage = stage
+    def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.people: list[NDArray[np.int64]] = []
-        """Whose rows were published, in their order, where people have several."""
-        self.replays: list[Replayed] = []
-        self.key = policy.randomness.record_key
-        secret_path = secret_file(policy, secret)
-        self.keyed = memoised_stream(policy, secret_path)
-        """What the register of the secret knows people by."""
-        self.stream = self.keyed if policy.randomness.mode == "memoised" else None
-        self.registers = registrations(policy, secret_path, self.keyed)
-
-    def publish(self, data: Any, engine: str | Engine | None, target: Spot | None, file_format: FileFormat) -> Outcome:
-        demand_bounded(self.policy)
-        table = self._prepared(data, engine)
-        started = perf_counter()
-        draft = self._drafted(table)
-        with self.stage("Columns that tell each other", None):
-            demand_independence(draft, self.policy)
-        demand_rows(draft, self.policy)
-        demand_margins(draft, self.policy)
-        registered = [note for one in self.registers for note in one.check(draft, self.policy)]
-        if not self.registers and any(model.invariant for model in self.policy.require):
-            registered.append(UNREGISTERED)
-        if self.policy.margins and not self.registers:
-            registered.append(UNCOUNTED.format(self.policy.spent))
-        self.seconds["decide"] = perf_counter() - started
-        notes = (*table.source.notes, *remarks(table, self.policy), *draft.notes, *registered)
-        lost = losses(draft, self.policy)
-        if target is None:
-            release, verdicts = self._in_memory(draft)
-        else:
-            release, verdicts = self._written(draft, target, file_format)
-        facts = HolderFacts(
-            table=table,
-            plan=draft.plan,
-            records=draft.records,
-            suppressed=draft.suppressed,
-            verdicts=verdicts,
-            memoised=self._memoised(draft),
-            notes=notes,
-            seconds=self.seconds,
-            losses=lost,
-            replays=self.replays,
-        )
-        return Outcome(release, facts)
-
-    def _drafted(self, table: Table) -> Draft:
-        return settled(table, self.policy, stage=self.stage, stream=self.stream, key=self.key)
-
-    def _memoised(self, draft: Draft) -> bool:
-        """Whether something is drawn, and by the secret."""
-        return self.stream is not None and bool(draft.designs)
 
     @contextmanager
-    def _recording(self, published: Callable[[], bool] = lambda: False) -> Iterator[None]:
-        """All registers hold the release while it is published."""
-        with ExitStack() as stack:
-            for one in self.registers:
-                stack.enter_context(one.recording(published))
-            yield
-
-    def _prepared(self, data: Any, engine: str | Engine | None) -> Table:
+    def __call__(self, step: str) -> Iterator[None]:
         started = perf_counter()
-        alone = self.keyed is not None and self.key is not None and not self.policy.people.key
-        keys = UniqueKeys(self.keyed) if self.keyed is not None and alone else None
-        known = KNOWN if self.policy.dependence.most < 1 else 0
-        with closing(keys) if keys is not None else nullcontext():
-            table = prepare(data, self.policy, engine, stage=self.stage, on_keys=keys, known=known)
-            if keys is not None:
-                keys.demand_unique(str(self.key))
-        for one in self.registers:
-            one.read(table)
-            table = one.recalled(table, self.policy)
-        self.seconds["read and count"] = perf_counter() - started
-        return table
+        yield
+        self.seconds[step] = perf_counter() - started
 
-    def _in_memory(self, draft: Draft) -> tuple[Release, list[Verdict]]:
-        store = MemoryStore(concat(list(self._shuffled(draft, None))))
-        verdicts = self._verified(draft, store, draft.statements)
-        published = draft.published(store)
-        manifest = self._manifest(draft, published, verdicts)
-        with self._recording():
-            return Release(manifest, store), verdicts
 
-    def _written(self, draft: Draft, target: Spot, file_format: FileFormat) -> tuple[Release, list[Verdict]]:
-        with staged(target, self._recording) as there:
-            work = there.work
-            buckets = Path(tempfile.mkdtemp(prefix="buckets-", dir=work))
-            made = self._written_there(draft, there.cells) if file_format == "parquet" else None
-            made = made or self._written_here(draft, work, buckets, file_format)
-            shutil.rmtree(buckets)
-            if made.rows != draft.rows:
-                raise NorenError(f"{made.rows} rows were written instead of {draft.rows}; nothing is published.")
-            data, *more = made.files
-            write_sides(work, made.columns, data.suffix)
-            statements = tuple(with_sides(work, made.columns, data.suffix))
-            store = store_for(data, True, *more)
-            verdicts = self._verified(draft, store, statements)
-            published = draft.published(store, made.columns)
-            manifest = self._manifest(draft, published, verdicts)
-            write_descriptor(work, there.holds(made.files, made.parts), manifest, self.sign, made.parts)
-        data, *more = (target / name for name in there.data)
-        store = store_for(data, True, *more)
-        return Release(manifest, store, target), verdicts
+# ---------------------------------------------------------------------- apply, scatter, write
 
-    def _written_here(self, draft: Draft, work: Path, buckets: Path, file_format: FileFormat) -> Written:
-        """The data file, through this process."""
-        started, before = perf_counter(), sum(self.seconds.values())
+
+@dataclass(frozen=True)
+class WrittenCells:
+    """The cells of a draft in a random order, where they were written."""
+
+    store: Store
+    columns: tuple[Statement, ...]
+    """The columns as they were written."""
+    read: tuple[Statement, ...]
+    """The columns as a reader meets them."""
+    people: NDArray[np.int64] | None = None
+    """Whose row each is, where people have several."""
+    files: tuple[Spot, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+    def published(self, draft: Draft) -> Published:
+        """What is judged: what a reader sees, and beside it whose row each is."""
+        return draft.published(self.store if self.people is None else PeopleStore(self.store, self.people), self.read)
+
+
+@contextmanager
+def make_room(target: Spot | None, recording: Recording) -> Iterator[Staged | None]:
+    """A place beside the target that becomes it at the end, while `recording` surrounds it; None for memory."""
+    if target is not None:
+        with staged(target, recording) as there:
+            yield there
+        return
+    yield None
+    with recording(lambda: False):
+        pass
+
+
+def write_draft(
+    draft: Draft, there: Staged | None, file_format: FileFormat, stage: Stage, clock: Clock
+) -> WrittenCells:
+    """Make the cells of a draft, shuffle them and write them, in memory or to files."""
+    people: list[NDArray[np.int64]] = []
+    if there is None:
+        cells = concat(list(shuffle_cells(draft, None, None, people, stage, clock)))
+        return WrittenCells(MemoryStore(cells), draft.statements, draft.statements, _joined(people))
+    made = write_elsewhere(draft, there.cells, stage, clock) if file_format == "parquet" else None
+    if made is None:
         tally = SetTally(draft.statements) if file_format == "parquet" else None
-        shuffled = self._shuffled(draft, buckets, tally)
-        data, rows, columns = write_cells(work, draft.statements, shuffled, file_format, tally)
-        inside = sum(self.seconds.values()) - before  # runs beside the writing, in part
-        self.seconds["write"] = max(0.0, perf_counter() - started - inside)
-        return Written((data,), (), rows, columns)
+        with tempfile.TemporaryDirectory(prefix="buckets-", dir=there.work) as buckets:
+            shuffled = shuffle_cells(draft, tally, Path(buckets), people, stage, clock)
+            with clock("shuffle and write"):
+                path, rows, columns = write_cells(there.work, draft.statements, shuffled, file_format, tally)
+        made = Written((path,), (), rows, columns)
+    if made.rows != draft.rows:
+        raise NorenError(f"{made.rows} rows were written instead of {draft.rows}; nothing is published.")
+    data, *more = made.files
+    write_sides(there.work, made.columns, data.suffix)
+    read = tuple(with_sides(there.work, made.columns, data.suffix))
+    return WrittenCells(store_for(data, True, *more), made.columns, read, _joined(people), made.files, made.parts)
 
-    def _written_there(self, draft: Draft, work: Spot) -> Written | None:
-        """The data files, where the records are, if the engine works elsewhere."""
-        table, started = draft.table, perf_counter()
-        with self.stage("Drawing decoys" if draft.designs else "Writing records", None):
-            made = table.engine.written(table.source, draft.reading, draft, draft.rows, draft.statements, work)
-        if made is not None:
-            draft.demand_heads()
-            self.seconds["draw, shuffle and write"] = perf_counter() - started
-        return made
 
-    def _manifest(self, draft: Draft, published: Published, verdicts: list[Verdict]) -> Manifest:
-        memoised, people = self._memoised(draft), not self.people
-        with self.stage("Counting margins", None) if self.policy.margins else nullcontext():
-            margins = noised_margins(draft, self.policy)
-        return make_manifest(self.policy, published, verdicts, memoised, people, draft.plan.facts, margins)
-
-    def _shuffled(self, draft: Draft, folder: Path | None, tally: SetTally | None = None) -> Iterator[CellBatch]:
-        """Anonymised records in a uniformly random order; a tally has seen all of them when the first come."""
-        table, started = draft.table, perf_counter()
-        name = "Drawing decoys" if draft.designs else "Writing records"
-
-        def made() -> Iterator[CellBatch]:
-            with self.stage(name, table.n) as meter:
-                if draft.reading.columns:
-                    yield from table.engine.apply(table.source, draft.reading, draft, meter=meter)
-                else:
-                    yield from draft.held(meter)
-            draft.demand_heads()
-            self.seconds["read and encode"] = perf_counter() - started - draft.seconds
-            if draft.designs:
-                self.seconds["draw decoys"] = draft.seconds
-
-        after = perf_counter()
-        cells = made() if tally is None else map(tally.numbered, made())
+def shuffle_cells(
+    draft: Draft,
+    tally: SetTally | None,
+    folder: Path | None,
+    people: list[NDArray[np.int64]],
+    stage: Stage,
+    clock: Clock,
+) -> Iterator[CellBatch]:
+    """Make all cells, which a tally sees, and return them in a uniformly random order. Whose row each is goes to
+    `people`, as they come."""
+    table, reading = draft.table, draft.reading
+    with clock("read and encode"), stage("Drawing decoys" if draft.designs else "Writing records", table.n) as meter:
+        whole = bool(reading.columns)
+        made = table.engine.apply(table.source, reading, draft, meter=meter) if whole else draft.held(meter)
+        cells = made if tally is None else map(tally.numbered, made)
         shuffled = table.engine.scatter(cells, draft.rows, Keystream(), folder)
-        with self.stage("Shuffling and writing" if folder is not None else "Shuffling", draft.rows) as meter:
-            self.seconds["shuffle"] = 0.0
-            inside = sum(self.seconds.get(part, 0.0) for part in ("read and encode", "draw decoys"))
-            for batch in shuffled:
-                now = perf_counter()
-                done = sum(self.seconds.get(part, 0.0) for part in ("read and encode", "draw decoys"))
-                self.seconds["shuffle"] += max(0.0, now - after - (done - inside))
-                inside = done
-                if PERSON in batch:
-                    self.people.append(batch[PERSON].data)  # type: ignore[attr-defined]
-                yield {name: cells for name, cells in batch.items() if name != PERSON}
-                meter(batch_length(batch))
-                after = perf_counter()
-
-    def _verified(self, draft: Draft, store: Store, statements: tuple[Statement, ...]) -> list[Verdict]:
-        started = perf_counter()
-        several = bool(self.people)
-        seen: Store = PeopleStore(store, np.concatenate(self.people)) if several else store
-        published, overall = draft.published(seen, statements), draft.overall()
-
-        make = partial(Judgement.of, published.by_name, self.policy.require, overall, people=several)
-        with self.stage("Verifying", draft.rows) as meter:
-            found = draft.table.engine.judge(published, make, meter=meter)
-        verdicts = [*of_people(found, published, draft, self.policy.require), *left_out(draft)]
-        hint = advice(verdicts)
-        if any(model.of_mechanism for model in self.policy.require):
-            used = used_methods(self.policy, draft.plan.facts)
-            verdicts = with_mechanism(verdicts, published, draft.table.records, self.policy.require, used)
-            hint = hint or (INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None)
-        demand(verdicts, hint)
-        if not isinstance(draft, PartedDraft):
-            with self.stage("Replaying the method", None):
-                self.replays = replay_methods(published, draft.table.records, self.policy, draft.plan.facts)
-            demand_uncertain(self.replays, self.policy)
-        self.seconds["verify"] = perf_counter() - started
-        return verdicts
+    draft.demand_heads()
+    if draft.designs:
+        clock.seconds["draw decoys"] = draft.seconds
+        clock.seconds["read and encode"] -= draft.seconds
+    return separate_people(
+        shuffled, people, stage("Shuffling" if folder is None else "Shuffling and writing", draft.rows)
+    )
 
 
-def losses(draft: Draft, policy: Policy) -> dict[str, float]:
+def separate_people(
+    batches: Iterable[CellBatch], people: list[NDArray[np.int64]], metered: AbstractContextManager[Meter]
+) -> Iterator[CellBatch]:
+    """The cells alone: whose row each is goes to `people`."""
+    with metered as meter:
+        for batch in batches:
+            if PERSON in batch:
+                people.append(batch[PERSON].data)  # type: ignore[attr-defined]
+            yield {name: cells for name, cells in batch.items() if name != PERSON}
+            meter(batch_length(batch))
+
+
+def _joined(people: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:
+    return np.concatenate(people) if people else None
+
+
+def write_elsewhere(draft: Draft, folder: Spot, stage: Stage, clock: Clock) -> Written | None:
+    """Write the data files where the records are, if the engine works elsewhere."""
+    table, started = draft.table, perf_counter()
+    with stage("Drawing decoys" if draft.designs else "Writing records", None):
+        made = table.engine.written(table.source, draft.reading, draft, draft.rows, draft.statements, folder)
+    if made is not None:
+        draft.demand_heads()
+        clock.seconds["draw, shuffle and write"] = perf_counter() - started
+    return made
+
+
+# ---------------------------------------------------------------------- judge
+
+
+def demand_verdicts(draft: Draft, cells: WrittenCells, policy: Policy, stage: Stage) -> list[Verdict]:
+    """The verdicts on what was written; raises where a requirement does not hold."""
+    with stage("Verifying", draft.rows) as meter:
+        verdicts = judge_draft(draft, cells.published(draft), policy, meter)
+    hint = advice(verdicts)
+    if hint is None and any(model.of_mechanism for model in policy.require):
+        hint = INSTEAD if all(v.holds or v.basis == "the original" for v in verdicts) else None
+    demand(verdicts, hint)
+    return verdicts
+
+
+def demand_replays(draft: Draft, cells: WrittenCells, policy: Policy, stage: Stage) -> list[Replayed]:
+    """What replaying the method gives away; raises where a secret is certain to whoever replays it."""
+    if isinstance(draft, PartedDraft):
+        return []
+    with stage("Replaying the method", None):
+        replays = replay_methods(cells.published(draft), draft.table.records, policy, draft.plan.facts)
+    demand_uncertain(replays, policy)
+    return replays
+
+
+def measure_losses(draft: Draft, policy: Policy) -> dict[str, float]:
     """What generalisation and left-out terms cost; nothing for decoys, whose cost is in the estimates."""
     if draft.figures is not None:
         return dict(draft.figures)
@@ -393,3 +370,50 @@ def losses(draft: Draft, policy: Policy) -> dict[str, float]:
     view = view_of(draft.plan.records, draft.plan)
     more = term_losses(draft.plan.records, draft.plan, draft.overall(), view, policy.require)
     return losses_of(view) | more
+
+
+def make_manifest(
+    policy: Policy,
+    published: Published,
+    verdicts: list[Verdict],
+    memoised: bool,
+    rows_are_people: bool = True,
+    facts: Mapping[str, int | str] | None = None,
+    margins: tuple[PublishedMargin, ...] = (),
+) -> Manifest:
+    """The manifest from its allow-list. A verdict that rests on the original publishes no figure."""
+    mixed = len(policy.methods) > 1
+    return Manifest(
+        noren=__version__,
+        title=policy.title,
+        records=published.records,
+        suppressed=published.suppressed,
+        rows_are_people=rows_are_people,
+        most_rows=None if rows_are_people else policy.people.most_rows,
+        sample=policy.sample.share,
+        weight=policy.weight,
+        margins=margins,
+        columns=published.statements,
+        requirements=tuple(model.model_dump(mode="json") for model in policy.require),
+        methods=tuple(
+            UsedMethod(
+                name=part.method.name,
+                on=part.columns if mixed else (),
+                **(facts or {} if part.method.forms_classes else {}),
+            )
+            for part in policy.parts
+        ),
+        randomness="memoised" if memoised else "fresh",
+        mechanism="ignored" if policy.mechanism == "ignored" else None,
+        verdicts=tuple(
+            VerdictEntry(
+                model=v.model,
+                column=v.column,
+                required=v.required,
+                achieved=None if v.basis == "the original" else v.achieved,
+                holds=v.holds is True,
+                basis=v.basis,
+            )
+            for v in verdicts
+        ),
+    )

@@ -49,7 +49,7 @@ from noren.statements import (
 )
 from noren.statements.encode import encode_bins, encode_labels, label_counts
 from noren.statements.texts import arrow_type
-from noren.workflow.declaration import make_manifest
+from noren.workflow.anonymize import make_manifest
 from noren.workflow.prepare import read_policy
 from noren.workflow.republish import drawn_columns, memoised_stream
 from noren.workflow.verify import check, demand

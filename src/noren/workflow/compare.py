@@ -32,21 +32,19 @@ from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
 from noren.policy.toml import method_lines
 from noren.progress import Stage, quiet
-from noren.release.store import MemoryStore, PeopleStore, Store
+from noren.release.store import names_people
 from noren.results import WIDTH, one_line
 from noren.schema.column import Column
 from noren.schema.roles import Role
-from noren.statements import concat
-from noren.statements.batch import PERSON
 from noren.workflow.apart import PartedDraft
 from noren.workflow.compare_terms import TermFigures, TermMeasures, curve_chart
 from noren.workflow.comparison import Comparison
 from noren.workflow.dependence import KNOWN, _sampled, demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.losses import losses_of
-from noren.workflow.mechanism import demand_bounded, demand_uncertain, replay_methods, used_methods, with_mechanism
+from noren.workflow.mechanism import demand_bounded, demand_uncertain, replay_methods
 from noren.workflow.prepare import prepare, read_policy
-from noren.workflow.settling import left_out, of_people, settled
+from noren.workflow.settling import hold_cells, judge_draft, settle_draft
 from noren.workflow.verify import check
 
 Setting = Mapping[str, float]
@@ -307,7 +305,7 @@ def _tried(
     started, name = perf_counter(), title(methods)
     try:
         demand_bounded(policy)
-        draft = settled(table, policy)
+        draft = settle_draft(table, policy)
         plan = draft.plan
         seconds = perf_counter() - started
         verdicts, risk = _judged(policy, draft)
@@ -356,22 +354,11 @@ def _reason(error: NorenError) -> str:
 
 def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]:
     """The policy's verdicts, and two more that measure the risk, by the independent checks."""
-    table = draft.table
-    made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
-    cells = concat(list(made))
-    several = PERSON in cells
-    store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
-    if several:
-        store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
-    published = draft.published(store)
+    published = hold_cells(draft)
     draft.demand_heads()
-    verdicts = check(published, policy.require, draft.overall(), people=several, engine=table.engine)
-    verdicts = of_people(verdicts, published, draft, policy.require)
-    used = used_methods(policy, draft.plan.facts)
-    verdicts = with_mechanism(verdicts, published, draft.table.records, policy.require, used)
+    verdicts = judge_draft(draft, published, policy)
     if all(verdict.holds for verdict in verdicts) and not isinstance(draft, PartedDraft):
         demand_uncertain(replay_methods(published, draft.table.records, policy, draft.plan.facts), policy)
-    verdicts += left_out(draft)
     measured: list[Model] = [
         FrequencyLDiversity(on=statement.name, l=2)
         for statement in published.statements
@@ -380,7 +367,7 @@ def _judged(policy: Policy, draft: Draft) -> tuple[list[Verdict], list[Verdict]]
     quasi = [s for s in published.statements if s.role in (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)]
     if quasi and all(statement.is_key or statement.is_class for statement in quasi):
         measured.append(KAnonymity(k=2))
-    risks = check(published, measured, people=several, engine=table.engine)
+    risks = check(published, measured, people=names_people(published.store), engine=draft.table.engine)
     draft.forget()
     return verdicts, risks
 

@@ -12,12 +12,29 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.errors import PolicyError, Problem
+from noren.errors import DataError, PolicyError, Problem
 from noren.policy.options import Margin
 from noren.policy.policy import Policy
 from noren.release.manifest import MOST_MARGIN_CELLS, PublishedMargin
 from noren.workflow.draft import Draft
-from noren.workflow.several import with_more
+
+
+def with_more(people: NDArray[np.int64] | None, most: int) -> int:
+    """How many people have more rows than this; nobody where every row is a person of its own."""
+    return 0 if people is None else int((np.bincount(people) > most).sum())
+
+
+def demand_rows(draft: Draft, policy: Policy) -> None:
+    """Refuse a release in which somebody has more rows than the policy declares: every error would be too small."""
+    most, people = policy.people.most_rows, draft.table.people
+    if most is None or people is None:
+        return
+    if many := with_more(people[draft.keep], most):
+        whose = "1 person has" if many == 1 else f"{many:,} people have"
+        raise DataError(
+            f"{draft.table.name}: {whose} more rows than [people] most_rows = {most} permits.",
+            hint="Raise most_rows to what is known without this table, or keep fewer rows of everybody who has more.",
+        )
 
 
 def noised_margins(draft: Draft, policy: Policy) -> tuple[PublishedMargin, ...]:

@@ -6,8 +6,8 @@ The values are read from the published cells, as a reader reads them, and from n
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,14 @@ from noren.statements import Design, Statement
 from noren.workflow.draft import Draft
 
 RANGE_RECORDS = 1 << 24
+UNREGISTERED = (
+    "no register: what people are among is not kept, so a later release cannot keep it (name a secret and a record key "
+    "under [randomness])"
+)
+UNCOUNTED = (
+    "noised margins spend epsilon = {:g} of everybody's budget; without a register (a secret and a record key under "
+    "[randomness]) nobody adds up what several releases spend"
+)
 
 
 class UniqueKeys:
@@ -163,16 +171,64 @@ class Registration:
         return self.register.recording(self.new, published)
 
 
-def registrations(policy: Policy, secret: Path | None, stream: RecordStream | None) -> list[Registration]:
-    """The register of the secret; where none is used, those that lie beside the policy."""
-    options = policy.randomness
-    if secret is not None and stream is not None:
+class Registers:
+    """Everything that remembers whom earlier releases were about: the register of the secret; where none is used, those
+    that lie beside the policy."""
+
+    def __init__(self, policy: Policy, secret: str | Path | None) -> None:
+        options, path = policy.randomness, secret_file(policy, secret)
+        self.key = options.record_key
+        self.keyed = memoised_stream(policy, path)
+        """What the register of the secret knows people by."""
         memoised = options.mode == "memoised"
-        return [Registration(Register.open(secret), stream, str(options.record_key), options.rule, memoised)]
-    out = []
+        self.stream = self.keyed if memoised else None
+        """What draws, where draws must be the same in every release."""
+        if path is None or self.keyed is None:
+            self.all = _beside(policy)
+        else:
+            self.all = [Registration(Register.open(path), self.keyed, str(self.key), options.rule, memoised)]
+
+    @contextmanager
+    def unique_keys(self, policy: Policy) -> Iterator[UniqueKeys | None]:
+        """What sees the record keys while the table is read, and refuses repeated ones at the end; None without."""
+        wanted = self.keyed is not None and self.key is not None and not policy.people.key
+        keys = UniqueKeys(self.keyed) if wanted and self.keyed is not None else None
+        with nullcontext() if keys is None else closing(keys):
+            yield keys
+            if keys is not None:
+                keys.demand_unique(str(self.key))
+
+    def recall(self, table: Table, policy: Policy) -> Table:
+        """The table with what earlier releases leave possible of every person."""
+        for one in self.all:
+            one.read(table)
+            table = one.recalled(table, policy)
+        return table
+
+    def check(self, draft: Draft, policy: Policy) -> list[str]:
+        """Raise where an earlier release could be intersected with this one; else what the holder should know."""
+        notes = [note for one in self.all for note in one.check(draft, policy)]
+        if not self.all and any(model.invariant for model in policy.require):
+            notes.append(UNREGISTERED)
+        if not self.all and policy.margins:
+            notes.append(UNCOUNTED.format(policy.spent))
+        return notes
+
+    @contextmanager
+    def recording(self, published: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """All registers hold the release while it is published."""
+        with ExitStack() as stack:
+            for one in self.all:
+                stack.enter_context(one.recording(published))
+            yield
+
+
+def _beside(policy: Policy) -> list[Registration]:
+    """The registers in the folder of the policy that know people by one of its columns."""
+    out, columns = [], policy.randomness.columns
     for register in Register.beside(policy.base):
         rule = register.contents.key
-        names = [name for name in policy.attributes if rule and options.columns.get(name, name) == rule.column]
+        names = [name for name in policy.attributes if rule and columns.get(name, name) == rule.column]
         if rule is not None and names:
             out.append(Registration(register, register.stream(), names[0], rule, memoised=False))
     return out

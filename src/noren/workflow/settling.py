@@ -19,13 +19,14 @@ from noren.models.base import Model
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.progress import Stage, quiet
+from noren.progress import Meter, Stage, quiet, silent
 from noren.release.published import Published
-from noren.release.store import MemoryStore, PeopleStore, Store
+from noren.release.store import MemoryStore, PeopleStore, Store, names_people
 from noren.statements import concat
 from noren.statements.batch import PERSON
 from noren.workflow.apart import parted
 from noren.workflow.draft import Draft
+from noren.workflow.mechanism import used_methods, with_mechanism
 from noren.workflow.over_rows import advice, judge_people, published_rows
 from noren.workflow.verify import demand
 
@@ -36,7 +37,7 @@ STRICTER = 0.15
 not spread as its records are."""
 
 
-def decide(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
+def decide_plan(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
     """What every method of the policy decides for its columns, as one plan."""
     try:
         return together(table, policy.parts, stage=stage)
@@ -44,30 +45,32 @@ def decide(table: Table, policy: Policy, *, stage: Stage = quiet) -> Plan:
         raise PolicyError(error.problems, source=policy.source) from None
 
 
-def drafted(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
+def draft_plan(table: Table, plan: Plan, policy: Policy, **secrets: Any) -> Draft:
     """The draft of a plan, within what the policy permits to be left out."""
     most = max((getattr(method, "suppression", 0.0) for method in policy.methods), default=0.0)
     return Draft(table, plan, most=most, **secrets)
 
 
-def settled(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
+def settle_draft(table: Table, policy: Policy, *, stage: Stage = quiet, **secrets: Any) -> Draft:
     """A draft that holds. Methods form classes of records: where people have several, classes grow until enough people
     are in each."""
     if (elsewhere := parted(table, policy, **secrets)) is not None:
         return elsewhere
     if table.people is None or not policy.forms_classes:
-        return drafted(table, decide(table, policy, stage=stage), policy, **secrets)
+        return draft_plan(table, decide_plan(table, policy, stage=stage), policy, **secrets)
+    searched_for = policy.model_copy(update={"require": tuple(m for m in policy.require if not m.of_mechanism)})
     for factor in GROWTH:
         grown = replace(table, requirements=tuple(larger(policy.require, factor)))
         rules = policy.model_copy(update={"require": grown.requirements})
         try:
-            plan = decide(grown, rules, stage=stage)
+            plan = decide_plan(grown, rules, stage=stage)
         except (PolicyError, RequirementNotMet):
             if factor == 1:
                 raise
             continue  # larger classes are beyond the method or the table
-        draft = drafted(table, plan, policy, **secrets)
-        verdicts = judged(draft, [model for model in policy.require if not model.of_mechanism])
+        draft = draft_plan(table, plan, policy, **secrets)
+        verdicts = judge_draft(draft, hold_cells(draft), searched_for)
+        draft.forget()
         if all(verdict.holds is True for verdict in verdicts):
             return draft
     demand(verdicts, advice(verdicts))
@@ -89,31 +92,29 @@ def larger(requirements: Sequence[Model], factor: float) -> list[Model]:
     return out if counted or factor == 1 else [*out, KAnonymity(k=ceil(least * factor))]
 
 
-def of_people(
-    verdicts: Sequence[Verdict], published: Published, draft: Draft, requirements: Sequence[Model]
-) -> list[Verdict]:
-    """The verdicts about classes, where people have several rows of what all of them tell together."""
-    if draft.table.people is None or draft.plan.records is None:  # nobody has several rows, or nothing was grouped
-        return list(verdicts)
-    records = draft.table.records.over(draft.plan.records.columns)  # with the hierarchies that the method made
-    return judge_people(verdicts, published, published_rows(records, draft.keep), requirements)
-
-
-def judged(draft: Draft, requirements: Sequence[Model]) -> list[Verdict]:
-    """The draft's verdicts, counting people, before anything is shuffled or written."""
+def hold_cells(draft: Draft) -> Published:
+    """The draft as it would be published, with its cells in memory and whose row each is where people have several."""
     table = draft.table
     made = table.engine.apply(table.source, draft.reading, draft) if draft.reading.columns else draft.held()
     cells = concat(list(made))
     store: Store = MemoryStore({name: part for name, part in cells.items() if name != PERSON})
     if PERSON in cells:
         store = PeopleStore(store, cells[PERSON].data)  # type: ignore[attr-defined]
-    published, overall = draft.published(store), draft.overall()
-    several = PERSON in cells
+    return draft.published(store)
 
-    make = partial(Judgement.of, published.by_name, requirements, overall, people=several)
-    found = [*of_people(table.engine.judge(published, make), published, draft, requirements), *left_out(draft)]
-    draft.forget()
-    return found
+
+def judge_draft(draft: Draft, published: Published, policy: Policy, meter: Meter = silent) -> list[Verdict]:
+    """The verdicts on the cells of a draft: by classes and by people, those who are left out, and the mechanism."""
+    require, several = policy.require, names_people(published.store)
+    make = partial(Judgement.of, published.by_name, require, draft.overall(), people=several)
+    found = draft.table.engine.judge(published, make, meter=meter)
+    if draft.table.people is not None and draft.plan.records is not None:  # people have several rows, in classes
+        records = draft.table.records.over(draft.plan.records.columns)  # with the hierarchies that the method made
+        found = judge_people(found, published, published_rows(records, draft.keep), require)
+    if any(model.of_mechanism for model in require):
+        used = used_methods(policy, draft.plan.facts)
+        found = with_mechanism(found, published, draft.table.records, require, used)
+    return [*found, *left_out(draft)]
 
 
 def left_out(draft: Draft) -> list[Verdict]:

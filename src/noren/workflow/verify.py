@@ -22,16 +22,18 @@ from noren.release.release import Release, open_release
 from noren.secret import PublicKey
 from noren.statements import Statement
 from noren.workflow.described import (
+    asked_margins,
+    asked_rows,
+    declared_noise,
     demand_cells,
     demand_claims,
     demand_described,
     demand_kept,
     demand_signed,
+    kept_rows,
     other_nodes,
 )
 from noren.workflow.domain_check import (
-    asked_margins,
-    declared_noise,
     demand_legible,
     demand_shown,
     only_policy_confirms,
@@ -41,7 +43,6 @@ from noren.workflow.domain_check import (
 from noren.workflow.mechanism import settings_of, with_mechanism
 from noren.workflow.over_rows import class_methods, judge_people, keeps_together
 from noren.workflow.prepare import read_policy
-from noren.workflow.several import asked_rows, kept_rows
 from noren.workflow.truth import Truth, overall_distributions, with_members
 
 

@@ -19,7 +19,7 @@ from noren.workflow import dependence
 from noren.workflow.dependence import told
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import decide, drafted
+from noren.workflow.settling import decide_plan, draft_plan
 
 N, MOST, BATCH = 60, 15, 7
 
@@ -106,7 +106,7 @@ def rules(**more: Any) -> nr.Policy:
 
 def draft(table: pl.DataFrame, known: int, **more: Any) -> Draft:
     found = prepare(table, rules(**more), known=known)
-    return drafted(found, decide(found, rules(**more)), rules(**more))
+    return draft_plan(found, decide_plan(found, rules(**more)), rules(**more))
 
 
 @pytest.mark.parametrize("known", [1000, PEOPLE, 10 * PEOPLE])

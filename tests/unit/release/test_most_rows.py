@@ -20,7 +20,7 @@ from noren.estimates.counts.estimate import SEVERAL_ROWS, UP_TO_ROWS
 from noren.estimates.statistics.association import FEWEST, _weighed
 from noren.release.manifest import Manifest, PublishedMargin
 from noren.release.several import SeveralRows
-from noren.workflow.several import kept_rows
+from noren.workflow.described import kept_rows
 
 PEOPLE, ROWS = 150, 6
 COLUMNS = {"who": "identifier", "town": "plain", "ill": "sensitive", "visit": "plain"}

@@ -19,7 +19,7 @@ from noren.release.manifest import PublishedMargin
 from noren.release.noised import Margins
 from noren.report import make_report
 from noren.secret import Register, Secret
-from noren.workflow.domain_check import reach
+from noren.workflow.described import reach_of_noise
 
 N = 3_000
 
@@ -70,7 +70,7 @@ def test_noise_has_the_variance_of_discrete_laplace() -> None:
     # the fourth moment of Laplace noise is 6 variances squared: the mean of squares has error variance sqrt(5 / n)
     assert found.var() == pytest.approx(variance, rel=6.5 * np.sqrt(5 / len(counts)))
     assert abs(found.mean()) < 6.5 * np.sqrt(variance / len(counts))
-    low, high = reach(len(counts), scale_of(2, 0.5))
+    low, high = reach_of_noise(len(counts), scale_of(2, 0.5))
     assert low < np.abs(found).sum() < high
     assert not low < 0.8 * np.abs(found).sum() < high
 

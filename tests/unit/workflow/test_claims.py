@@ -20,8 +20,7 @@ from noren.policy.policy import Policy
 from noren.policy.resolve import open_table
 from noren.release.manifest import UsedMethod, VerdictEntry
 from noren.schema.roles import Role
-from noren.workflow.described import ALL, NEAR, _demand_methods, demand_claims
-from noren.workflow.domain_check import reach
+from noren.workflow.described import ALL, NEAR, _demand_methods, demand_claims, reach_of_noise
 from noren.workflow.foreign import _joined as _joined_parts
 from noren.workflow.foreign import read_foreign
 from noren.workflow.prepare import prepare, remarks
@@ -322,7 +321,7 @@ def test_sets_that_tell_nothing_leave_all_values_alike() -> None:
 @pytest.mark.parametrize(("cells", "scale"), [(1, 2.0), (12, 0.5), (200, 4.0)])
 def test_noise_lies_where_it_is_said_to_lie(cells: int, scale: float) -> None:
     """Discrete Laplace noise as a difference of geometric numbers: its mean lies inside, by far."""
-    low, high = reach(cells, scale)
+    low, high = reach_of_noise(cells, scale)
     q = np.exp(-1 / scale)
     mean = cells * 2 * q / (1 - q**2)
     assert 0 <= low < mean < high

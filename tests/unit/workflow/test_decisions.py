@@ -356,7 +356,7 @@ def test_between_two_columns_that_the_table_is_made_for_a_person_decides(
 def test_wide_drafts_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(advice, "prepare", lambda *_: None)
-    monkeypatch.setattr(advice, "settled", lambda *_: None)
+    monkeypatch.setattr(advice, "settle_draft", lambda *_: None)
     found = [SimpleNamespace(surely=share) for share in (0.0399, 0.0401, 0.9)]
     monkeypatch.setattr(advice, "told", lambda _, people: asked.append(people) or found)
     for columns, tried in ((advice.WIDEST, True), (advice.WIDEST + 1, False)):

@@ -13,7 +13,7 @@ import noren as nr
 from noren.workflow import dependence
 from noren.workflow.dependence import Told, told
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import decide, drafted
+from noren.workflow.settling import decide_plan, draft_plan
 
 D, L, N = 40, 3, 6000
 RNG = np.random.default_rng(11)
@@ -40,7 +40,7 @@ def measured(table: pl.DataFrame, protected: list[str], **more: Any) -> dict[tup
         **more,
     )
     found = prepare(table, policy)
-    return {(one.protected, one.by): one for one in told(drafted(found, decide(found, policy), policy))}
+    return {(one.protected, one.by): one for one in told(draft_plan(found, decide_plan(found, policy), policy))}
 
 
 def near(share: float, n: int = N) -> Any:
@@ -109,7 +109,7 @@ def test_fewer_than_four_people_are_no_table_to_learn_from() -> None:
             attributes={"a": wide, "same": "plain"}, require=[nr.models.FrequencyLDiversity(on="a", l=L)]
         )
         found = prepare(table, policy)
-        assert {(one.protected, one.by) for one in told(drafted(found, decide(found, policy), policy))} == pairs
+        assert {(one.protected, one.by) for one in told(draft_plan(found, decide_plan(found, policy), policy))} == pairs
 
 
 @pytest.mark.parametrize(("holders", "share"), [(2, 0.0), (3, 1.0)])
@@ -169,7 +169,7 @@ def test_sets_that_may_lack_the_truth_are_measured_too() -> None:
         require=[nr.models.TCloseness(on=["a", "same"], t=0.1)],
     )
     found = prepare(TABLE.select("a", "same"), policy)
-    assert all(one.share < 0.01 for one in told(drafted(found, decide(found, policy), policy)))
+    assert all(one.share < 0.01 for one in told(draft_plan(found, decide_plan(found, policy), policy)))
 
 
 def test_compare_refuses_what_anonymize_refuses() -> None:

@@ -17,7 +17,7 @@ from noren.workflow import dependence
 from noren.workflow.dependence import _Possible, told
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import decide, drafted
+from noren.workflow.settling import decide_plan, draft_plan
 
 N = 600
 
@@ -40,7 +40,7 @@ def draft() -> Draft:
         require=[nr.models.FrequencyLDiversity(on=["quiet", "own"], l=3)],
     )
     found = prepare(table, policy)
-    return drafted(found, decide(found, policy), policy)
+    return draft_plan(found, decide_plan(found, policy), policy)
 
 
 def test_as_many_people_are_asked_as_wanted(draft: Draft, monkeypatch: pytest.MonkeyPatch) -> None:

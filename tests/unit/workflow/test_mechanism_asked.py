@@ -11,7 +11,7 @@ import noren as nr
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import Mondrian
 from noren.models.verdict import Verdict
-from noren.workflow import anonymize as module
+from noren.workflow import settling as module
 from noren.workflow.anonymize import run
 from noren.workflow.mechanism import INSTEAD, _rule, settings_of, used_methods
 

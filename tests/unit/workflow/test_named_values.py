@@ -19,8 +19,8 @@ from noren.secret import Register
 from noren.sources.source import open_source
 from noren.workflow.foreign import foreign_table, read_foreign
 from noren.workflow.prepare import prepare
-from noren.workflow.republish import registrations
-from noren.workflow.settling import settled
+from noren.workflow.republish import Registers
+from noren.workflow.settling import settle_draft
 from noren.workflow.shown import Outgoing, declared, forgotten, listed_nodes, same_nodes
 from tests.statements import meaning
 from tests.unit import term_world
@@ -113,9 +113,9 @@ def test_a_register_beside_a_policy_is_asked_by_the_column_of_its_key(tmp_path: 
         roles = {"ill": "sensitive", "who": "identifier"}
     columns = {"columns": {"who": "id"}} if renamed else {}
     fresh = nr.Policy(attributes=roles, require=asked, randomness=columns, base=tmp_path)
-    (found,) = registrations(fresh, None, None)
+    (found,) = Registers(fresh, None).all
     assert (found.key, found.rule.column, found.memoised) == ("who" if renamed else "id", "id", False)
-    assert registrations(nr.Policy(attributes={"ill": "sensitive"}, require=asked, base=tmp_path), None, None) == []
+    assert Registers(nr.Policy(attributes={"ill": "sensitive"}, require=asked, base=tmp_path), None).all == []
 
 
 @pytest.mark.parametrize("least", [2, 3])
@@ -145,14 +145,14 @@ def test_a_table_whose_rows_are_people_is_decided_once(monkeypatch: pytest.Monke
     def never(*given: object) -> None:
         raise AssertionError("nothing is judged before it is written")
 
-    monkeypatch.setattr("noren.workflow.settling.judged", never)
+    monkeypatch.setattr("noren.workflow.settling.judge_draft", never)
     people = pl.DataFrame({"who": [*range(20), *range(20)], "age": [20, 60] * 20, "ill": list("abcd") * 10})
     roles = {"who": "identifier", "age": "quasi-identifier", "ill": "sensitive"}
     asked = [nr.models.DistinctLDiversity(on="ill", l=2)]
     alone = nr.Policy(attributes=roles, require=asked, method="mondrian", people={"rows": "independent"})
-    assert settled(prepare(people, alone), alone).records == 40
+    assert settle_draft(prepare(people, alone), alone).records == 40
     drawn = nr.Policy(attributes=roles | {"age": "plain"}, require=asked, method="decoys", people={"key": "who"})
-    assert settled(prepare(people, drawn), drawn).records == 40
+    assert settle_draft(prepare(people, drawn), drawn).records == 40
     several = nr.Policy(attributes=roles, require=asked, method="mondrian", people={"key": "who"})
     with pytest.raises(AssertionError, match="nothing is judged"):
-        settled(prepare(people, several), several)
+        settle_draft(prepare(people, several), several)

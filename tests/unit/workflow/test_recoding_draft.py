@@ -20,7 +20,7 @@ from noren.schema.nodes import Nodes, tree_of
 from noren.workflow.anonymize import run
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import decide, drafted
+from noren.workflow.settling import decide_plan, draft_plan
 from noren.workflow.shown import listed_nodes, same_nodes
 
 N = 300
@@ -64,7 +64,7 @@ def policy(method: str | dict[str, Any] = "mondrian", l: int = 2, **columns: Any
 
 def draft_of(data: pa.Table, rules: nr.Policy) -> Draft:
     ready = prepare(data, rules)
-    return drafted(ready, decide(ready, rules), rules)
+    return draft_plan(ready, decide_plan(ready, rules), rules)
 
 
 # ---------------------------------------------------------------- domains

@@ -12,8 +12,8 @@ import pytest
 import noren as nr
 from noren.secret import KeyRule
 from noren.workflow.prepare import prepare
-from noren.workflow.republish import class_sets, memoised_stream, publication, registrations
-from noren.workflow.settling import settled
+from noren.workflow.republish import Registers, class_sets, publication
+from noren.workflow.settling import settle_draft
 
 PEOPLE = pl.DataFrame(
     {
@@ -34,7 +34,7 @@ def rules(**more: Any) -> nr.Policy:
 def test_the_register_of_a_secret_goes_by_the_policys_key_and_mode(mode: str, tmp_path: Path) -> None:
     nr.Secret.create(tmp_path / "key")
     policy = rules(randomness={"record_key": "id", "mode": mode, "key_case": "keep"})
-    (found,) = registrations(policy, tmp_path / "key", memoised_stream(policy, tmp_path / "key"))
+    (found,) = Registers(policy, tmp_path / "key").all
     assert (found.key, found.rule, found.memoised) == ("id", KeyRule("id", case="keep"), mode == "memoised")
     found.read(prepare(PEOPLE, policy))
     assert found.digests is not None
@@ -43,7 +43,7 @@ def test_the_register_of_a_secret_goes_by_the_policys_key_and_mode(mode: str, tm
 
 def test_everybody_has_the_values_of_the_own_class() -> None:
     """Two towns of four people: a, b, c in the one, c, d, e in the other."""
-    draft = settled(prepare(PEOPLE, rules()), rules())
+    draft = settle_draft(prepare(PEOPLE, rules()), rules())
     sets = class_sets(draft, draft.by_name["ill"])
     assert sets is not None
     assert len(sets.bounds) == 3, "every different set stands once"
@@ -56,7 +56,7 @@ def test_everybody_has_the_values_of_the_own_class() -> None:
 def test_people_with_several_records_are_told_once() -> None:
     table = PEOPLE.with_columns(id=pl.Series([f"p{i // 2}" for i in range(8)]))
     policy = rules(people={"key": "id"})
-    draft = settled(prepare(table, policy), policy)
+    draft = settle_draft(prepare(table, policy), policy)
     digests = np.array([9, 9, 3, 3, 5, 5, 1, 1], np.uint64)
     found = publication(draft, policy, digests, KeyRule("id"), memoised=False)
     assert found.people.tolist() == [1, 3, 5, 9]

@@ -11,8 +11,9 @@ import pytest
 import noren as nr
 from noren.errors import DataError, ReleaseError, SecretError
 from noren.secret import Secret, SigningKey
-from noren.workflow.anonymize import UNCOUNTED, UNREGISTERED, run
+from noren.workflow.anonymize import run
 from noren.workflow.dependence import KNOWN
+from noren.workflow.republish import UNCOUNTED, UNREGISTERED
 
 N = 24
 PEOPLE = pl.DataFrame(

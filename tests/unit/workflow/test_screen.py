@@ -11,7 +11,7 @@ from noren.workflow import dependence
 from noren.workflow.dependence import told
 from noren.workflow.draft import Draft
 from noren.workflow.prepare import prepare
-from noren.workflow.settling import decide, drafted
+from noren.workflow.settling import decide_plan, draft_plan
 
 D, N = 12, 4000
 RNG = np.random.default_rng(3)
@@ -30,7 +30,7 @@ def draft(shares: dict[str, float], protected: list[str], *, p: float | None = N
     roles = {name: "sensitive" if name in protected else "plain" for name in table.columns}
     policy = nr.Policy(attributes=roles, require=asked)
     found = prepare(table, policy)
-    return drafted(found, decide(found, policy), policy)
+    return draft_plan(found, decide_plan(found, policy), policy)
 
 
 def pairs(one: Draft, above: float) -> set[tuple[str, str]]:

@@ -17,8 +17,7 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.secret import ClassSets
 from noren.workflow import republish
-from noren.workflow.described import _unlike, demand_signed, other_nodes
-from noren.workflow.domain_check import asked_margins, declared_noise, reach
+from noren.workflow.described import _unlike, asked_margins, declared_noise, demand_signed, other_nodes, reach_of_noise
 from noren.workflow.republish import UniqueKeys, _of_people, publication
 from noren.workflow.settling import larger
 
@@ -107,7 +106,7 @@ def counted(counts: tuple[int, ...], values: tuple[str, ...] = ("cook", "clerk")
 
 
 def test_counts_lie_as_far_from_the_original_as_the_noise_they_declare() -> None:
-    low, high = reach(4, 2.0)
+    low, high = reach_of_noise(4, 2.0)
     near = counted((4, 1, -1, 1))
     assert (near.holds, near.achieved, near.breaches) == (True, 4 / 4, 0)
     assert low <= 4 <= high
@@ -132,7 +131,7 @@ def test_noise_reaches_as_far_as_its_moments_say(cells: int, scale: float) -> No
         return float((np.log(1e9) + cells * np.log(moment(s))) / s)
 
     assert moment(0) == pytest.approx(1)
-    low, high = reach(cells, scale)
+    low, high = reach_of_noise(cells, scale)
     assert high == pytest.approx(min(bound(s / scale) for s in np.linspace(0.01, 0.98, 1000)), rel=1e-3)
     assert low == pytest.approx(max(0.0, *(bound(-s) for s in np.geomspace(1e-3, 50, 1000))), rel=1e-3, abs=1e-3)
 

@@ -259,7 +259,7 @@ class SparkEngine:
     def scatter(
         self, batches: Iterable[CellBatch], rows: int, stream: Keystream, folder: Path | None
     ) -> Iterator[CellBatch]:
-        yield from LocalEngine().scatter(batches, rows, stream, folder)
+        return LocalEngine().scatter(batches, rows, stream, folder)
 
     def judge(self, published: Published, make: Callable[[], Judgement], *, meter: Meter = silent) -> list[Verdict]:
         if not isinstance(published.store, ParquetStore):
