@@ -18,7 +18,7 @@ from noren.engines.spark.guard import TaskFailed, guarded
 from noren.engines.spark.session import DRIVER, demand_room, demand_sealed
 from noren.errors import OutOfReach, SecretError
 from noren.secret import RecordStream
-from noren.secret.carried import ORDER, CarriedKeys, carried, numbered_digests, order_keys
+from noren.secret.streams import ORDER, CarriedKeys, carried, numbered_digests, order_keys
 
 ON = {
     "spark.io.encryption.enabled": "true",

@@ -16,7 +16,7 @@ from noren.engines.spark.chain import Chain
 from noren.engines.spark.files import parquet_files
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
-from noren.sources.markers import with_markers
+from noren.sources.derived import with_markers
 from noren.sources.sample import sampled
 from noren.sources.source import Place, Writing
 from noren.statements import CodeCells, OpenCells, TermCells, take

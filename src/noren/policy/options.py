@@ -13,7 +13,7 @@ from noren.policy.problems import closest_column
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.secret import KeyRule
-from noren.secret.people import Case, Spaces, Unicode
+from noren.secret.key import Case, Spaces, Unicode
 from noren.secret.publication import Repeat
 
 MOST_ROWS = 1000

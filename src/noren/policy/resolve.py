@@ -29,10 +29,8 @@ from noren.schema.kinds import Format
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from noren.schema.tuples import Member
-from noren.sources.markers import with_markers
+from noren.sources.derived import TermSpec, with_markers, with_terms, with_tuples
 from noren.sources.source import Source, Writing
-from noren.sources.term_columns import TermSpec, with_terms
-from noren.sources.tuple_columns import with_tuples
 
 NO_ORDER = (
     "some values are numbers and others are not, so their order is not known.",

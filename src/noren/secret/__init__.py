@@ -6,11 +6,9 @@ what one release adds to it, `signatures.py` the values that classes left possib
 `signing.py` the keys that sign releases.
 """
 
-from noren.secret.key import Secret
-from noren.secret.people import KeyRule
-from noren.secret.publication import DrawnColumn, Publication, PublishedClasses
+from noren.secret.key import KeyRule, Secret
+from noren.secret.publication import ClassSets, DrawnColumn, Publication, PublishedClasses
 from noren.secret.register import Register
-from noren.secret.signatures import ClassSets
 from noren.secret.signing import PublicKey, SigningKey
 from noren.secret.streams import Keystream, KeystreamLane, RecordLane, RecordStream
 

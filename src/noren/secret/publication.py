@@ -2,15 +2,152 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.secret.people import KeyRule
-from noren.secret.signatures import ClassSets
+from noren.ragged import chosen, offsets_of, owners
+from noren.secret.key import KeyRule
+
+# ---------------------------------------------------------------------- values that earlier releases leave possible
+#
+# A person who is in two releases has a value that is possible in both. The register keeps what is possible after all
+# releases so far, as numbered sets: row i of the sets holds codes[bounds[i]:bounds[i + 1]], ascending.
+
+
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class ClassSets:
+    """The possible values of some people: `which` is the set of every person, NOBODY for one who has none."""
+
+    values: tuple[str, ...]
+    which: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    codes: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, people: int) -> ClassSets:
+        return cls((), np.full(people, NOBODY, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many values every set has."""
+        return np.diff(self.bounds)
+
+    def of(self, who: NDArray) -> ClassSets:
+        """The same sets, of some people."""
+        return ClassSets(self.values, self.which[who], self.bounds, self.codes)
+
+    def placed(self, people: int, at: NDArray[np.int64]) -> ClassSets:
+        """The same sets, each person at another place among more people."""
+        which = np.full(people, NOBODY, np.int64)
+        which[at] = self.which
+        return ClassSets(self.values, which, self.bounds, self.codes)
+
+    def over(self, values: Sequence[str]) -> ClassSets:
+        """The same sets over a list of values that has all of its own."""
+        index = {value: code for code, value in enumerate(values)}
+        place = np.array([index[value] for value in self.values], np.int64)
+        codes = place[self.codes] if len(self.codes) else self.codes
+        order = np.lexsort([codes, owners(self.bounds)])
+        return ClassSets(tuple(values), self.which, self.bounds, codes[order])
+
+    def distinct(self) -> ClassSets:
+        """The same with every different set once, and none that nobody has."""
+        used = np.flatnonzero(np.bincount(self.which[self.which >= 0], minlength=len(self.bounds) - 1))
+        bounds, entries = chosen(self.bounds, used)
+        number, firsts = _numbered(bounds, self.codes[entries])
+        place = np.full(len(self.bounds), NOBODY, np.int64)
+        place[used] = number
+        which = np.where(self.which >= 0, place[self.which], NOBODY)
+        kept, at = chosen(bounds, firsts)
+        return ClassSets(self.values, which, kept, self.codes[entries][at])
+
+    def met(self, other: ClassSets) -> Meeting:
+        """What stays possible for everybody who has a set in both; both are of the same people in one order."""
+        values = tuple(dict.fromkeys([*self.values, *other.values]))
+        one, two = self.over(values), other.over(values)
+        both = (one.which >= 0) & (two.which >= 0)
+        span = len(two.bounds)
+        pairs, pair = np.unique(one.which[both] * span + two.which[both], return_inverse=True)
+        mine, theirs = chosen(one.bounds, pairs // span), chosen(two.bounds, pairs % span)
+        width = max(1, len(values))
+        keys = owners(mine[0]) * width + one.codes[mine[1]]
+        keys = keys[np.isin(keys, owners(theirs[0]) * width + two.codes[theirs[1]], assume_unique=True)]
+        left = np.bincount(keys // width, minlength=len(pairs))
+        which = np.full(len(both), NOBODY, np.int64)
+        which[both] = pair.ravel()
+        common = ClassSets(values, which, offsets_of(left), keys % width)
+        return Meeting(one, two, common)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Two releases of the same people, and what both leave possible."""
+
+    before: ClassSets
+    now: ClassSets
+    common: ClassSets
+
+    @property
+    def both(self) -> NDArray[np.bool_]:
+        """Who has a set in both."""
+        return self.common.which >= 0
+
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """How many values stay possible for those."""
+        return self.common.sizes[self.common.which[self.both]]
+
+    @property
+    def alone(self) -> NDArray[np.int64]:
+        """The fewest values that either release alone leaves to those."""
+        before, now = (sets.sizes[sets.which[self.both]] for sets in (self.before, self.now))
+        return np.minimum(before, now)
+
+    def exposed(self, least: int) -> NDArray[np.bool_]:
+        """To whom both together leave fewer values than `least`, and fewer than either alone."""
+        return np.asarray((self.left < least) & (self.left < self.alone))
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """Whose set is another than before."""
+        before, now = (sets.sizes[sets.which[self.both]] for sets in (self.before, self.now))
+        return np.asarray((self.left < before) | (self.left < now))
+
+    @property
+    def after(self) -> ClassSets:
+        """What stays possible for everybody who has a set in either."""
+        parts = (self.common, self.before, self.now)
+        starts = np.cumsum([0, *(len(part.bounds) - 1 for part in parts)])
+        which = np.full(len(self.common.which), NOBODY, np.int64)
+        for part, start in reversed(list(zip(parts, starts, strict=False))):
+            which = np.where(part.which >= 0, part.which + start, which)
+        bounds = offsets_of(np.concatenate([part.sizes for part in parts]))
+        codes = np.concatenate([part.codes for part in parts])
+        return ClassSets(self.common.values, which, bounds, codes).distinct()
+
+
+def _numbered(bounds: NDArray[np.int64], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for every row, equal for equal rows, and one row of each number."""
+    sizes = np.diff(bounds)
+    number = np.zeros(len(sizes), np.int64)
+    firsts: list[NDArray[np.int64]] = []
+    count = 0
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        lines = codes[(bounds[rows][:, None] + np.arange(size)).ravel()].reshape(len(rows), size)
+        _, first, place = np.unique(lines, axis=0, return_index=True, return_inverse=True)
+        number[rows] = count + place.ravel()
+        firsts.append(rows[first])
+        count += len(first)
+    return number, np.concatenate(firsts) if firsts else np.zeros(0, np.int64)
+
 
 Repeat = Literal["refuse", "allow"]
 

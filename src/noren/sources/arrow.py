@@ -1,4 +1,4 @@
-"""Parquet files, Arrow files and frames in memory."""
+"""Parquet files, Arrow files, Excel workbooks and frames in memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from noren.errors import DataError
+from noren.sources.header import LOOKED_AT, MISSING, demand_names
 from noren.sources.source import BATCH_ROWS, Writing, check_columns
 
 UNPACKED = 1 << 30
@@ -207,3 +208,28 @@ class FrameSource:
             for part in reader:
                 for start in range(0, part.num_rows, BATCH_ROWS):
                     yield blank(part.slice(start, BATCH_ROWS).select(list(columns)), self.missing_values)
+
+
+# ---------------------------------------------------------------------- the first sheet of an Excel workbook
+
+
+INSTALL = "pip install 'noren[excel]'"
+
+
+def open_excel(place: str, writing: Writing) -> FrameSource:
+    """The first sheet, its first row as the names of the columns."""
+    import polars as pl
+
+    path = Path(place)
+    try:
+        frame = pl.read_excel(path, engine="calamine")
+    except ModuleNotFoundError:
+        message = f"{path}: reading Excel files needs a package that is not installed."
+        raise DataError(message, hint=f"{INSTALL}, or save the sheet as CSV.") from None
+    except Exception:  # whatever a reader of somebody else's format raises may quote cells
+        raise DataError(f"{path}: cannot be read as an Excel workbook.", hint="Save the sheet as CSV.") from None
+    rows = frame.head(LOOKED_AT).cast(pl.String, strict=False).fill_null("").rows()
+    demand_names(str(path), [frame.columns, *rows], ("", *writing.missing_values, *MISSING))
+    source = FrameSource(frame, writing.missing_values)
+    source.name = str(path)
+    return source

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from noren.secret import KeystreamLane, Secret
-from noren.secret.carried import CarriedKeys
+from noren.secret.streams import CarriedKeys
 from noren.sources.source import Place, Source
 
 SAMPLE = "sample"

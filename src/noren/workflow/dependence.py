@@ -30,8 +30,8 @@ from noren.designs import draw_columns
 from noren.engines.reservoir import ReservoirSource
 from noren.policy.policy import Policy
 from noren.secret import RecordStream, Secret
-from noren.secret.carried import numbered_digests
 from noren.secret.key import KEY_BYTES
+from noren.secret.streams import numbered_digests
 from noren.statements import Cells, MemberStatement, SetStatement, Statement, concat
 from noren.statements.batch import PERSON
 from noren.workflow.apart import PickedSource, picked

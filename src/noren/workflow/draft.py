@@ -28,7 +28,7 @@ from noren.schema.knowledge import Knowledge
 from noren.schema.nodes import tree_of
 from noren.schema.roles import Role
 from noren.secret import Keystream, RecordStream, Secret
-from noren.secret.carried import CarriedStream, carried, fresh_stream
+from noren.secret.streams import CarriedStream, carried, fresh_stream
 from noren.statements import (
     CellBatch,
     Cells,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from noren.designs import draw_columns
 from noren.engines import CodeBatch
 from noren.secret import Keystream, RecordStream
-from noren.secret.carried import numbered_digests
+from noren.secret.streams import numbered_digests
 from noren.statements import CellBatch, Cells, CodeCells, Design, take
 from noren.statements.batch import PERSON
 

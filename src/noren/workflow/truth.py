@@ -33,8 +33,8 @@ from noren.schema.domain import MISSING, OTHER, Domain
 from noren.schema.kinds import reader, sniff
 from noren.schema.roles import Role
 from noren.schema.tuples import TupleDomain
+from noren.sources.derived import with_tuples
 from noren.sources.source import Source, open_source
-from noren.sources.tuple_columns import with_tuples
 from noren.statements import MeanStatement, Statement
 from noren.workflow.prepare import prepare
 

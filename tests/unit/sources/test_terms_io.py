@@ -20,8 +20,8 @@ from noren.engines.engine import Counting
 from noren.errors import DataError, PolicyError
 from noren.schema.domain import Domain
 from noren.sources import arrow
+from noren.sources.derived import TermSource, TermSpec, with_terms
 from noren.sources.source import open_source
-from noren.sources.term_columns import TermSource, TermSpec, with_terms
 from noren.statements import TermCells
 from noren.statements.encode_terms import encode_terms, term_counts
 

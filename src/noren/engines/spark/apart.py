@@ -27,7 +27,7 @@ from noren.engines.spark.source import payload
 from noren.engines.spark.wire import Wire
 from noren.errors import QueryError
 from noren.secret import Secret
-from noren.secret.carried import ORDER, CarriedKeys, order_keys
+from noren.secret.streams import ORDER, CarriedKeys, order_keys
 from noren.sources.source import Source
 from noren.statements import CellBatch, Cells, CodeCells, OpenCells
 from noren.statements.batch import batch_length, concat

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from noren.secret.carried import CarriedKeys
+from noren.secret.streams import CarriedKeys
 
 HEAVY = 1 << 18
 """Bytes from which a task travels apart from its keys. Beyond 2**20 (spark.broadcast.UDFCompressionThreshold) Spark

@@ -27,7 +27,7 @@ from noren.release.parts import NAME, Part
 from noren.release.set_tally import SetTally
 from noren.release.store import write_data
 from noren.secret import RecordStream
-from noren.secret.carried import CarriedKeys, order_keys
+from noren.secret.streams import CarriedKeys, order_keys
 from noren.sources.place import Place, Spot, Upload
 from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
 from noren.statements.numbered_sets import NumberedSets

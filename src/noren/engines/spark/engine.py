@@ -36,7 +36,7 @@ from noren.release.release import Release, open_release
 from noren.release.set_tally import SetTally
 from noren.release.store import ParquetStore
 from noren.secret import Keystream, Secret
-from noren.secret.carried import ORDER, CarriedKeys, carried
+from noren.secret.streams import ORDER, CarriedKeys, carried
 from noren.sources.place import Place, Spot
 from noren.sources.source import Source, Writing, open_source
 from noren.statements import CellBatch, Statement

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 from noren.errors import DataError
 from noren.sources.arrow import open_parquet
 from noren.sources.csv import CsvSource
-from noren.sources.folder import FolderSource
-from noren.sources.source import BATCH_ROWS, Source, Writing
+from noren.sources.source import BATCH_ROWS, FolderSource, Source, Writing
 
 ROWS_PER_PART = 1 << 20
 BYTES_PER_PART = 64 << 20

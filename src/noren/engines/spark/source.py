@@ -15,10 +15,11 @@ from noren.engines.spark.guard import guarded, told
 from noren.engines.spark.session import settings
 from noren.errors import DataError
 from noren.sources.csv import CsvSource
-from noren.sources.folder import HIDDEN, ONE_TABLE, list_files, suffix_of
 from noren.sources.place import STORES, Place, Spot, place_of
 from noren.sources.source import (
     BATCH_ROWS,
+    HIDDEN,
+    ONE_TABLE,
     OTHERWISE,
     SCHEME,
     SOURCES,
@@ -26,7 +27,9 @@ from noren.sources.source import (
     Writing,
     check_columns,
     demand_file,
+    list_files,
     open_source,
+    suffix_of,
 )
 
 STEADY = frozenset({"FileSourceScanExec", "LocalTableScanExec", "RangeExec", "ProjectExec", "FilterExec", "UnionExec",
