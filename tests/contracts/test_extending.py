@@ -30,8 +30,10 @@ from noren.methods.base import ClassMethod, Method
 from noren.methods.cover import cover
 from noren.methods.requirements import class_problems
 from noren.models import MODELS, Model, Promise, SearchRule
+from noren.models.base import Check, Evidence
 from noren.models.class_check import TOLERANCE, ClassModel, Judged
 from noren.models.histograms import Histograms
+from noren.models.set_check import SetSizeCheck
 from noren.progress import Meter, silent
 from noren.release.manifest import Manifest, UsedMethod, VerdictEntry
 from noren.release.store import MemoryStore
@@ -141,6 +143,62 @@ def test_a_new_model_that_says_nothing_about_sets_refuses_them() -> None:
     with pytest.raises(nr.errors.PolicyError, match="at-most"):
         policy([AtMost(on="ill", share=0.5)], "decoys")
     assert AtMost(on="ill", share=0.5).promised(["ill"], sets=False).says.endswith("50% of a class.")
+
+
+class Wide(Model):
+    """Every published set holds enough different values."""
+
+    model: Literal["wide"] = "wide"
+    l: int = Field(ge=2, description="Smallest number of values in a set.")  # noqa: E741
+
+    coarsening_preserves: ClassVar[bool] = True
+
+    def judge_sets(self, statement: Statement, evidence: Evidence) -> Check:
+        return SetSizeCheck(self, statement, self.l, "every set holds at least {achieved} values")
+
+    def promise(self, names: str, sets: bool) -> Promise:
+        return Promise(f"{self.l} values of {names} remain possible for everybody.", "")
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODELS, "wide", Wide)
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_new_model_about_sets_is_met_by_decoys(tmp_path: Path) -> None:
+    rules = policy([Wide(on="ill", l=3)], "decoys")
+    made = run(table(), rules, to=tmp_path / "release")
+    assert [(v.model, v.required, v.achieved, v.holds) for v in made.facts.verdicts] == [("wide", 3, 3, True)]
+    opened = nr.open_release(tmp_path / "release")
+    assert nr.verify(opened, rules, original=table())[0].holds is True
+    assert nr.verify(opened, policy([Wide(on="ill", l=4)], "decoys"))[0].holds is False
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong", "right"),
+    [(Wide(on="ill", l=3), "mondrian", "decoys"), (AtMost(on="ill", share=0.5), "decoys", "mondrian")],
+)
+@pytest.mark.usefixtures("wide", "at_most")
+def test_a_refusal_names_a_method_that_meets_what_the_model_judges(model: Model, wrong: str, right: str) -> None:
+    with pytest.raises(nr.errors.PolicyError) as caught:
+        policy([model], wrong)
+    (problem,) = caught.value.problems
+    assert problem.hint == f'Use [method] name = "{right}".'
+    assert nr.anonymize(table(), policy([model], right)).verdicts[0].holds is True
+
+
+def test_a_model_for_which_no_method_looks_says_so() -> None:
+    class Unsearched(AtMost):
+        search_rule: ClassVar[None] = None
+
+    for method in (nr.methods.Mondrian(), nr.methods.Decoys()):
+        found = method.problems(
+            {"age": Role.QUASI_IDENTIFIER, "ill": Role.SENSITIVE}, [Unsearched(on="ill", share=0.5)]
+        )
+        assert [one.hint for one in found] == [
+            "No method looks for this model: give it a search_rule, or a judge_sets."
+        ]
 
 
 # ---------------------------------------------------------------- a method

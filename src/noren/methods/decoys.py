@@ -108,8 +108,7 @@ class Decoys(DrawingMethod):
         for number, model in enumerate(requirements, 1):
             if not model.judges_sets:
                 message = f"the method 'decoys' publishes sets, about which {model.model} makes no statement."
-                hint = 'Use a method that forms classes, for example [method] name = "mondrian", or "auto".'
-                found.append(Problem(f"require[{number}].model", message, hint))
+                found.append(Problem(f"require[{number}].model", message, model.method_hint))
         semantic = {name for model in requirements if model.separates for name in model.on}
         for name in self.designs:
             if name not in semantic:

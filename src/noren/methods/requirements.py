@@ -141,7 +141,7 @@ def class_problems(
                 found.append(Problem(f"require[{number}].model", message, USE_FOR_TERMS))
         elif not understood(model):
             message = f"the method {name!r} forms classes of records and cannot meet {model.model}."
-            found.append(Problem(f"require[{number}].model", message, f'Use [method] name = "{model.met_by}".'))
+            found.append(Problem(f"require[{number}].model", message, model.method_hint))
         elif suppression and model.relative:
             message = f"{model.model} compares classes with the whole table, which dropping records changes."
             found.append(Problem("method.suppression", message, "Set suppression = 0."))

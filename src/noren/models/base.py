@@ -184,8 +184,6 @@ class Model(BaseModel, ABC):
     """Whether several columns are taken together; else the model speaks of each on its own."""
     invariant: ClassVar[bool] = False
     """Whether people must stay among the same values in every release, which a register tells."""
-    met_by: ClassVar[str] = "decoys"
-    """A method that meets it where those that look for classes do not."""
     separates: ClassVar[bool] = False
     """Whether the values of a published set must lie apart, as `separation` says."""
     counts_values: ClassVar[bool] = False
@@ -337,6 +335,24 @@ class Model(BaseModel, ABC):
     def search_rule(self) -> SearchRule | None:
         """The rule by which methods that form classes look for them; None where they cannot."""
         return None
+
+    @property
+    def met_by(self) -> str:
+        """A method whose cells the model judges and can be looked for in; empty where no method looks for it."""
+        if self.about == "terms":
+            return "suppress"
+        if self.judges_sets:
+            return "decoys"
+        if self.judges_changed:
+            return "pram"
+        return "mondrian" if self.search_rule is not None else ""
+
+    @property
+    def method_hint(self) -> str:
+        """What to do where a method does not look for the model."""
+        if self.met_by:
+            return f'Use [method] name = "{self.met_by}".'
+        return "No method looks for this model: give it a search_rule, or a judge_sets."
 
     def separation(self, column: Column) -> tuple[NDArray[np.float64], float]:
         """Distances between the values of a column, and how far those of one set must lie apart."""

@@ -25,8 +25,11 @@ class MInvariance(ClassModel):
     parameter: ClassVar[str] = "m"
     coarsening_preserves: ClassVar[bool] = False
     invariant: ClassVar[bool] = True
-    met_by: ClassVar[str] = "m-invariance"
     m: int = Field(ge=2, description="Number of different values that every person stays among.")
+
+    @property
+    def met_by(self) -> str:
+        return "m-invariance"
 
     @property
     def least_set_size(self) -> int:

@@ -55,7 +55,7 @@ class DuplicateProcessing(Law):
     """P(R | v) = (number of orders in which R can have been drawn) / ((F-(2d-1)) (F-2(2d-1)) ...)."""
 
     def likelihood(self, sets: NDArray) -> NDArray[np.float64]:
-        from noren.designs.semantic.kernels.draws import duplicate_weights
+        from noren.designs.semantic.kernels import duplicate_weights
 
         out = np.ones((len(sets), self.l))
         if self.l > 1 and len(sets):
@@ -66,15 +66,25 @@ class DuplicateProcessing(Law):
         return self.l - 1
 
     def kernel(self) -> RowKernel:
-        from noren.designs.semantic.kernels.draws import circle_duplicate
-
+        """What is left after drawing index i of n values is again a circle, and begins at index i + step."""
         F, step = self.F, self.compatibility.step
+        left = F - (2 * step - 1) * np.arange(self.l)  # values left before each draw
 
-        def rows(words: NDArray, codes: NDArray, out: NDArray) -> NDArray[np.int64]:
-            rejected = np.empty(len(codes), np.int64)
-            return rejected[: circle_duplicate(words, codes, F, step, out, rejected)]
+        def draw(words: NDArray, codes: NDArray, out: NDArray) -> NDArray[np.int64]:
+            product = words[:, : self.l - 1].astype(np.uint64) * left[1:].astype(np.uint64)
+            unfair = (product & np.uint64((1 << 32) - 1)) < np.uint64(1 << 32) % left[1:].astype(np.uint64)
+            drawn = (product >> np.uint64(32)).astype(np.int64)
+            values = np.empty(out.shape, np.int64)
+            values[:, 0] = codes
+            for k in range(1, self.l):
+                x = drawn[:, k - 1]
+                for t in range(k - 1, 0, -1):
+                    x = (x + drawn[:, t - 1] + step) % left[t]
+                values[:, k] = (x + values[:, 0] + step) % F
+            out[:] = np.sort(values, axis=1)
+            return np.flatnonzero(unfair.any(axis=1))
 
-        return rows
+        return draw
 
     def inclusion(self) -> NDArray[np.float64]:
         step = self.compatibility.step

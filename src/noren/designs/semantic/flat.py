@@ -17,7 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import Classes, Compatibility, Ranks
-from noren.designs.semantic.law import Law, RowKernel, least_sums, list_sets
+from noren.designs.semantic.law import (
+    Law,
+    RowKernel,
+    least_sums,
+    list_sets,
+    pair_weights,
+    score_moments,
+    set_weights,
+    sum_pairs,
+)
 from noren.designs.semantic.uniform import TABLE_LIMIT
 
 FLATNESS = 1e-9  # largest relative difference between inclusion shares that still counts as flat
@@ -41,7 +50,7 @@ class CircularFlat(Law):
         return self.l - 1
 
     def kernel(self) -> RowKernel:
-        from noren.designs.semantic.kernels.draws import circle_flat
+        from noren.designs.semantic.kernels import circle_flat
 
         F, step = self.F, self.compatibility.step
 
@@ -75,12 +84,17 @@ class CircularFlat(Law):
         return worst
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        from noren.designs.semantic.kernels.chains import circle_second_moments
-
-        out = scores**2
-        if self.l > 1:
-            circle_second_moments(scores, self.compatibility.step, self.l, out)
-        return np.asarray(out)
+        """Cut the circle at the truth: the other values are a chain of the offsets step .. F - step from it."""
+        step, inner = self.compatibility.step, self.F - 2 * self.compatibility.step + 1
+        if self.l == 1:
+            return scores**2
+        near = np.maximum(np.arange(inner) + 1 - step, 0)
+        out = np.empty(scores.shape)
+        for v in range(self.F):
+            around, own = scores[:, (v + step + np.arange(inner)) % self.F], scores[:, v]
+            m0, m1, m2 = score_moments(np.ones(inner), around, near, self.l)[:, -1, :, -1]
+            out[:, v] = (m2 + 2.0 * own * m1 + own**2 * m0) / m0
+        return out
 
 
 def flat_weights(compatibility: Compatibility, l: int) -> NDArray[np.float64] | None:
@@ -127,16 +141,14 @@ def flat_weights(compatibility: Compatibility, l: int) -> NDArray[np.float64] | 
 
 def _chain_sums(compatibility: Compatibility, l: int) -> Sums:
     """log sum_R w(R), the share of sets with each value, and with each pair of values, by dynamic programme."""
-    from noren.designs.semantic.kernels.chains import messages, pair_weights
-
     chain = compatibility.chain
     assert chain is not None
 
     def sums(theta: NDArray) -> tuple[float, NDArray, NDArray]:
         weights = np.exp(theta[chain.order])
-        right, left = messages(weights, chain.after, chain.before, l)
+        right, left = set_weights(weights, chain, l)
         total = float(right[l - 1, -1])
-        pairs = pair_weights(weights, chain.after, chain.before, right, left)[np.ix_(chain.place, chain.place)] / total
+        pairs = pair_weights(weights, chain, right, left)[np.ix_(chain.place, chain.place)] / total
         return float(np.log(total)), np.diag(pairs).copy(), pairs
 
     return sums
@@ -144,15 +156,13 @@ def _chain_sums(compatibility: Compatibility, l: int) -> Sums:
 
 def _listed_sums(sets: NDArray, F: int) -> Sums:
     """The same over sets that are listed."""
-    from noren.designs.semantic.kernels.chains import listed_inclusion
 
     def sums(theta: NDArray) -> tuple[float, NDArray, NDArray]:
         logs = theta[sets].sum(axis=1)
         top = logs.max()
         weights = np.exp(logs - top)
         total = weights.sum()
-        pairs = np.zeros((F, F))
-        listed_inclusion(sets, np.repeat((weights / total)[:, None], sets.shape[1], axis=1), pairs)
+        pairs = sum_pairs(sets, np.repeat((weights / total)[:, None], sets.shape[1], axis=1), F)
         return float(top + np.log(total)), np.diag(pairs).copy(), pairs
 
     return sums

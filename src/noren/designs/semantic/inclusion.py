@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import Compatibility
-from noren.designs.semantic.law import CHUNK, Law
+from noren.designs.semantic.law import CHUNK, Law, spread_members, sum_pairs
 from noren.designs.semantic.uniform import Product
 
 POSTERIOR_DRAWS = 1 << 20
@@ -69,8 +69,6 @@ def uniform_inclusion(compatibility: Compatibility, l: int) -> NDArray[np.float6
 
 
 def inclusion(law: Law, draws: int = DRAWS) -> Inclusion:
-    from noren.designs.semantic.kernels.chains import listed_inclusion
-
     matrix = law.inclusion()
     if matrix is not None:
         return Inclusion(matrix, exact=True)
@@ -78,18 +76,16 @@ def inclusion(law: Law, draws: int = DRAWS) -> Inclusion:
     listed = law.listed()
     if listed is not None:
         for sets, likelihood in listed:
-            listed_inclusion(sets, likelihood, out)
+            out += sum_pairs(sets, likelihood, law.F)
         return Inclusion(_normalised(out), exact=True)
     each = max(2, draws // law.F)
     for codes, sets in _samples(law, each):
-        listed_inclusion(sets, (sets == codes[:, None]).astype(float), out)
+        out += sum_pairs(sets, (sets == codes[:, None]).astype(float), law.F)
     out /= each
     return Inclusion(out, exact=False, error=float(np.sqrt(out * (1 - out) / each).max()))
 
 
 def second_moments(law: Law, scores: NDArray, draws: int = DRAWS) -> Moments:
-    from noren.designs.semantic.kernels.chains import listed_second_moments, sampled_second_moments
-
     scores = np.ascontiguousarray(scores, np.float64)
     if scores.ndim != 2 or scores.shape[1] != law.F:
         raise ValueError(f"scores must have one column for each of the {law.F} values")
@@ -100,12 +96,16 @@ def second_moments(law: Law, scores: NDArray, draws: int = DRAWS) -> Moments:
     listed = law.listed()
     if listed is not None:
         for sets, likelihood in listed:
-            listed_second_moments(sets, likelihood, scores, out)
+            squares = (spread_members(sets, np.ones(sets.shape), law.F) @ scores.T) ** 2
+            out += (spread_members(sets, likelihood, law.F).T @ squares).T
         return Moments(out, exact=True)
     each = max(2, min(draws, _SUMS // max(1, len(scores))) // law.F)
     fourth = np.zeros(scores.shape)
     for codes, sets in _samples(law, each):
-        sampled_second_moments(codes, sets, scores, out, fourth)
+        squares = (spread_members(sets, np.ones(sets.shape), law.F) @ scores.T) ** 2
+        truth = spread_members(codes[:, None], np.ones((len(codes), 1)), law.F).T
+        out += (truth @ squares).T
+        fourth += (truth @ squares**2).T
     out, fourth = out / each, fourth / each
     return Moments(out, exact=False, error=float(np.sqrt(np.maximum(fourth - out**2, 0) / each).max()))
 

@@ -8,13 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.draw import _Plan
-from noren.designs.semantic.compatibility import Compatibility
+from noren.designs.semantic.compatibility import Chain, Compatibility
 from noren.statements.set_cells import code_dtype
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 LISTING_LIMIT = 5_000_000  # sets; up to here sums run over all of them
 CHUNK = 1 << 17
@@ -106,6 +110,20 @@ class Law(ABC):
         return out
 
 
+def spread_members(sets: NDArray, values: NDArray, F: int) -> csr_array:
+    """A sparse matrix with a row for each set: values[i, j] at the column of member sets[i, j]."""
+    from scipy.sparse import csr_array
+
+    n, l = sets.shape
+    return csr_array((values.ravel(), sets.ravel().astype(np.int64), np.arange(n + 1) * l), shape=(n, F))
+
+
+def sum_pairs(sets: NDArray, likelihood: NDArray[np.float64], F: int) -> NDArray[np.float64]:
+    """[v, u]: sum of P(set | v) over the listed sets that contain v and u."""
+    members = spread_members(sets, np.ones(sets.shape), F)
+    return np.asarray((spread_members(sets, likelihood, F).T @ members).todense())
+
+
 def least_sums(costs: NDArray[np.float64], before: NDArray[np.int64], l: int) -> NDArray[np.float64]:
     """(l, F + 1): the least sum of k values that are pairwise compatible, among the first i of a chain."""
     out = np.full((l, len(costs) + 1), np.inf)
@@ -125,12 +143,11 @@ def bit_rows(pairs: NDArray[np.bool_]) -> NDArray[np.uint64]:
 
 def list_sets(compatibility: Compatibility, l: int, limit: int) -> NDArray | None:
     """All feasible sets of l values as rows of ascending codes; None if there are more than the limit."""
-    from noren.designs.semantic.kernels.chains import enumerate_chains, messages
-    from noren.designs.semantic.kernels.cliques import enumerate_cliques
-
     dtype = code_dtype(compatibility.F)
     chain = compatibility.chain
     if chain is None:
+        from noren.designs.semantic.kernels import enumerate_cliques
+
         rows = bit_rows(compatibility.pairs)
         count = enumerate_cliques(rows, np.empty((0, l), dtype), limit)
         if count > limit:
@@ -138,14 +155,83 @@ def list_sets(compatibility: Compatibility, l: int, limit: int) -> NDArray | Non
         sets = np.empty((count, l), dtype)
         enumerate_cliques(rows, sets, limit)
         return sets
-    count = float(messages(np.ones(compatibility.F), chain.after, chain.before, l)[0][l - 1, -1])
-    if count > limit:
+    right = set_weights(np.ones(compatibility.F), chain, l)[0]
+    if right[l - 1, -1] > limit:
         return None
-    places = np.empty((int(count), l), dtype)
-    if len(places):
-        enumerate_chains(chain.after, places)
-    return (
-        places
-        if np.array_equal(chain.order, np.arange(compatibility.F))
-        else np.sort(chain.order[places].astype(dtype), axis=1)
-    )
+    places = _list_chains(chain, right > 0, l).astype(dtype)
+    if np.array_equal(chain.order, np.arange(compatibility.F)):
+        return places
+    return np.sort(chain.order[places].astype(dtype), axis=1)
+
+
+def _list_chains(chain: Chain, fits: NDArray[np.bool_], l: int) -> NDArray[np.int64]:
+    """All sets of l places in lexicographic order, grown place by place where `fits` says that the rest fits."""
+    F = len(chain.after)
+    out, first = np.empty((1, 0), np.int64), np.zeros(1, np.int64)
+    for k in range(l):
+        row = np.repeat(np.arange(len(out)), F - first)
+        ends = np.cumsum(F - first)
+        place = np.arange(len(row)) - np.repeat(ends - F, F - first)
+        if k < l - 1:
+            kept = fits[l - 2 - k, F - chain.after[place]]
+            row, place = row[kept], place[kept]
+        out = np.column_stack([out[row], place])
+        first = chain.after[place]
+    return out
+
+
+def set_weights(weights: NDArray[np.float64], chain: Chain, l: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """right[k, i]: weight of all sets of k + 1 of the last i places, left[k, i]: of the first i.
+
+    Both are (l, F + 1) running sums from their own end, so that small sums at an end keep all their digits.
+    """
+    F = len(weights)
+    right, left = np.zeros((l, F + 1)), np.zeros((l, F + 1))
+    before, after = chain.before, (F - chain.after)[::-1]
+    for k in range(l):
+        left[k, 1:] = np.cumsum(weights * (left[k - 1, before] if k else 1.0))
+        right[k, 1:] = np.cumsum(weights[::-1] * (right[k - 1, after] if k else 1.0))
+    return right, left
+
+
+def ways_beside(chain: Chain, right: NDArray[np.float64], left: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[v, k]: weight of the others in sets that contain v and k places to its left, without the weight of v."""
+    l, F = right.shape[0], len(chain.after)
+    one = np.ones((F, 1))
+    before = np.hstack([one, left[: l - 1, chain.before].T])
+    after = np.hstack([one, right[: l - 1, F - chain.after].T])
+    return np.asarray(before * after[:, ::-1])
+
+
+def pair_weights(
+    weights: NDArray[np.float64], chain: Chain, right: NDArray[np.float64], left: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """[v, u]: weight of the sets that contain both places; the diagonal has the sets that contain v."""
+    l, F = right.shape[0], len(weights)
+    before = np.vstack([np.ones(F), left[: l - 1, chain.before]])  # [k, v]: k places left of v
+    after = np.vstack([np.ones(F), right[: l - 1, F - chain.after]])
+    upper = np.zeros((F, F))
+    step = np.where(np.arange(F) >= chain.after[:, None], weights, 0.0)  # from v to u with no place between them
+    for between in range(l - 1):
+        rest = l - 1 - between
+        upper += step * (before[:rest].T @ after[:rest][::-1])
+        sums = np.hstack([np.zeros((F, 1)), np.cumsum(step, axis=1)])
+        step = weights * sums[:, chain.before]
+    upper *= weights[:, None]
+    return np.asarray(upper + upper.T + np.diag(weights * ways_beside(chain, right, left).sum(axis=1)))
+
+
+def score_moments(
+    weights: NDArray[np.float64], scores: NDArray[np.float64], near: NDArray[np.int64], l: int
+) -> NDArray[np.float64]:
+    """[p, k, g, i]: sum of weight * (sum of scores[g])^p over the sets of k of the first i places, p = 0, 1, 2.
+
+    `near[i]` places before place i are compatible with it.
+    """
+    sums = np.zeros((3, l, len(scores), len(weights) + 1))
+    sums[0, 0] = 1.0
+    for k in range(1, l):
+        m0, m1, m2 = sums[:, k - 1][:, :, near]
+        grown = (m0, m1 + scores * m0, m2 + 2.0 * scores * m1 + scores**2 * m0)
+        sums[:, k, :, 1:] = np.cumsum(weights * np.stack(grown), axis=2)
+    return sums

@@ -27,7 +27,7 @@ class Simple(Law):
         super().__init__(compatibility, l)
         chain = compatibility.chain
         if chain is not None:
-            from noren.designs.semantic.kernels.simple import gap_tables
+            from noren.designs.semantic.kernels import gap_tables
 
             self._gaps = gap_tables(chain.after, chain.before)
         else:
@@ -39,7 +39,7 @@ class Simple(Law):
             return out
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.designs.semantic.kernels.simple import chain_simple_weights
+            from noren.designs.semantic.kernels import chain_simple_weights
 
             places = chain.place[sets]
             order = np.argsort(places, axis=1)
@@ -47,7 +47,7 @@ class Simple(Law):
             chain_simple_weights(np.take_along_axis(places, order, axis=1), self._gaps, values)
             np.put_along_axis(out, order, values, axis=1)
             return out
-        from noren.designs.semantic.kernels.cliques import clique_candidates, sum_orders
+        from noren.designs.semantic.kernels import clique_candidates, sum_orders
 
         step = max(1, (1 << 22) >> self.l)
         for start in range(0, len(sets), step):
@@ -59,7 +59,7 @@ class Simple(Law):
 
     def inclusion(self) -> NDArray[np.float64] | None:
         """On a chain, from the sets of l - 1 values before the last draw: far fewer than the published ones."""
-        from noren.designs.semantic.kernels.simple import chain_simple_inclusion
+        from noren.designs.semantic.kernels import chain_simple_inclusion
 
         chain = self.compatibility.chain
         if chain is None or self.l == 1:
@@ -81,13 +81,13 @@ class Simple(Law):
     def kernel(self) -> RowKernel:
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.designs.semantic.kernels.simple import chain_simple
+            from noren.designs.semantic.kernels import chain_simple
 
             gaps = self._gaps
             return lambda words, codes, out: chain_simple(
                 words, codes, chain.order, chain.place, chain.after, gaps, out
             )
-        from noren.designs.semantic.kernels.cliques import clique_simple, first_steps, second_steps
+        from noren.designs.semantic.kernels import clique_simple, first_steps, second_steps
 
         rows, l = self._rows, self.l
         first = first_steps(rows, l)

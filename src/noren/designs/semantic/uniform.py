@@ -16,11 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import Compatibility
-from noren.designs.semantic.law import Law, RowKernel, least_sums, list_sets
+from noren.designs.semantic.law import (
+    Law,
+    RowKernel,
+    least_sums,
+    list_sets,
+    pair_weights,
+    score_moments,
+    set_weights,
+    ways_beside,
+)
 from noren.errors import NorenError
 
 if TYPE_CHECKING:
-    from noren.designs.semantic.kernels.draws import Messages
+    from noren.designs.semantic.kernels import Messages
 
 TABLE_LIMIT = 1_000_000  # sets of a general matrix that may be listed for drawing
 
@@ -48,13 +57,13 @@ class Product(Law):
 
     @cached_property
     def _messages(self) -> Messages:
-        from noren.designs.semantic.kernels.chains import messages, splits
-        from noren.designs.semantic.kernels.draws import Messages
+        from noren.designs.semantic.kernels import Messages
 
         chain = self.compatibility.chain
         assert chain is not None
-        right, left = messages(self.weights[chain.order], chain.after, chain.before, self.l)
-        return Messages(right, left, splits(chain.after, chain.before, right, left))
+        right, left = set_weights(self.weights[chain.order], chain, self.l)
+        split = np.cumsum(ways_beside(chain, right, left), axis=1)
+        return Messages(right, left, np.hstack([np.zeros((self.F, 1)), split]))
 
     @cached_property
     def mass(self) -> NDArray[np.float64]:
@@ -77,30 +86,33 @@ class Product(Law):
     def kernel(self) -> RowKernel:
         chain = self.compatibility.chain
         if chain is not None:
-            from noren.designs.semantic.kernels.draws import chain_product
+            from noren.designs.semantic.kernels import chain_product
 
             given = self._messages
             return lambda words, codes, out: chain_product(
                 words, codes, chain.order, chain.place, chain.after, chain.before, given, out
             )
-        from noren.designs.semantic.kernels.draws import table_product
-
         sets = self._sets
-        members = sets.ravel()
-        by_value = np.argsort(members, kind="stable")
-        numbers = (by_value // self.l).astype(np.int32)
-        starts = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=self.F))])
+        by_value = np.argsort(sets.ravel(), kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(sets.ravel(), minlength=self.F))])
         sums = np.concatenate([[0.0], np.cumsum(self.likelihood(sets).ravel()[by_value])])
-        return lambda words, codes, out: table_product(words, codes, starts, sums, numbers, sets, out)
+
+        def draw(words: NDArray, codes: NDArray, out: NDArray) -> None:
+            """A set of the list for each true value, by the running sums of its sets' chances."""
+            begin, end = starts[codes], starts[codes.astype(np.int64) + 1]
+            bits = (words[:, 0].astype(np.uint64) << np.uint64(21)) | (words[:, 1] >> np.uint32(11))
+            sought = sums[begin] + bits * 2.0**-53 * (sums[end] - sums[begin])
+            place = np.searchsorted(sums, sought, side="right") - 1
+            out[:] = sets[by_value[np.clip(place, begin, end - 1)] // self.l]
+
+        return draw
 
     def inclusion(self) -> NDArray[np.float64] | None:
-        from noren.designs.semantic.kernels.chains import pair_weights
-
         chain = self.compatibility.chain
         if chain is None or self.l == 1:
             return None
         right, left, _ = self._messages
-        pairs = pair_weights(self.weights[chain.order], chain.after, chain.before, right, left)
+        pairs = pair_weights(self.weights[chain.order], chain, right, left)
         return np.asarray((pairs / np.diag(pairs)[:, None])[np.ix_(chain.place, chain.place)])
 
     def worst_posterior(self, prior: NDArray[np.float64]) -> float | None:
@@ -117,12 +129,14 @@ class Product(Law):
         return float((odds[odds > 0] / (odds + least)[odds > 0]).max())
 
     def second_moments(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        from noren.designs.semantic.kernels.chains import chain_second_moments
-
         chain = self.compatibility.chain
         if chain is None:
             return None
-        out = np.empty(scores.shape)
-        ordered = np.ascontiguousarray(scores[:, chain.order])
-        chain_second_moments(self.weights[chain.order], ordered, chain.after, chain.before, self.l, out)
-        return np.asarray(out[:, chain.place])
+        F, weights, ordered = self.F, self.weights[chain.order], scores[:, chain.order]
+        left = score_moments(weights, ordered, chain.before, self.l)[..., chain.before]
+        right = score_moments(weights[::-1], ordered[:, ::-1], F - chain.after[::-1], self.l)[..., F - chain.after]
+        a, b = left, right[:, ::-1]
+        m0 = (a[0] * b[0]).sum(axis=0)
+        m1 = (a[1] * b[0] + a[0] * b[1]).sum(axis=0)
+        m2 = (a[2] * b[0] + 2.0 * a[1] * b[1] + a[0] * b[2]).sum(axis=0)
+        return np.asarray(((m2 + 2.0 * ordered * m1 + ordered**2 * m0) / m0)[:, chain.place])
