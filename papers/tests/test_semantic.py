@@ -22,15 +22,13 @@ from noren_papers.semantic.combinations import (
     OURS,
     SERIES,
     SIMPLE,
-    Point,
     drawn,
     made,
     measure,
     mse,
     paper_estimates,
 )
-from noren_papers.semantic.error_answers import ex_grows, le_better, le_not_always, n_proposal
-from noren_papers.semantic.grid import Grid
+from noren_papers.semantic.errors import SAID_11, SAID_12
 from noren_papers.semantic.histograms import histograms, unevenness
 from noren_papers.semantic.material import (
     Material,
@@ -256,25 +254,30 @@ def test_le_spreads_every_group_over_its_records(monkeypatch: pytest.MonkeyPatch
 # ---------------------------------------------------------------- answers
 
 
-def grid_of(errors: dict[str, list[float | None]]) -> Grid:
-    settings = [(2, 2), (3, 2), (4, 2)]
-    points = {
-        pair: {name: Point(name, errors.get(name, [None] * 3)[i], None, 1) for name in SERIES}
-        for i, pair in enumerate(settings)
-    }
-    return Grid(ranked(), {"(b) d = 2, against l": settings}, points)
+def answered(errors: dict[str, list[float]]) -> dict[str, str]:
+    """Verdicts by the beginnings of claims, for a panel of three settings."""
+    rows = [
+        {"panel": "(b) d = 2, against l", "x": l, "l": l, "d": 2, "series": name, "mse": line[i], "std_error": None}
+        for i, l in enumerate((2, 3, 4))
+        for name, line in errors.items()
+    ]
+    sheet = pl.DataFrame(rows, schema_overrides={"std_error": pl.Float64}).with_columns(first=pl.lit(value=True))
+    said = SAID_12.answered(frame=sheet, sheet=sheet, table=schooled(40)) | SAID_11.answered(
+        frame=sheet, sheet=sheet, table=ranked(n=40)
+    )
+    return {text[:24]: answer.verdict for text, answer in said.items()}
 
 
 def test_verdicts_follow_the_numbers() -> None:
-    rising = grid_of({"Ex-Proposal": [1e-6, 2e-6, 9e-6], LE: [2e-7, 3e-7, 4e-7]})
-    assert ex_grows(rising).verdict == HOLDS
-    assert le_better(rising).verdict == HOLDS
-    assert le_not_always(rising).verdict == FAILS
-    falling = grid_of({"Ex-Proposal": [9e-6, 2e-6, 1e-6], LE: [2e-5, 3e-5, 4e-5], "N-Proposal": [1e-4] * 3})
-    assert ex_grows(falling).verdict == FAILS
-    assert le_better(falling).verdict == FAILS
-    assert le_not_always(falling).verdict == HOLDS
-    assert n_proposal(falling).verdict == FAILS
+    found = answered({"Ex-Proposal": [1e-6, 2e-6, 9e-6], LE: [2e-7, 3e-7, 4e-7]})
+    assert found["Here too Ex-Proposal's e"] == HOLDS
+    assert found["In panel (b) Ex-Proposal"] == HOLDS
+    assert found["There are settings at wh"] == FAILS
+    found = answered({"Ex-Proposal": [9e-6, 2e-6, 1e-6], LE: [2e-5, 3e-5, 4e-5], "N-Proposal": [1e-4] * 3})
+    assert found["Here too Ex-Proposal's e"] == FAILS
+    assert found["In panel (b) Ex-Proposal"] == FAILS
+    assert found["There are settings at wh"] == HOLDS
+    assert found["At every setting N-Propo"] == FAILS
 
 
 def test_a_table_runs_alone_and_answers_all_its_claims() -> None:

@@ -222,17 +222,18 @@ def test_choices_differ_stay_below_the_limit_and_repeat():
         assert len(set(chosen)) == len(chosen)
 
 
-def test_means_and_their_ends():
+def test_means_are_compared_choice_by_choice():
     rows = pl.DataFrame(
         [
             {"x": x, "q": 1, "choice": c, "series": s, "metric": "L1", "distance": x * (c + 1) * (2 if s == "B" else 1)}
             for x in (2.0, 5.0) for c in (0, 1) for s in ("A", "B")
         ]
     )  # fmt: skip
-    means = errors.Means(rows)
-    assert means("L1", 1, 2.0, "A") == 3.0
-    assert means.ratio("L1", 1, 5.0, "A", "B") == 0.5
-    assert means.ends() == [("L1", 1, 2.0, 5.0)]
+    means = errors.averaged(rows)
+    assert means.filter(x=2.0, series="A")["distance"].item() == 3.0
+    claim, told = errors.than("A", "alike", "B", factor=0.5).compare(means)
+    assert claim.tally().true == 2
+    assert "is 1 times 0.5 of that of B, in 2 places" in told
 
 
 def tree_matrix() -> np.ndarray:

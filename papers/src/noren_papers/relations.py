@@ -63,6 +63,8 @@ class Compare:
     error: str | None = None
     each: str | None = None
     rival: Literal["", "least", "most"] = ""
+    factor: float = 1.0
+    """The other counts so many times."""
     apart: Sequence[str] = ()
     where: pl.Expr | None = None
     note: str = ""
@@ -114,8 +116,10 @@ class Compare:
         choose = max if self.rival == "most" else min
         against = choose(known, key=lambda row: row[self.value])
         if self.each is not None and own[self.each] is not None and against[self.each] is not None:
-            return paired(*zip(*zip(own[self.each], against[self.each], strict=False), strict=True))
-        return self._number(own), self._number(against)
+            ratio, one = paired(*zip(*zip(own[self.each], against[self.each], strict=False), strict=True))
+            return ratio, as_float(one) * self.factor
+        other = self._number(against)
+        return self._number(own), other if self.factor == 1 else as_float(other) * self.factor
 
     def _number(self, row: dict[str, Any]) -> Number:
         error = row[self.error] if self.error is not None else None
@@ -135,10 +139,11 @@ class Compare:
     def _told(self, other: str, found: list[tuple[str, tuple[Number, Number]]]) -> str:
         sides = [(place, as_float(a), as_float(b)) for place, (a, b) in found]
         wrong = [place for place, pair in found if self._claim([pair]).tally().false]
+        scaled = "that of " if self.factor == 1 else f"{self.factor:g} of that of "
         if isinstance(self.other, (int, float)):
             text = f"{span([a for _, a, _ in sides])}, beside {other}"
         else:
-            text = f"{span([a / b if b else inf if a else 1.0 for _, a, b in sides])} times that of {other}"
+            text = f"{span([a / b if b else inf if a else 1.0 for _, a, b in sides])} times {scaled}{other}"
         return f"is {text}, in {counted(len(found), 'place')}" + (f", not at {listed(wrong)}" if wrong else "")
 
 

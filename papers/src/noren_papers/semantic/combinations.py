@@ -6,12 +6,13 @@ which is all they use; `release.estimate` gives the same numbers, with intervals
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from noren.designs import SemanticDesign
@@ -24,6 +25,7 @@ from noren.estimates.counts.intervals import likelihood_maximum
 from noren.secret import Keystream
 from noren.statements import SetCells
 from noren_papers.claims import error_of
+from noren_papers.relations import name_place
 from noren_papers.semantic.anatomy import grouped_estimate, subtrees
 from noren_papers.semantic.material import DEPTH, Counts, Material
 
@@ -172,3 +174,23 @@ def le_estimate(material: Material, l: int, d: float, rng: np.random.Generator) 
 def short(error: NorenError) -> str:
     """The first clause of an error."""
     return str(error.message).split(":")[0].split(". ")[0].rstrip(".")
+
+
+def sheet_of(rows: Iterable[tuple[Mapping[str, Any], Point]], *, status: bool = True) -> pl.DataFrame:
+    """Errors as a sheet: a line for every combination, after what tells its place."""
+    out = [
+        {**place, "series": p.series, "mse": p.mse, "std_error": p.std_error, "repetitions": p.repetitions}
+        | ({"status": p.status} if status else {})
+        for place, p in rows
+    ]
+    return pl.DataFrame(out, schema_overrides={"mse": pl.Float64, "std_error": pl.Float64}, infer_schema_length=None)
+
+
+def errors_over(sheet: pl.DataFrame, keys: Sequence[str], one: str, others: Sequence[str]) -> dict[str, float]:
+    """One combination's error over the smallest of some others, by place."""
+    found: dict[str, float] = {}
+    for part in sheet.filter(pl.col("mse").is_not_null()).partition_by(keys, maintain_order=True):
+        at = dict(part.select("series", "mse").iter_rows())
+        if one in at and (known := [at[other] for other in others if other in at]):
+            found[name_place(keys, part.select(keys).row(0))] = at[one] / min(known)
+    return found

@@ -2,45 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
+import numpy as np
 import polars as pl
 
+from noren import anonymize
+from noren.errors import NorenError, PolicyError
+from noren.estimates.counts.estimators import equation_2
+from noren.methods import Anatomy, Decoys
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
+from noren_papers.claims import Answer, Claims, judged
+from noren_papers.relations import Along, Compare, Kind
 from noren_papers.semantic import material as tables
-from noren_papers.semantic.combinations import DUPLICATE, ON_SIMPLE, OUR_SERIES, OURS, SERIES, measure
-from noren_papers.semantic.error_answers import ANSWERS
-from noren_papers.semantic.grid import Grid, sheet_of
-from noren_papers.semantic.material import Material
+from noren_papers.semantic.combinations import (
+    DUPLICATE,
+    LE,
+    ON_SIMPLE,
+    OUR_SERIES,
+    OURS,
+    PAPER_SERIES,
+    SERIES,
+    SIMPLE,
+    errors_over,
+    made,
+    measure,
+    sheet_of,
+    short,
+)
+from noren_papers.semantic.material import DEPTH, Material
+from noren_papers.semantic.policies import diverse, parted, policy
 
 Panels = dict[str, list[tuple[int, int]]]
 
-ANALYSIS = {
-    "analysis": "The proposed analysis is worth its trouble: on the same reports its error is below that of the "
-    "existing and of the simple analysis.",
-    "loss": "It loses far less information than the existing algorithms do.",
-}
-CLAIMS_11 = {
-    "n-proposal": "At every setting N-Proposal's error is small.",
-    "ex-small": "While l and d are small, Ex-Proposal is no worse than N-Proposal.",
-    "ex-grows": "Ex-Proposal's error grows with l and with d.",
-    **ANALYSIS,
-    "duplicate": "Duplicate-processing is worth its trouble: N-Proposal errs less than Ex-Proposal.",
-    "probabilities": "The simple algorithm's probabilities of choosing a decoy move away from equation 2 as l or d "
-    "grows; duplicate-processing keeps them equal to it.",
-    "anonymity": "Without analysis the histogram is far off (panel a), because there are l times as many records.",
-    "tree": "(l,e)-diversity cannot be used here: it needs a tree of values.",
-}
-CLAIMS_12 = {
-    "ex-grows": "Here too Ex-Proposal's error grows with l and with d.",
-    "no-duplicate": "Duplicate-processing cannot be used on schooling, which has no order, and so the result is poor.",
-    **ANALYSIS,
-    "alone": "(l,e)-diversity needs the whole table, so it is of no use where every person anonymises alone.",
-    "le-better": "In panel (b) Ex-Proposal errs more than (l,e)-diversity.",
-    "le-not-always": "There are settings at which the proposal beats (l,e)-diversity.",
-}
-CLAIMS_13 = {key: CLAIMS_11[key] for key in CLAIMS_11 if key != "probabilities"}
+KEYS = ("l", "d")
+SMALL = 4
+"""l d up to which l and d are called small."""
+FIRST, FAR = pl.col("first"), pl.col("first") & (pl.col("d") > 1)
+"""Settings once each, though several panels show them; and those at which distance matters."""
+
+
+def than(one: str, kind: Kind, other: str | Sequence[str], where: pl.Expr = FIRST, **more: Any) -> Compare:
+    """Two combinations at every setting."""
+    return Compare(one, kind, other, "mse", KEYS, error="std_error", where=where, **more)
+
+
+GROWS = Along("x", "mse", ("panel",), error="std_error", where=pl.col("series") == "Ex-Proposal", sort=False)
+SAID_12, SAID_11, SAID_13 = Claims(), Claims(), Claims()
+
+
+def _on_ranks(said: Claims) -> None:
+    """What is said of incomes and of survey weights, which have an order."""
+    rivals = (*DUPLICATE[1:], *SIMPLE)
+    said("At every setting N-Proposal's error is small.", than("N-Proposal", "no worse", rivals, rival="least"))
+    said(
+        "While l and d are small, Ex-Proposal is no worse than N-Proposal.",
+        than("Ex-Proposal", "no worse", "N-Proposal", FIRST & (pl.col("l") * pl.col("d") <= SMALL)),
+    )
+    said("Ex-Proposal's error grows with l and with d.", GROWS)
+    _on_analysis(said, "N-Proposal")
+    said(
+        "Duplicate-processing is worth its trouble: N-Proposal errs less than Ex-Proposal.",
+        than("N-Proposal", "below", "Ex-Proposal", FAR),
+    )
+    if said is SAID_11:
+        said(
+            "The simple algorithm's probabilities of choosing a decoy move away from equation 2 as l or d grows; "
+            "duplicate-processing keeps them equal to it."
+        )(_probabilities)
+    said(
+        "Without analysis the histogram is far off (panel a), because there are l times as many records.",
+        than("N-Proposal", "much below", "N-Anonymity", pl.col("panel").str.starts_with("(a)")),
+    )
+    said("(l,e)-diversity cannot be used here: it needs a tree of values.")(_tree)
+
+
+def _on_analysis(said: Claims, best: str) -> None:
+    """What is said of the analyses of the same reports, and of the paper's best combination."""
+    said(
+        "The proposed analysis is worth its trouble: on the same reports its error is below that of the existing and "
+        "of the simple analysis.",
+        than("N-Proposal", "below", DUPLICATE[1:3], FAR),
+        than("Ex-Proposal", "below", SIMPLE[1:], FAR),
+    )
+    rivals = (best.replace("Proposal", "Existing"), best.replace("Proposal", "Simple"), LE)
+    said("It loses far less information than the existing algorithms do.", than(best, "much below", rivals, FAR))
+
+
+def settings_of(sheet: pl.DataFrame) -> list[tuple[int, int]]:
+    return sheet.select(KEYS).unique(maintain_order=True).rows()
+
+
+def _probabilities(table: Material, sheet: pl.DataFrame) -> Answer:
+    """Inclusion probabilities of both designs against equation 2."""
+    simple: dict[tuple[int, int], float] = {}
+    kept, linear = [], 0.0
+    for l, d in settings_of(sheet):
+        try:
+            design = made(table, "simple", l, d)
+            simple[l, d] = float(np.abs(design.inclusion().matrix - equation_2(design)).max())
+            two = made(table, "duplicate-processing", l, d)
+            found = two.inclusion().matrix
+            kept.append(float(np.abs(found - equation_2(two)).max()) < 1e-9)
+            linear = max(linear, float(np.abs(found - equation_2(design)).max()))
+        except NorenError:
+            continue
+    apart = [value > 1e-6 for (l, d), value in simple.items() if l > 2 and d > 1]
+    rising = []
+    for axis in (0, 1):
+        for (l, d), value in simple.items():
+            after = simple.get((l + 1, d) if axis == 0 else (l, d + 1))
+            if after is not None and l > 1 and (value > 1e-9 or after > 1e-9):
+                rising.append(after > value)
+    top = max(simple, key=lambda key: simple[key])
+    return judged(
+        [*kept, *apart, *rising],
+        f"the simple algorithm is off equation 2 by up to {simple[top]:.3f} (at (l,d) = {top}), not at all at l = 2, "
+        f"more at {sum(rising)} of {len(rising)} steps up; duplicate-processing keeps to it at {sum(kept)} of "
+        f"{len(kept)} settings that it knows, if neighbours are counted on the circle; with distances as the text "
+        f"defines them it is off by up to {linear:.3f}",
+    )
+
+
+def _tree(table: Material) -> Answer:
+    """Ask the library for (l,e)-diversity on the ordered column."""
+    said = "accepted"
+    try:
+        policy(table, "ordinal", parted(2, 1), Anatomy())
+    except PolicyError as error:
+        said = f"refused: {error.problems[0].message}"
+    return judged(
+        [said != "accepted"], f"a policy that asks for l = 2, e = 1 on these {table.size} ordered values is {said}"
+    )
+
+
+SAID_12("Here too Ex-Proposal's error grows with l and with d.", GROWS)
+
+
+@SAID_12("Duplicate-processing cannot be used on schooling, which has no order, and so the result is poor.")
+def _no_duplicate(table: Material, sheet: pl.DataFrame) -> Answer:
+    refused = []
+    for l, d in settings_of(sheet):
+        if d == 1:  # all values are then equally far apart, and any order will do
+            continue
+        try:
+            made(table, "duplicate-processing", l, d)
+            refused.append(False)
+        except NorenError:
+            refused.append(True)
+    kept = sheet.filter(pl.col("l") > 2, pl.col("d") > 1)
+    line = list(errors_over(kept, KEYS, "Ex-Proposal", ("Ex-Simple",)).values())
+    poor = [ratio for ratio in line if ratio > 1]
+    told = f"; Ex-Proposal errs more than Ex-Simple, which only divides by l, at {len(poor)} of {len(line)} settings"
+    return judged(
+        [all(refused), *(ratio > 1 for ratio in line)],
+        f"refused at {sum(refused)} of {len(refused)} settings with d > 1{told + ' with l > 2' if line else ''}",
+    )
+
+
+_on_analysis(SAID_12, "Ex-Proposal")
+
+
+@SAID_12("(l,e)-diversity needs the whole table, so it is of no use where every person anonymises alone.")
+def _alone(table: Material) -> Answer:
+    """One record by itself: Anatomy has nobody to group it with, decoys need nobody."""
+    person, done = table.frame().head(1), {}
+    asked = {"(l,e)-diversity": (parted(2, DEPTH - 1), Anatomy()), "decoys": (diverse(2, 2), Decoys())}
+    for name, (model, method) in asked.items():
+        try:
+            anonymize(person, policy(table, "tree", model, method))
+            done[name] = "published"
+        except NorenError as error:
+            done[name] = f"refused ({short(error)})"
+    return judged(
+        [done["(l,e)-diversity"] != "published", done["decoys"] == "published"],
+        "a single record, l = d = 2: " + ", ".join(f"{name} {said}" for name, said in done.items()),
+    )
+
+
+SAID_12(
+    "In panel (b) Ex-Proposal errs more than (l,e)-diversity.",
+    than(LE, "below", "Ex-Proposal", pl.col("panel").str.starts_with("(b)")),
+)
+SAID_12("There are settings at which the proposal beats (l,e)-diversity.", than("Ex-Proposal", "below", LE, some=True))
+_on_ranks(SAID_11)
+_on_ranks(SAID_13)
 
 
 def figure_11(bench: Bench) -> Result:
@@ -53,7 +201,7 @@ def figure_11(bench: Bench) -> Result:
         "On 14 ranks every value has a set up to l d = 14; at l d = 14 the true counts are lost, under any design, "
         "and the analyses that would invert are left out. Duplicate-processing needs F >= (l-1)(2d-1)+1.",
     )
-    return _figure(bench, "11", "income", tables.income, panels, CLAIMS_11, bench.pick((20, 5), (2, 1)), notes)
+    return _figure(bench, "11", "income", tables.income, panels, SAID_11, bench.pick((20, 5), (2, 1)), notes)
 
 
 def figure_12(bench: Bench) -> Result:
@@ -72,7 +220,7 @@ def figure_12(bench: Bench) -> Result:
         "paper, has not.",
     )
     return _figure(
-        bench, "12", "Adult, education", tables.education, panels, CLAIMS_12, bench.pick((20, 5), (2, 1)), notes
+        bench, "12", "Adult, education", tables.education, panels, SAID_12, bench.pick((20, 5), (2, 1)), notes
     )
 
 
@@ -89,7 +237,7 @@ def figure_13(bench: Bench) -> Result:
         "cells as small as these it was up to twenty times worse than what is drawn here, the table's own counts with "
         "that population as prior. This figure is what showed it.",
     )
-    return _figure(bench, "13", "Adult, fnlwgt", tables.weights, panels, CLAIMS_13, bench.pick((10, 3), (2, 1)), notes)
+    return _figure(bench, "13", "Adult, fnlwgt", tables.weights, panels, SAID_13, bench.pick((10, 3), (2, 1)), notes)
 
 
 def _panels(a: Iterable[int], b: Iterable[int], c: Iterable[int], d: Iterable[int]) -> Panels:
@@ -108,7 +256,7 @@ def _figure(
     name: str,
     load: Callable[[Bench], Material],
     panels: Panels,
-    claims: dict[str, str],
+    claims: Claims,
     repetitions: tuple[int, int],
     notes: tuple[str, ...],
 ) -> Result:
@@ -134,11 +282,11 @@ def _figure(
         title=f"Figure {number}. Mean squared error, {name}", size=(300, 190),
         error="std_error", note="No point where a design does not exist or the true counts are lost.",
     )  # fmt: skip
-    grid = Grid(table, panels, {pair: {p.series: p for p in found} for pair, found in points.items()})
+    frame = sheet.with_columns(first=pl.struct("l", "d", "series").is_first_distinct())
     return Result(
         sheets={"": sheet},
         pictures={"": picture},
-        answers={key: ANSWERS[key](grid) for key in claims},
+        answers=claims.answered(frame=frame, sheet=sheet, table=table),
         ours_series=OUR_SERIES,
         parameters={
             "records": table.records,
@@ -154,16 +302,15 @@ def _figure(
             "occurs, with the formulas of the estimators semantic-linear, uniform-linear and share; every histogram "
             "of age and gender is solved on its own.",
         ),
-        gains=_gains(grid),
+        gains=_gains(frame.filter(FIRST)),
     )
 
 
-def _gains(grid: Grid) -> tuple[Gain, ...]:
+def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
     """Ours over the best of the paper's combinations, setting by setting."""
     out: list[Gain] = []
     for series, reason in ((OURS, FLAT_LOSES), (ON_SIMPLE, SIMPLE_LOSES)):
-        ratios, settings = grid.against_best(series)
-        found = {f"l = {l}, d = {d}": float(ratio) for (l, d), ratio in zip(settings, ratios, strict=True)}
+        found = errors_over(sheet, KEYS, series, PAPER_SERIES)
         out += Gain.of(f"mean squared error, {series.removesuffix(' (ours)')}", found, reason)
     return tuple(out)
 

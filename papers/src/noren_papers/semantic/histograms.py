@@ -21,7 +21,19 @@ from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
 from noren_papers.claims import ALMOST, SIMILAR, About, Answer, Below, Mean, Pair, answer, judged
 from noren_papers.semantic import material as tables
-from noren_papers.semantic.combinations import DUPLICATE, LE, ON_SIMPLE, OUR_SERIES, OURS, SERIES, SIMPLE, mse, short
+from noren_papers.semantic.combinations import (
+    DUPLICATE,
+    LE,
+    ON_SIMPLE,
+    OUR_SERIES,
+    OURS,
+    PAPER_SERIES,
+    SERIES,
+    SIMPLE,
+    errors_over,
+    mse,
+    short,
+)
 from noren_papers.semantic.material import DEPTH, Counts, Material
 from noren_papers.semantic.policies import diverse, parted, policy
 
@@ -370,9 +382,5 @@ def _similar(one: Drawn, series: str) -> Answer:
 
 def _gains(similarity: pl.DataFrame) -> tuple[Gain, ...]:
     """Flat sets with the likelihood over the best of the paper's combinations."""
-    found = {}
-    for part in similarity.filter(pl.col("mse").is_not_null()).partition_by("setting", maintain_order=True):
-        rows = {row["series"]: row["mse"] for row in part.to_dicts()}
-        if OURS in rows:
-            found[str(part["setting"][0])] = rows[OURS] / min(v for name, v in rows.items() if name not in OUR_SERIES)
+    found = errors_over(similarity, ("setting",), OURS, PAPER_SERIES)
     return Gain.of("mean squared error, flat + likelihood", found, "flat sets tell less than simple ones")

@@ -12,11 +12,11 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Below, answer, judged
+from noren_papers.claims import Answer, Claims
+from noren_papers.relations import Check, Compare, answer_from
 from noren_papers.semantic import combinations as ways
 from noren_papers.semantic import material as tables
-from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, Point, measure
-from noren_papers.semantic.grid import ratios, sheet_of, side_by_side
+from noren_papers.semantic.combinations import LE, ON_SIMPLE, OUR_SERIES, OURS, SIMPLE, errors_over, measure, sheet_of
 from noren_papers.semantic.material import Material, schooling_tree
 
 QUASI = (
@@ -26,17 +26,10 @@ QUASI = (
 """The 14 attributes of Adult; 13 are left beside a secret."""
 WIDTHS = {"age": 10, "fnlwgt": 100_000, "capital-gain": 5_000, "capital-loss": 500, "hours-per-week": 10}
 """Numbers are asked for in classes so wide."""
-SAME = "education-num"
-"""Names the secret itself."""
 SECRETS = ("education", "fnlwgt")
 L, D = 2, 3
 PROPOSAL, EXISTING, PLAIN = SIMPLE
 SHOWN = (*SIMPLE, LE, *OUR_SERIES)
-CLAIMS = {
-    "hidden": "With the 13 other attributes published as they are, an attacker who knows them cannot tell the secret.",
-    "analysis": "The proposed analysis errs less than the existing and the simple one, whatever attribute is asked.",
-}
-Points = dict[str, dict[str, Point]]
 
 
 def table_11(bench: Bench) -> Result:
@@ -44,16 +37,16 @@ def table_11(bench: Bench) -> Result:
     asked = [name for name in QUASI if name != "education"]
     times = bench.pick((10, 3), (2, 1))
     bench.plan(len(asked))
-    points: Points = {}
+    errors = []
     stops: list[dict[str, Any]] = []
     for name in asked:
         rng = bench.rng(name)
         material = _by(frame, name)
         found = measure(material, L, D, repetitions=times[0], ours=times[1], rng=rng)
         stops.append({"attribute": name, **_stop(material, times[1])})
-        points[name] = {point.series: point for point in found if point.series in SHOWN}
+        errors += [({"attribute": name}, point) for point in found if point.series in SHOWN]
         bench.step(name)
-    sheet = sheet_of((({"attribute": name}, p) for name, at in points.items() for p in at.values()), status=False)
+    sheet = sheet_of(errors, status=False)
     told = pl.DataFrame(_told(frame))
     return Result(
         sheets={"": sheet, "told": told, "stop": pl.DataFrame(stops)},
@@ -65,7 +58,7 @@ def table_11(bench: Bench) -> Result:
                 note="Education-num is another name of the secret: whoever publishes it publishes schooling.",
             )
         },
-        answers=_answers(told, points),
+        answers=SAID.answered(frame=sheet, told=told),
         ours_series=OUR_SERIES,
         parameters={
             "records": frame.height, "l": L, "d": D, "quasi-identifiers": asked, "classes": WIDTHS,
@@ -78,7 +71,7 @@ def table_11(bench: Bench) -> Result:
             "The sheet 'stop' has our error as it is and as it would be if held-out records did not stop the "
             "iteration, on the same draws.",
         ),
-        gains=_gains(points),
+        gains=_gains(sheet),
     )  # fmt: skip
 
 
@@ -122,33 +115,29 @@ def told(frame: pl.DataFrame, name: str, secret: str) -> float:
     return float(found.filter((pl.col("secrets") == 1) & (pl.col("records") > 1))["records"].sum() / frame.height)
 
 
-def _answers(found: pl.DataFrame, points: Points) -> dict[str, Answer]:
-    most = {s: found.filter(pl.col("secret") == s).sort("told", descending=True).row(0, named=True) for s in SECRETS}
-    errors = {series: [v for at in points.values() if (v := at[series].mse) is not None] for series in SHOWN}
-    ranges = "; ".join(
-        f"{series} {min(values):.2e} to {max(values):.2e}" for series, values in errors.items() if values
-    )
-    return {
-        "hidden": judged(
-            [row["told"] < 0.5 for row in most.values()],
-            "Records whose secret one attribute tells on its own: "
-            + ", ".join(f"{s} {row['told']:.1%} by {row['attribute']}" for s, row in most.items())
-            + "; hidden would be less than half",
-        ),
-        "analysis": answer(
-            f"Mean squared errors over {len(points)} attributes: {ranges}",
-            Below([pair for rival in (EXISTING, PLAIN) for pair in side_by_side(points, PROPOSAL, rival)]),
-        ),
-    }
+SAID = Claims()
 
 
-def _gains(points: Points) -> tuple[Gain, ...]:
+@SAID("With the 13 other attributes published as they are, an attacker who knows them cannot tell the secret.")
+def _hidden(told: pl.DataFrame) -> Answer:
+    most = told.sort("told", descending=True, maintain_order=True).unique("secret", keep="first", maintain_order=True)
+    note = "the attribute that tells most of either secret; hidden would be less than half of the records"
+    return answer_from(most, Check(pl.col("told") < 0.5, ("secret", "attribute"), ("told",), note=note))
+
+
+SAID(
+    "The proposed analysis errs less than the existing and the simple one, whatever attribute is asked.",
+    Compare(PROPOSAL, "below", (EXISTING, PLAIN), "mse", ("attribute",), error="std_error"),
+)
+
+
+def _gains(sheet: pl.DataFrame) -> tuple[Gain, ...]:
     return tuple(
         one
         for series in (OURS, ON_SIMPLE)
         for one in Gain.of(
             f"mean squared error, {series.removesuffix(' (ours)')}, 13 attributes",
-            ratios(points, series, PROPOSAL),
+            errors_over(sheet, ("attribute",), series, (PROPOSAL,)),
             "many nearly empty classes beside a large one; classes of very different sizes stop apart, those of about "
             "one size share a stop (sheet 'stop': the error without any)",
         )

@@ -9,34 +9,25 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import Answer, Below, answer, judged
+from noren_papers.claims import Answer, Claims, judged
+from noren_papers.relations import span
 from noren_papers.sensitive_qids import algorithm1, errors, methods, tables
-from noren_papers.sensitive_qids.diversity import grows, half, similar
 from noren_papers.sensitive_qids.errors import (
     OURS,
     PRINTED,
     PROPOSAL,
     RANDOM,
     VALUE_ADDING,
-    Means,
     Measured,
-    place,
-    span,
+    half_of_random,
+    proposal_along,
+    than,
 )
 from noren_papers.sensitive_qids.tables import Coded
 
 SERIES = (OURS, PROPOSAL, PRINTED, VALUE_ADDING, RANDOM)
 SAFE = "safe search (ours)"
 AS_PRINTED = "Algorithm 1 as printed"
-CLAIMS = {
-    "lower": "The proposal's distances are below those of ValueAdding and of Random.",
-    "falls": "The proposal's distances fall as t grows.",
-    "small": "The proposal's distances are small even at t = 0.1.",
-    "similar": "In L1 and L2 ValueAdding and Random come out alike.",
-    "half": "For large t the L1 and L2 distances of ValueAdding are about half of Random's.",
-    "all-three": "Parameters are chosen for the L2 distance, yet L1 and Hellinger distances fall greatly too.",
-    "guarantee": "Parameters chosen for the largest distance over all sets keep the release within t (Theorem 4).",
-}
 TS = (0.1, 0.2, 0.3, 0.4, 0.5)
 SEARCH_NOTE = (
     "All lines but one use the largest p that keeps every set within t (equal distances between values). Algorithm "
@@ -75,7 +66,7 @@ def _figure(bench: Bench, number: str, table: Coded, queries: errors.Queries, li
     return found.result(
         number,
         SERIES,
-        {**answered(found.means), "guarantee": guarantee(audit)},
+        SAID.answered(frame=found.means, audit=audit),
         (note, SEARCH_NOTE, errors.STOPPING, errors.UNITS, no_rating),
         own=(SAFE,),
         sheets={"algorithm-1": audit},
@@ -84,40 +75,28 @@ def _figure(bench: Bench, number: str, table: Coded, queries: errors.Queries, li
     )
 
 
-def answered(means: Means) -> dict[str, Answer]:
-    points = means.points()
-    rivals = [(point, rival) for point in points for rival in (VALUE_ADDING, RANDOM)]
-    ratios = {key: means.ratio(*key[0], PROPOSAL, key[1]) for key in rivals}
-    worst = max(ratios, key=ratios.__getitem__)
-    least = {(m, q): low for m, q, low, _ in means.ends()}
-    small = {(m, q): means.ratio(m, q, low, PROPOSAL, RANDOM) for (m, q), low in least.items()}
-    printed = [means.ratio(m, q, low, PRINTED, RANDOM) for (m, q), low in least.items()]
-    listed = ", ".join(
-        f"{m} {' / '.join(f'{means(m, q, low, PROPOSAL):.3g}' for (n, q), low in least.items() if n == m)}"
-        for m in dict.fromkeys(key[0] for key in least)
-    )
-    reduced = {point: means.ratio(*point, PROPOSAL, VALUE_ADDING) for point in means.points(("L1", "Hellinger"))}
-    return {
-        "lower": answer(
-            f"The proposal's distance is {span(list(ratios.values()))} times the other's; most for "
-            f"{place(worst[0], 't')} against {worst[1]}",
-            Below([means.pair(*point, PROPOSAL, rival) for point, rival in rivals]),
-        ),
-        "falls": grows(means, "t", rising=False),
-        "small": answer(
-            f"At the smallest t the proposal's distances for q' = 1, 2, ... are {listed}: "
-            f"{span(list(small.values()))} times Random's (small: much less than Random's, at most half). With p as "
-            f"printed, which breaks t, they would be {span(printed)} times Random's",
-            Below([means.pair(m, q, low, PROPOSAL, RANDOM) for (m, q), low in least.items()], much=True),
-        ),
-        "similar": similar(means, ((VALUE_ADDING, RANDOM),), ("L1", "L2"), "t"),
-        "half": half(means, (VALUE_ADDING,), "t", smallest=False),
-        "all-three": answer(
-            f"L1 and Hellinger distances of the proposal are {span(list(reduced.values()))} times ValueAdding's on "
-            "the same releases (greatly: at most half)",
-            Below([means.pair(*point, PROPOSAL, VALUE_ADDING) for point in reduced], much=True),
-        ),
-    }
+SAID = Claims()
+SAID(
+    "The proposal's distances are below those of ValueAdding and of Random.",
+    than(PROPOSAL, "below", (VALUE_ADDING, RANDOM)),
+)
+SAID("The proposal's distances fall as t grows.", proposal_along(rising=False))
+SAID(
+    "The proposal's distances are small even at t = 0.1.",
+    than(PROPOSAL, "much below", RANDOM, where=pl.col("x") == pl.col("x").min().over("metric", "q")),
+)
+SAID(
+    "In L1 and L2 ValueAdding and Random come out alike.",
+    than(VALUE_ADDING, "alike", RANDOM, where=pl.col("metric").is_in(["L1", "L2"])),
+)
+SAID(
+    "For large t the L1 and L2 distances of ValueAdding are about half of Random's.",
+    half_of_random((VALUE_ADDING,), smallest=False),
+)
+SAID(
+    "Parameters are chosen for the L2 distance, yet L1 and Hellinger distances fall greatly too.",
+    than(PROPOSAL, "much below", VALUE_ADDING, where=pl.col("metric").is_in(["L1", "Hellinger"])),
+)
 
 
 def audited(bench: Bench, table: Coded, settings: Sequence[errors.Setting]) -> pl.DataFrame:
@@ -138,6 +117,7 @@ def audited(bench: Bench, table: Coded, settings: Sequence[errors.Setting]) -> p
     return pl.DataFrame(rows)
 
 
+@SAID("Parameters chosen for the largest distance over all sets keep the release within t (Theorem 4).")
 def guarantee(audit: pl.DataFrame) -> Answer:
     """Theorem 4 as the text above it has it: the largest distance over all sets is within t (but for rounding)."""
     printed = audit.filter(pl.col("series") == AS_PRINTED)
@@ -173,5 +153,5 @@ def _worst(number: str, audit: pl.DataFrame) -> object:
     )  # fmt: skip
 
 
-FIGURE_3 = Figure("3", "Distances against t on Adult", CLAIMS, figure_3, ("adult",))
-FIGURE_4 = Figure("4", "Distances against t on a table in the shape of the US Census", CLAIMS, figure_4)
+FIGURE_3 = Figure("3", "Distances against t on Adult", SAID, figure_3, ("adult",))
+FIGURE_4 = Figure("4", "Distances against t on a table in the shape of the US Census", SAID, figure_4)

@@ -14,7 +14,8 @@ from noren.models import EntropyLDiversity, FrequencyLDiversity
 from noren.schema.column import sensitive_quasi_identifier
 from noren.schema.domain import Domain
 from noren_papers.base import Bench, Figure, Result
-from noren_papers.claims import About, Alike, Answer, Below, Mean, Trend, answer, cannot, judged
+from noren_papers.claims import Alike, Answer, Claims, Mean, Trend, answer, cannot, judged
+from noren_papers.relations import span
 from noren_papers.sensitive_qids import decomposition, errors, methods, tables
 from noren_papers.sensitive_qids.errors import (
     OURS,
@@ -23,30 +24,14 @@ from noren_papers.sensitive_qids.errors import (
     RATING,
     UAD,
     VALUE_ADDING,
-    Means,
     Measured,
-    place,
-    span,
+    half_of_random,
+    proposal_along,
+    than,
 )
 from noren_papers.sensitive_qids.tables import Coded
 
 SERIES = (OURS, PROPOSAL, VALUE_ADDING, RATING, RANDOM)
-CLAIMS = {
-    "lower": "All three distances of the proposal are below those of ValueAdding and of Rating.",
-    "grows": "The proposal's distances grow as l grows.",
-    "still-lower": "Even at the largest l the proposal stays below ValueAdding and Rating.",
-    "similar": "In L1 and L2 ValueAdding, Rating and Random come out alike.",
-    "half": "For small l the L1 and L2 distances of ValueAdding and Rating are about half of Random's.",
-    "same-kind": "ValueAdding and Rating give similar distances, as they publish and reconstruct in similar ways.",
-}
-ADULT_CLAIMS = {
-    **CLAIMS,
-    "apart": "UAD loses the relationships between attributes: tables of several are further off than the proposal's.",
-    "entropy": "Results for entropy diversity are like those for frequency diversity.",
-    "gd": "GD can lose them as well: where every attribute is protected, no relationship is left.",
-    "gd-loop": "GD may be caught in an endless loop where two attributes or more are protected.",
-    "equation-9": "Equation 9 gives the expected L2 distance of the reconstruction of one attribute, growing with l.",
-}
 SMALL_DOMAINS = (
     "Where a domain has no more than l values the paper publishes sets of d - 1 values; for binary columns these "
     "are the true values. The library refuses that, so set sizes are given to its designs directly."
@@ -61,10 +46,6 @@ CHOICES = (
     "Choices of attributes are random among those below the limit of cells, one release a value of l, drawn from the "
     "designs directly; from three attributes on only some values of l are measured"
 )
-GD_LOOP = cannot(
-    "The summary of reference 11 says what GD publishes and not by which steps; whether a loop ends cannot be judged "
-    "without them"
-)
 TABLE_I = ("Age", "Address", "Job", "Disease")
 
 
@@ -76,12 +57,8 @@ def figure_1(bench: Bench) -> Result:
     limit = bench.pick(4_000, 1_500)
     queries = errors.choices(bench, table.sizes, many, limit)
     found = _measured(bench, table, queries, limit, levels, few, decomposed=True)
-    means = found.means
     check = equation_9(bench, table, levels, bench.pick(4, 2))
-    answers = {
-        **answered(means), "apart": lost(means, "l"), "entropy": entropy(table, levels), "gd": decomposed(),
-        "gd-loop": GD_LOOP, "equation-9": equation_answer(check),
-    }  # fmt: skip
+    answers = ADULT_SAID.answered(frame=found.means, table=table, levels=levels, check=check)
     cut = f"Numbers are cut into classes: {tables.BINS}. Other columns keep their values."
     notes = (SMALL_DOMAINS, cut, RATING_NOTE, errors.STOPPING, errors.DECOMPOSED, errors.UNITS, CHOICES)
     return found.result("1", (*SERIES[:-1], UAD, RANDOM), answers, notes, sheets={"equation-9": check})
@@ -100,7 +77,7 @@ def figure_2(bench: Bench) -> Result:
         "full length, for other choices.",
         RATING_NOTE, errors.STOPPING, errors.UNITS, CHOICES,
     )  # fmt: skip
-    return found.result("2", SERIES, answered(found.means), notes)
+    return found.result("2", SERIES, SAID.answered(frame=found.means), notes)
 
 
 def _measured(
@@ -111,45 +88,59 @@ def _measured(
     return Measured.of(bench, "l", table, queries, limit, settings, few, decomposed=decomposed)
 
 
-def answered(means: Means) -> dict[str, Answer]:
-    points = means.points()
-    rivals = [(point, rival) for point in points for rival in (VALUE_ADDING, RATING)]
-    ratios = {key: means.ratio(*key[0], PROPOSAL, key[1]) for key in rivals}
-    top = {(m, q): high for m, q, _, high in means.ends()}
-    last = {key: value for key, value in ratios.items() if top[key[0][0], key[0][1]] == key[0][2]}
-    worst, worst_last = max(ratios, key=ratios.__getitem__), max(last, key=last.__getitem__)
-    return {
-        "lower": answer(
-            f"The proposal's distance is {span(list(ratios.values()))} times the other's, nearest for "
-            f"{place(worst[0], 'l')} against {worst[1]} ({ratios[worst]:.4g})",
-            Below([means.pair(*point, PROPOSAL, rival) for point, rival in rivals]),
-        ),
-        "grows": grows(means, "l", rising=True),
-        "still-lower": answer(
-            f"At the largest l the proposal's distance is {span(list(last.values()))} times the other's; at most for "
-            f"{place(worst_last[0], 'l')} against {worst_last[1]}",
-            Below([means.pair(*point, PROPOSAL, rival) for point, rival in last]),
-        ),
-        "similar": similar(means, ((VALUE_ADDING, RANDOM), (RATING, RANDOM)), ("L1", "L2"), "l"),
-        "half": half(means, (VALUE_ADDING, RATING), "l", smallest=True),
-        "same-kind": similar(means, ((RATING, VALUE_ADDING),), tuple(errors.METRICS), "l"),
-    }
+def common_claims() -> Claims:
+    """What the paper says of both tables."""
+    said = Claims()
+    said(
+        "All three distances of the proposal are below those of ValueAdding and of Rating.",
+        than(PROPOSAL, "below", (VALUE_ADDING, RATING)),
+    )
+    said("The proposal's distances grow as l grows.", proposal_along(rising=True))
+    said(
+        "Even at the largest l the proposal stays below ValueAdding and Rating.",
+        than(PROPOSAL, "below", (VALUE_ADDING, RATING), where=pl.col("x") == pl.col("x").max().over("metric", "q")),
+    )
+    said(
+        "In L1 and L2 ValueAdding, Rating and Random come out alike.",
+        than((VALUE_ADDING, RATING), "alike", RANDOM, where=pl.col("metric").is_in(["L1", "L2"])),
+    )
+    said(
+        "For small l the L1 and L2 distances of ValueAdding and Rating are about half of Random's.",
+        half_of_random((VALUE_ADDING, RATING), smallest=True),
+    )
+    said(
+        "ValueAdding and Rating give similar distances, as they publish and reconstruct in similar ways.",
+        than(RATING, "alike", VALUE_ADDING),
+    )
+    return said
 
 
-def lost(means: Means, letter: str) -> Answer:
-    """What is lost where attributes are published apart, against what the proposal's noise costs."""
-    ratios = {point: means.ratio(*point, PROPOSAL, UAD) for point in means.points() if point[1] > 1}
-    worst = max(ratios, key=ratios.__getitem__)
-    ours = [means.ratio(*point, OURS, UAD) for point in ratios]
-    return answer(
-        f"With two attributes or more the proposal's distance is {span(list(ratios.values()))} times that of {UAD}, "
-        f"most for {place(worst, letter)}; ours is {span(ours)} times, and lower in {sum(value < 1 for value in ours)} "
-        f"of {len(ours)}. Theirs is what independence misses, whatever {letter} is; one attribute alone they give "
-        "exactly",
-        Below([means.pair(*point, PROPOSAL, UAD) for point in ratios]),
+SAID, ADULT_SAID = common_claims(), common_claims()
+ADULT_SAID(
+    "UAD loses the relationships between attributes: tables of several are further off than the proposal's.",
+    than(PROPOSAL, "below", UAD, where=pl.col("q") > 1, note="what independence misses does not depend on l"),
+)
+
+
+@ADULT_SAID("Results for entropy diversity are like those for frequency diversity.")
+def entropy(table: Coded, levels: Sequence[int]) -> Answer:
+    """Both requirements, given to the library's method for every column that can meet them."""
+    same = []
+    for level in levels:
+        names = [name for name, d in table.sizes.items() if d > level]
+        columns = {name: sensitive_quasi_identifier().met(name, Domain(table.values[name])) for name in names}
+        counts = {name: table.counts(name) for name in names}
+        found = [
+            Decoys().decide(columns, counts, [model(l=level, on=names)])[0]
+            for model in (FrequencyLDiversity, EntropyLDiversity)
+        ]
+        same += [found[0][name] == found[1][name] for name in names]
+    return judged(
+        same, "Both ask for sets of l values with the true one inside (p = 1): one and the same release serves both"
     )
 
 
+@ADULT_SAID("GD can lose them as well: where every attribute is protected, no relationship is left.")
 def decomposed() -> Answer:
     """The paper's own example, (2,2,2,2)-diversity of Table I, and every other choice of protected attributes."""
     lost = decomposition.lost_pairs(dict.fromkeys(TABLE_I, 2))
@@ -169,64 +160,11 @@ def decomposed() -> Answer:
     )
 
 
-def grows(means: Means, letter: str, *, rising: bool) -> Answer:
-    """Step by step along the axis, in the same choices of attributes."""
-    ends = [means(m, q, high, PROPOSAL) / means(m, q, low, PROPOSAL) for m, q, low, high in means.ends()]
-    return answer(
-        f"From the smallest to the largest {letter} the proposal's mean distance becomes {span(ends)} times what it "
-        "was; every two points are compared",
-        *(Trend(means.along(m, q, PROPOSAL), rising) for m, q, _, _ in means.ends()),
-    )
-
-
-def similar(means: Means, pairs: Sequence[tuple[str, str]], metrics: Sequence[str], letter: str) -> Answer:
-    """Alike: within a quarter of each other."""
-    ratios = {(point, pair): means.ratio(*point, *pair) for point in means.points(metrics) for pair in pairs}
-    far = max(ratios, key=lambda key: abs(np.log(min(max(ratios[key], 1e-9), 1e9))))
-    words = "; ".join(
-        f"{one} is {span([v for (_, pair), v in ratios.items() if pair == (one, other)])} times {other}"
-        for one, other in pairs
-    )
-    return answer(
-        f"{words} (alike: within 25%); furthest {far[1][0]} at {place(far[0], letter)}",
-        Alike([means.pair(*point, *pair) for point, pair in ratios]),
-    )
-
-
-def half(means: Means, names: Sequence[str], letter: str, *, smallest: bool) -> Answer:
-    """About half of Random's distance, at the weakest protection."""
-    ratios, found = {}, []
-    for metric, q, low, high in means.ends(("L1", "L2")):
-        for name in names:
-            x = low if smallest else high
-            ratios[metric, q, x, name] = means.ratio(metric, q, x, name, RANDOM)
-            found.append(means.pair(metric, q, x, name, RANDOM)[0])
-    listed = ", ".join(
-        f"{metric} q' = {q} {' / '.join(f'{value:.2f}' for key, value in ratios.items() if key[:2] == (metric, q))}"
-        for metric, q in dict.fromkeys(key[:2] for key in ratios)
-    )
-    x = next(iter(ratios))[2]
-    return answer(
-        f"At {letter} = {x:g} {' / '.join(names)} is this share of Random's distance: {listed} (about half: within "
-        "25% of it)",
-        About(found, 0.5),
-    )
-
-
-def entropy(table: Coded, levels: Sequence[int]) -> Answer:
-    """Both requirements, given to the library's method for every column that can meet them."""
-    same = []
-    for level in levels:
-        names = [name for name, d in table.sizes.items() if d > level]
-        columns = {name: sensitive_quasi_identifier().met(name, Domain(table.values[name])) for name in names}
-        counts = {name: table.counts(name) for name in names}
-        found = [
-            Decoys().decide(columns, counts, [model(l=level, on=names)])[0]
-            for model in (FrequencyLDiversity, EntropyLDiversity)
-        ]
-        same += [found[0][name] == found[1][name] for name in names]
-    return judged(
-        same, "Both ask for sets of l values with the true one inside (p = 1): one and the same release serves both"
+@ADULT_SAID("GD may be caught in an endless loop where two attributes or more are protected.")
+def gd_loop() -> Answer:
+    return cannot(
+        "The summary of reference 11 says what GD publishes and not by which steps; whether a loop ends cannot be "
+        "judged without them"
     )
 
 
@@ -255,6 +193,7 @@ def equation_9(bench: Bench, table: Coded, levels: Sequence[int], releases: int)
     return pl.DataFrame(rows)
 
 
+@ADULT_SAID("Equation 9 gives the expected L2 distance of the reconstruction of one attribute, growing with l.")
 def equation_answer(check: pl.DataFrame) -> Answer:
     parts = {
         series: check.filter(pl.col("series") == series)["ratio"].to_list() for series in ("linear inversion", PROPOSAL)
@@ -272,5 +211,5 @@ def equation_answer(check: pl.DataFrame) -> Answer:
     )
 
 
-FIGURE_1 = Figure("1", "Distances against l on Adult", ADULT_CLAIMS, figure_1, ("adult",))
-FIGURE_2 = Figure("2", "Distances against l on a table in the shape of the US Census", CLAIMS, figure_2)
+FIGURE_1 = Figure("1", "Distances against l on Adult", ADULT_SAID, figure_1, ("adult",))
+FIGURE_2 = Figure("2", "Distances against l on a table in the shape of the US Census", SAID, figure_2)

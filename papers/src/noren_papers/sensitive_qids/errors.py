@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,8 @@ from noren.metrics.distances import METRICS as MEASURES
 from noren.statements import SetCells
 from noren_papers import draw
 from noren_papers.base import Bench, Gain, Result
-from noren_papers.claims import Answer, Pair, means, paired
+from noren_papers.claims import Answer, means
+from noren_papers.relations import Along, Compare, Kind, name_place
 from noren_papers.sensitive_qids import methods, tables
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
@@ -33,6 +35,9 @@ UAD = "UAD and GD"
 OURS = "likelihood (ours)"
 METRICS = {"L1": "l1", "L2": "l2", "Hellinger": "hellinger"}
 EPS = 1.0
+KEYS = ("metric", "q", "x")
+EACH = "each choice"
+"""Column with the distance in every choice, for comparisons; it is not written."""
 STOPPING = (
     "Proposal is equation 26 from w until no cell moves by one, then the one division of equation 27. The paper says "
     "only that the change should be small; its sister paper sets 1.0. The change is that of the equation, before the "
@@ -147,58 +152,29 @@ def _measured(
     ]  # fmt: skip
 
 
-class Means:
-    """Means over the choices, by (metric, q', x, series)."""
-
-    def __init__(self, rows: pl.DataFrame) -> None:
-        keys = ["metric", "q", "x", "series"]
-        self.frame = means(rows, keys, "distance", pl.len().alias("choices"))
-        self._at = {tuple(row[:4]): float(row[4]) for row in self.frame.iter_rows()}
-        self._each = {
-            key: part.sort("choice")["distance"].to_list()
-            for key, part in rows.partition_by(keys, as_dict=True, maintain_order=True).items()
-        }
-
-    def __call__(self, metric: str, q: int, x: float, series: str) -> float:
-        return self._at[metric, q, x, series]
-
-    def pair(self, metric: str, q: int, x: float, one: str, other: str) -> Pair:
-        """Two series in the same choices of attributes, as one comparison with its standard error."""
-        return paired(self._each[metric, q, x, one], self._each[metric, q, x, other])
-
-    def along(self, metric: str, q: int, series: str) -> list[list[float]]:
-        """A series point by point, every point's choices."""
-        found = sorted(key for key in self._each if (*key[:2], key[3]) == (metric, q, series))
-        return [self._each[key] for key in found]
-
-    def points(self, metrics: Sequence[str] = tuple(METRICS)) -> list[tuple[str, int, float]]:
-        """Every (metric, q', x) that was measured."""
-        return list(dict.fromkeys(key[:3] for key in self._at if key[0] in metrics))
-
-    def ends(self, metrics: Sequence[str] = tuple(METRICS)) -> list[tuple[str, int, float, float]]:
-        """Every (metric, q', smallest x, largest x)."""
-        out: dict[tuple[str, int], list[float]] = {}
-        for metric, q, x in self.points(metrics):
-            out.setdefault((metric, q), []).append(x)
-        return [(metric, q, min(xs), max(xs)) for (metric, q), xs in out.items()]
-
-    def ratio(self, metric: str, q: int, x: float, one: str, other: str) -> float:
-        low = self(metric, q, x, other)
-        high = self(metric, q, x, one)
-        return high / low if low > 0 else float("inf") if high > 0 else float("nan")
+def averaged(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means over the choices with their standard errors, and the choices themselves, by metric, q', x and series."""
+    more = (pl.len().alias("choices"), pl.col("distance").alias(EACH))
+    return means(rows, (*KEYS, "series"), "distance", *more)
 
 
-def span(values: Sequence[float]) -> str:
-    """The range of some figures, in words."""
-    clean = [value for value in values if np.isfinite(value)]
-    endless = " and, where the other's is 0, without limit" if np.inf in values else ""
-    return f"{min(clean):.3g} to {max(clean):.3g}{endless}" if clean else "nothing"
+def than(
+    one: str | Sequence[str], kind: Kind, other: str | Sequence[str], keys: Sequence[str] = KEYS, **more: Any
+) -> Compare:
+    """Two methods in the same choices of attributes."""
+    return Compare(one, kind, other, "distance", keys, each=EACH, **more)
 
 
-def place(point: Sequence[object], letter: str) -> str:
-    """Where a comparison was made, in words: metric, number of attributes, setting."""
-    metric, q, x = point[:3]
-    return f"{metric} at q' = {q}, {letter} = {x:g}"
+def proposal_along(*, rising: bool, keys: Sequence[str] = KEYS[:2]) -> Along:
+    """Step by step along the axis, in the same choices of attributes."""
+    return Along("x", "distance", keys, rising, each=EACH, where=pl.col("series") == PROPOSAL)
+
+
+def half_of_random(names: Sequence[str], *, smallest: bool) -> Compare:
+    """About half of Random's distance, at the weakest protection."""
+    x = pl.col("x")
+    weakest = x == (x.min() if smallest else x.max()).over("metric", "q")
+    return than(tuple(names), "alike", RANDOM, factor=0.5, where=weakest & pl.col("metric").is_in(["L1", "L2"]))
 
 
 def on_census(bench: Bench, many: Mapping[int, int], limit: int, rows: int) -> tuple[Queries, Coded]:
@@ -221,7 +197,7 @@ class Measured:
     queries: Queries
     limit: int
     rows: pl.DataFrame
-    means: Means
+    means: pl.DataFrame
 
     @classmethod
     def of(
@@ -231,7 +207,7 @@ class Measured:
         """few: the settings at which tables of three attributes and more are measured. more: steps that follow."""
         bench.plan(sum(len(few) if size > 2 else len(settings) for size in queries) + more)
         rows = distances(bench, table, settings, queries, {3: few, 4: few}, decomposed=decomposed)
-        return cls(letter, table, queries, limit, rows, Means(rows))
+        return cls(letter, table, queries, limit, rows, averaged(rows))
 
     def result(
         self, number: str, series: Sequence[str], answers: Mapping[str, Answer], notes: Sequence[str], *,
@@ -239,25 +215,25 @@ class Measured:
         pictures: Mapping[str, object] | None = None, parameters: Mapping[str, object] | None = None,
     ) -> Result:  # fmt: skip
         """The figure, with what one of the four has beyond the others."""
-        own_sheets = {"": self.means.frame, "choices": self.rows}
+        own_sheets = {"": self.means.drop(EACH), "choices": self.rows}
         return Result(
             {name: sheet.rename({"x": self.letter}) for name, sheet in own_sheets.items()} | dict(sheets or {}),
             {"": self._picture(number, series)} | dict(pictures or {}),
             answers,
             (OURS, *own),
             {
-                self.letter: sorted({x for _, _, x in self.means.points()}), "choices": named_choices(self.queries),
+                self.letter: sorted(set(self.means["x"])), "choices": named_choices(self.queries),
                 "most cells of a choice": self.limit, "eps of the proposal": EPS, **(parameters or {}),
             },
             tuple(notes),
-            gains(self.means, self.letter),
+            tuple(one for m in METRICS for one in gains(f"{m} distance", self.means.filter(pl.col("metric") == m))),
         )  # fmt: skip
 
     def _picture(self, number: str, series: Sequence[str]) -> object:
         """Twelve panels: a metric a row, a number of attributes a column."""
-        sizes = sorted({q for _, q, _ in self.means.points()})
+        sizes = sorted(set(self.means["q"]))
         panels = [f"{metric} distance, q' = {q}" for metric in METRICS for q in sizes]
-        frame = self.means.frame.with_columns(panel=pl.format("{} distance, q' = {}", "metric", "q"))
+        frame = self.means.drop(EACH).with_columns(panel=pl.format("{} distance, q' = {}", "metric", "q"))
         return draw.lines(
             frame.rename({"x": self.letter}), x=self.letter, y="distance", series="series", ours=[OURS], order=series,
             panel="panel", panels=panels, columns=len(sizes), y_title="", log_y=True, size=(185, 140),
@@ -275,14 +251,8 @@ LOSES = (
 )
 
 
-def gains(means: Means, letter: str) -> tuple[Gain, ...]:
-    """Ours over the proposal, by metric."""
-    return tuple(
-        one
-        for metric in METRICS
-        for one in Gain.of(
-            f"{metric} distance",
-            {place(point, letter): means.ratio(*point, OURS, PROPOSAL) for point in means.points((metric,))},
-            LOSES,
-        )
-    )
+def gains(what: str, frame: pl.DataFrame, keys: Sequence[str] = KEYS) -> tuple[Gain, ...]:
+    """Ours over the proposal, on the same releases."""
+    wide = frame.pivot(on="series", index=list(keys), values="distance").filter(pl.col(PROPOSAL) > 0)
+    found = {name_place(keys, row): ratio for *row, ratio in wide.select(*keys, pl.col(OURS) / pl.col(PROPOSAL)).rows()}
+    return Gain.of(what, found, LOSES)

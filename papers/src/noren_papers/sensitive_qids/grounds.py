@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from noren.designs import DecoyDesign
 from noren.designs.closeness import search
 from noren_papers import draw
-from noren_papers.base import Bench, Figure, Gain, Result
-from noren_papers.claims import Answer, Below, Trend, answer, judged
+from noren_papers.base import Bench, Figure, Result
+from noren_papers.claims import Answer, Claims, judged
+from noren_papers.relations import span
 from noren_papers.sensitive_qids import errors, ground_distances, methods, tables
-from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, Means, span
+from noren_papers.sensitive_qids.errors import OURS, PRINTED, PROPOSAL, RANDOM, proposal_along, than
 from noren_papers.sensitive_qids.tables import Coded
 from noren_papers.standins import census68
 
@@ -30,12 +31,6 @@ BY_RANK, BY_MATRIX = "by rank", "by matrix"
 EQUAL = "Proposal, equal distances"
 TS = (0.1, 0.2, 0.3, 0.4, 0.5)
 MOST_CELLS = 700
-CLAIMS = {
-    "keeps": "Parameters for the largest distance over all sets keep t by rank and by a given matrix too (Theorem 4).",
-    "falls": "The proposal's distances fall as t grows, by rank and by a given matrix too.",
-    "small": "The proposal's distances are small even at t = 0.1, by rank and by a given matrix too.",
-    "inference": "Sets of the whole domain, which tell nothing, are 0-close with inference and not without (VII.C).",
-}
 Grounds = Mapping[str, NDArray[np.float64] | None]
 """By attribute a matrix of distances, or nothing where values are as far apart as their ranks."""
 Moved = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -64,13 +59,16 @@ def closeness(bench: Bench) -> Result:
             bench.step(f"{place}, sets at t = {setting.x:g}")
     kept = pl.concat(rows).filter(pl.col("series").is_in([PROPOSAL, OURS, PRINTED, RANDOM]))
     sheet = kept.with_columns(pl.col("series").replace({PRINTED: EQUAL}))
-    means = {place: Means(sheet.filter(pl.col("place") == place)) for place, _, _ in parts}
+    frame = pl.concat(
+        errors.averaged(sheet.filter(pl.col("place") == place)).with_columns(pl.lit(place).alias("place"))
+        for place, _, _ in parts
+    )
+    shown = frame.drop(errors.EACH).rename({"x": "t"})
     audit, full = pl.DataFrame(audits), whole_domains(adult)
-    frame = pl.concat([one.frame.with_columns(pl.lit(place).alias("place")) for place, one in means.items()])
     return Result(
-        {"": frame.rename({"x": "t"}), "choices": sheet.rename({"x": "t"}), "sets": audit, "whole-domain": full},
-        {"": _picture(frame)},
-        _answers(means, audit, full),
+        {"": shown, "choices": sheet.rename({"x": "t"}), "sets": audit, "whole-domain": full},
+        {"": _picture(shown)},
+        SAID.answered(frame=frame, audit=audit, full=full),
         (OURS,),
         {
             "t": list(ts),
@@ -89,7 +87,7 @@ def closeness(bench: Bench) -> Result:
             errors.STOPPING,
             errors.UNITS,
         ),
-        _gains(means),
+        errors.gains("three distances, by rank and by matrix", frame, KEYS),
     )  # fmt: skip
 
 
@@ -150,47 +148,41 @@ def whole_domains(table: Coded) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _answers(means: Mapping[str, Means], audit: pl.DataFrame, full: pl.DataFrame) -> dict[str, Answer]:
-    ends = [(place, one, *end) for place, one in means.items() for end in one.ends()]
-    fell = [one(m, q, high, PROPOSAL) / one(m, q, low, PROPOSAL) for _, one, m, q, low, high in ends]
-    small = [one.ratio(m, q, low, PROPOSAL, RANDOM) for _, one, m, q, low, _ in ends]
-    plain = [one.ratio(m, q, low, EQUAL, RANDOM) for _, one, m, q, low, _ in ends]
-    plainly = (audit["as equal distances"] / audit["t"]).to_list()
+KEYS = ("place", *errors.KEYS)
+SAID = Claims()
+
+
+@SAID("Parameters for the largest distance over all sets keep t by rank and by a given matrix too (Theorem 4).")
+def _keeps(audit: pl.DataFrame) -> Answer:
+    return judged(
+        (audit["worst published set"] <= audit["t"] + 1e-6).to_list(),
+        f"p is {span((audit['p'] / audit['p, equal distances']).to_list())} times that for equal distances; the "
+        f"worst published set is at {span((audit['worst published set'] / audit['t']).to_list())} of t. Taken as "
+        f"equally far apart, values move by up to {(audit['as equal distances'] / audit['t']).to_numpy().max():.2f} "
+        "times t",
+    )
+
+
+SAID(
+    "The proposal's distances fall as t grows, by rank and by a given matrix too.",
+    proposal_along(rising=False, keys=KEYS[:3]),
+)
+SAID(
+    "The proposal's distances are small even at t = 0.1, by rank and by a given matrix too.",
+    than(PROPOSAL, "much below", RANDOM, KEYS, where=pl.col("x") == pl.col("x").min().over(KEYS[:3])),
+)
+
+
+@SAID("Sets of the whole domain, which tell nothing, are 0-close with inference and not without (VII.C).")
+def _inference(full: pl.DataFrame) -> Answer:
     without, within = full["without inference"].to_list(), full["with inference"].to_list()
-    return {
-        "keeps": judged(
-            (audit["worst published set"] <= audit["t"] + 1e-6).to_list(),
-            f"p is {span((audit['p'] / audit['p, equal distances']).to_list())} times that for equal distances; the "
-            f"worst published set is at {span((audit['worst published set'] / audit['t']).to_list())} of t. Taken as "
-            f"equally far apart, values move by up to {max(plainly):.2f} times t",
-        ),
-        "falls": answer(
-            f"From the smallest to the largest t the proposal's mean distance becomes {span(fell)} times what it was; "
-            "every two points are compared",
-            *(Trend(one.along(m, q, PROPOSAL), False) for _, one, m, q, _, _ in ends),
-        ),
-        "small": answer(
-            f"At the smallest t the proposal's distances are {span(small)} times Random's, with p for equal distances "
-            f"{span(plain)} (small: at most half)",
-            Below([one.pair(m, q, low, PROPOSAL, RANDOM) for _, one, m, q, low, _ in ends], much=True),
-        ),
-        "inference": judged(
-            [a <= 1e-12 < b for a, b in zip(within, without, strict=True)],
-            f"Published as whole domains, Adult's attributes are at {max(within):.2g} from the overall distribution "
-            f"with inference and at {span(without)} without. Smaller sets come no closer without inference: t = 0.5 "
-            f"could be kept for {sum(value <= 0.5 for value in without)} of {len(without)} attributes, t = 0.1 for "
-            f"{sum(value <= 0.1 for value in without)}",
-        ),
-    }
-
-
-def _gains(means: Mapping[str, Means]) -> tuple[Gain, ...]:
-    ratios = {
-        f"{place}, {errors.place(point, 't')}": one.ratio(*point, OURS, PROPOSAL)
-        for place, one in means.items()
-        for point in one.points()
-    }
-    return Gain.of("three distances, by rank and by matrix", ratios, errors.LOSES)
+    return judged(
+        [a <= 1e-12 < b for a, b in zip(within, without, strict=True)],
+        f"Published as whole domains, Adult's attributes are at {max(within):.2g} from the overall distribution "
+        f"with inference and at {span(without)} without. Smaller sets come no closer without inference: t = 0.5 "
+        f"could be kept for {sum(value <= 0.5 for value in without)} of {len(without)} attributes, t = 0.1 for "
+        f"{sum(value <= 0.1 for value in without)}",
+    )
 
 
 def _picture(frame: pl.DataFrame) -> Any:
@@ -198,7 +190,7 @@ def _picture(frame: pl.DataFrame) -> Any:
         (pl.col("place") + ", q' = " + pl.col("q").cast(pl.String)).alias("panel")
     )
     return draw.lines(
-        shown.rename({"x": "t"}), x="t", y="distance", series="series", panel="panel", columns=2, ours=[OURS],
+        shown, x="t", y="distance", series="series", panel="panel", columns=2, ours=[OURS],
         order=(OURS, PROPOSAL, EQUAL, RANDOM), log_y=True, error="standard error", y_title="L1 distance",
         title="Closeness by rank and by a given matrix of distances: L1 distance against t", size=(250, 150),
         note="'Proposal' and ours with p for the distance named above each panel.",
@@ -206,5 +198,5 @@ def _picture(frame: pl.DataFrame) -> Any:
 
 
 CLOSENESS = Figure(
-    "closeness", "Closeness by rank, by a given matrix, and without inference", CLAIMS, closeness, ("adult",)
+    "closeness", "Closeness by rank, by a given matrix, and without inference", SAID, closeness, ("adult",)
 )

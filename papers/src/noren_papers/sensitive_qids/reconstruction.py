@@ -19,6 +19,7 @@ from noren.metrics.distances import l1_loss
 from noren_papers import draw
 from noren_papers.base import Bench, Figure, Gain, Result
 from noren_papers.claims import Answer, Below, Trend, answer
+from noren_papers.relations import span
 from noren_papers.sensitive_qids import errors, methods, tables
 from noren_papers.sensitive_qids.errors import OURS, PROPOSAL, RATING, VALUE_ADDING
 from noren_papers.sensitive_qids.tables import Coded
@@ -212,7 +213,7 @@ def _answers(means: pl.DataFrame, any_size: pl.DataFrame, limit: int) -> dict[st
     }  # fmt: skip
     return {
         "slower": answer(
-            f"The proposal takes {errors.span(list(ratios.values()))} times as long; least against {least[3]} on "
+            f"The proposal takes {span(list(ratios.values()))} times as long; least against {least[3]} on "
             f"{least[0]} at q' = {least[1]}, l = {least[2]}",
             Below([(at[*p, rival], at[*p, PROPOSAL]) for p in points for rival in (VALUE_ADDING, RATING)]),
         ),
