@@ -154,43 +154,43 @@ class Axis:
 
     # ------------------------------------------------------------------ what its cells say
 
-    @property
+    @cached_property
     def d(self) -> int:
         """Base values."""
         return self.statement.d
 
-    @property
+    @cached_property
     def is_exact(self) -> bool:
         """The cell says the value: published as it is, or a domain with nothing to hide."""
         design = self.statement.design
         return self.statement.is_exact or self.d == 1 or (design is not None and design.is_exact)
 
-    @property
+    @cached_property
     def is_drawn(self) -> bool:
         """Chance decided the cell, by a published design."""
         return self.statement.design is not None and not self.is_exact
 
-    @property
+    @cached_property
     def is_coarse(self) -> bool:
         """The cell leaves values open, and nothing about which ones is random by design."""
         return not self.is_exact and self.statement.design is None
 
-    @property
+    @cached_property
     def is_tight(self) -> bool:
         """Every class is known, and which values certainly occur in it."""
         return self.is_coarse and self.classes is not None and self.statement.tightness in ("ends", "members")
 
-    @property
+    @cached_property
     def is_blind(self) -> bool:
         """Every set is as likely under every value (eta = d or p = 0): nothing can be learnt along this axis."""
         return self.is_drawn and self.design.is_blind
 
-    @property
+    @cached_property
     def is_shuffled(self) -> bool:
         """Every row holds one member of a set, and nobody knows which rows belong together."""
         return self.statement.rows_per_record > 1
 
-    @property
+    @cached_property
     def design(self) -> Design:
         """How the cells were drawn."""
         design = self.statement.design
@@ -253,7 +253,7 @@ class Axis:
         of = np.asarray(self.groups, np.int64)
         return Groups(of, int(of.max(initial=-1)) + 1 if self.n_groups is None else self.n_groups)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of reported groups."""
         return self.grouping.size

@@ -56,6 +56,11 @@ class AxisScores:
         return self.axis.is_coarse
 
     @cached_property
+    def cells(self) -> int:
+        """How many different cells there are."""
+        return len(self.axis.distinct[0])
+
+    @cached_property
     def _rows(self) -> Likelihood:
         return self.axis.rows
 
@@ -63,13 +68,13 @@ class AxisScores:
         """(cells, k): the scores of k functions, given as columns over the base values."""
         axis = self.axis
         if axis.d == 1:
-            return np.repeat(functions, len(axis.distinct[0]), axis=0)
+            return np.repeat(functions, self.cells, axis=0)
         if axis.is_exact:
             return functions[self._rows.possible(axis.d)[1]]
         if axis.is_coarse:
             return _summed(self._spread, functions)
         even = np.ptp(functions, axis=0) == 0
-        out = np.repeat(functions[:1], len(axis.distinct[0]), axis=0).astype(np.float64)
+        out = np.repeat(functions[:1], self.cells, axis=0).astype(np.float64)
         if not even.all():
             out[:, ~even] = self._drawn(functions[:, ~even])
         return out
@@ -182,7 +187,7 @@ def _summed(rows: Likelihood, functions: NDArray[np.float64]) -> NDArray[np.floa
     """(cells, k): sums of weight times function over the entries of every row."""
     from scipy.sparse import csr_array
 
-    matrix = csr_array((rows.weight, rows.value, rows.bounds), (len(rows), len(functions)))
+    matrix = csr_array((rows.weight, rows.value, rows.bounds), (len(rows.bounds) - 1, len(functions)))
     return np.asarray(matrix @ functions)
 
 
