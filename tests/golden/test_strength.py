@@ -9,16 +9,18 @@ import pytest
 
 from noren.errors import QueryError
 from noren.metrics.strength import (
+    curves,
     eligibility,
     eligible_ranges,
     envelope,
     largest_c,
     paper_c,
     psi,
+    save_strength_chart,
+    strength_chart,
     strength_table,
     weakest_simple,
 )
-from noren.metrics.strength_chart import curves, save_strength_chart, strength_chart
 
 # "strength", "m14_l14": (tau, u) -> (theorem 23, exact) for 14 values and l = 14
 AT_14 = {

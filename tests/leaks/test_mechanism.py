@@ -212,8 +212,8 @@ def test_auto_and_compare_keep_to_what_the_mechanism_permits() -> None:
 @pytest.mark.parametrize("options", [{"k": 2}, {"k": 2, "balance": {"generalisation": 0.3}}], ids=["search", "balance"])
 def test_terms_that_could_have_stayed_were_never_there(options: dict[str, object]) -> None:
     """Beliefs move, and no term that the rule excludes was left out."""
-    from noren.audit.left_out import term_requirements
-    from noren.audit.told import class_keys, searchable
+    from noren.audit.minimality import term_requirements
+    from noren.audit.targets import class_keys, searchable
     from noren.methods.mechanism.omissions import PublishedTerms
     from noren.models.term_check import linked_terms
     from noren.ragged import rows_in_order

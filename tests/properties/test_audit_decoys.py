@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noren.audit.bounds import wilson
-from noren.audit.knows import Attacked, knowledge_of
+from noren.audit.bayes import Attacked, knowledge_of
+from noren.audit.predictable import truths
+from noren.audit.sample import wilson
 from noren.audit.sets import Sets, believe, constant
-from noren.audit.weak import truths
 from noren.designs.decoys import DecoyDesign
 from noren.methods.mechanism.cutting import Cut, learn
 from noren.models import FrequencyLDiversity

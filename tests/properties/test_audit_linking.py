@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import noren as nr
 from noren.audit import attack
-from noren.audit.inference import Adversary
+from noren.audit.linking import Adversary
 from noren.engines.finding import Finder, sorted_groups
 from noren.engines.kernels import WORDS
 from noren.schema.nodes import Nodes

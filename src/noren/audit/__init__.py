@@ -9,10 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from noren.audit.absence import Absence
-from noren.audit.attacks import Attacks
-from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.base import Attack, AttackResult, Attacks, Case, Scenario, runs
 from noren.audit.bayes import Bayes
-from noren.audit.beside import runs
 from noren.audit.disclosure import Disclosure
 from noren.audit.homogeneity import Homogeneity
 from noren.audit.intersection import Intersection

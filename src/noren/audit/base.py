@@ -2,30 +2,37 @@
 
 An attack is a small frozen object whose fields are its options. It runs on a case (a release, and at the holder's also
 the original and its policy) and returns one result per target. What rests on the original is for the holder alone.
+
+Several attacks on one case: in their order, and of a large release those beside the others that need none of them.
+
+Most attacks share what a case has read and computed, and follow each other. One that looks at the published cells alone
+and draws for a long time runs in a thread of its own meanwhile.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from noren.audit.counts import ROWS, Times, View, counted_view
-from noren.audit.sample import MOST, Sample, sample_of
+from noren.ahead import Begun
+from noren.audit.sample import MOST, ROWS, Sample, Times, View, counted_view, sample_of
 from noren.errors import QueryError
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.kept import kept
 from noren.release.release import Release
-from noren.results import one_line
+from noren.results import Results, make_frame, one_line, plain
 
 if TYPE_CHECKING:
     import polars as pl
 
     from noren.engines import Table
+
 
 T = TypeVar("T")
 
@@ -224,3 +231,87 @@ class Attack(BaseModel, ABC):
     @abstractmethod
     def run(self, case: Case) -> list[AttackResult]:
         """One result for every target. Raises where there is nothing to attack."""
+
+
+COLUMNS: dict[str, type] = {
+    "attack": str,
+    "target": str,
+    "scenario": str,
+    "title": str,
+    "by": str,
+    "lines": int,
+    "holder_only": bool,
+}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Attacks(Results[AttackResult]):
+    """What an adversary gains about every target.
+
+    `frame` has one row per result and scenario: how many people or rows were looked at, then the figures by name.
+    """
+
+    @property
+    def holder_only(self) -> bool:
+        """Whether some figure rests on the original."""
+        return any(result.holder_only for result in self)
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        found = [(result, scenario) for result in self for scenario in result.scenarios]
+        figures = {name: float for _, scenario in found for name in scenario.summary if name not in COLUMNS}
+        rows = (
+            {**scenario.summary, "attack": result.attack, "target": "+".join(result.target)}
+            | {"scenario": scenario.name, "title": scenario.title, "by": scenario.by}
+            | {"lines": scenario.lines, "holder_only": scenario.holder_only}
+            for result, scenario in found
+        )
+        return make_frame(COLUMNS | figures, rows)
+
+    def chart(self) -> Any:
+        """The charts of all results, one below the other."""
+        from noren.audit.chart import chart
+
+        return chart(*self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures as plain data, for JSON; the lines about people and rows are in `records()` of each result."""
+        return {"results": [plain(result.to_dict()) for result in self]}
+
+    def _headline(self) -> str:
+        if not self:
+            return "nothing was attacked"
+        names = ", ".join(dict.fromkeys(result.attack for result in self))
+        targets = ", ".join(dict.fromkeys("+".join(result.target) for result in self))
+        scenarios = sum(len(result.scenarios) for result in self)
+        secret = "; holder only" if self.holder_only else ""
+        count = f"{scenarios} scenario{'' if scenarios == 1 else 's'}"
+        return f"{one_line(names, 30)} on {one_line(targets, 40)}, {count}{secret}"
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = dict.fromkeys(f"{note}." for result in self for note in result.notes)
+        return (*notes, *([f"Some of this {HOLDER_ONLY}."] if self.holder_only else []))
+
+
+LARGE = 500_000
+"""Rows from which on it pays."""
+Run = Callable[[], "list[AttackResult]"]
+
+
+def runs(attacks: Sequence[Attack], case: Case) -> list[Run]:
+    """For every attack how to get its results: it then runs, or has begun here. What went wrong is raised there."""
+    begun = apart(attacks, case) if len(attacks) > 1 else {}
+    return [begun.get(one.name) or partial(_run, one, case) for one in attacks]
+
+
+def _run(attack: Attack, case: Case) -> list[AttackResult]:
+    case.demand_counts(attack)
+    return attack.run(case)
+
+
+def apart(attacks: Sequence[Attack], case: Case) -> dict[str, Run]:
+    """Those that stand apart, begun; of a release that is not large, none."""
+    if case.release.rows < LARGE:
+        return {}
+    silent = replace(case, stage=quiet)  # two bars at once are none
+    return {one.name: Begun(partial(_run, one, silent)) for one in attacks if one.stands_apart}

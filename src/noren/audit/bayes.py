@@ -5,12 +5,23 @@ they go together learned from the other people of the release (`noren.estimates.
 to see where it comes from: how common the values are; how they go together with columns that are published exactly or
 as general values; and the record's other sets. All of it can be estimated from the release by anybody, and that is what
 an outsider's figures rest on. The holder's rest on the exact distributions, which no adversary knows better.
+
+Which other columns tell most about a decoy column, by what is published alone.
+
+For every pair of values the number of records whose cells hold both is compared with what independence would give;
+the sum of squared deviations in standard units, less what chance contributes on average, ranks the columns. It needs
+no estimate of the joint distribution, so that only the best columns are worth one.
+
+What an adversary knows besides the sets of one column: distributions before the sets are seen, and other evidence.
+
+From below: how common the values are; how they go with columns that are published exactly or as general values; what
+the record's other sets say. What all published columns say at once is worked out in `noren.estimates.belief`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf, tanh
 from typing import Any, ClassVar, Literal
 
@@ -19,30 +30,238 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.bounds import LEVEL, mean_bounds, wilson
-from noren.audit.correlates import Correlates
-from noren.audit.knows import Attacked, knowledge_of, remembered
 from noren.audit.people import People, known_people
-from noren.audit.place import Place, key_statements, place_people
-from noren.audit.sample import Sample
+from noren.audit.sample import LEVEL, Sample, mean_bounds, wilson
 from noren.audit.sets import (
     CERTAIN,
     SURE,
     TIE,
     Believed,
+    ByRow,
     Sets,
     believe,
+    constant,
     drawn_anew,
     drawn_statements,
     estimated,
     published_sets,
     tabulated,
 )
-from noren.audit.told import likelihood
+from noren.audit.targets import Place, key_statements, likelihood, place_people
 from noren.errors import QueryError
 from noren.estimates import believed
 from noren.release.release import Release
 from noren.statements import Cells, CodeCells, Design, Statement
+
+Joint = Callable[[Sequence[str]], NDArray[np.float64]]
+"""The distribution over some columns together."""
+
+
+@dataclass(frozen=True)
+class Knows:
+    """What the adversary knows besides the column's own sets."""
+
+    name: str
+    title: str
+    prior: ByRow
+    evidence: ByRow
+    epsilon: float
+    """How much the sets together can tell: the sum of their epsilons."""
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """Records that are attacked: their sets, the codes of their other columns, and where distributions come from."""
+
+    sets: Mapping[str, Sets]
+    keys: Mapping[str, NDArray[np.int64]]
+    """What columns say that are published exactly or as general values, by number."""
+    joint: Joint
+    shrink: float
+    covers: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """(cells, values) of every column of general values: which values each of its cells covers."""
+    of: int | None = None
+    """Records that distributions come from, where these are a sample of them."""
+
+    @property
+    def records(self) -> int:
+        """Records that distributions come from."""
+        return len(next(iter(self.sets.values()))) if self.of is None else self.of
+
+    def some(self, sample: Sample) -> Attacked:
+        """The same of the records that are measured."""
+        if sample.whole:
+            return self
+        sets = {name: one.take(sample.lines) for name, one in self.sets.items()}
+        return replace(self, sets=sets, keys={name: sample[codes] for name, codes in self.keys.items()}, of=sample.n)
+
+
+def knowledge_of(table: Attacked, name: str, given: Sequence[str], beside: str | None) -> Iterator[Knows]:
+    """Everything that the adversary may know, from the overall distribution up."""
+    own = table.sets[name]
+    overall = table.joint([name])
+    shown = f"{'published' if {*given} & {*table.covers} else 'exact'} {' and '.join(given)}"
+    start, epsilon = constant(overall), own.design.epsilon
+    yield Knows("overall", "overall distribution", start, own.likelihood, epsilon)
+    known: ByRow = start
+    told: ByRow = own.likelihood
+    if given:
+        known = conditional(table, name, given, overall)
+        yield Knows("given", f"with {shown}", known, own.likelihood, epsilon)
+    if beside is not None:
+        other = table.sets[beside]
+        told = _both(own, other, table.joint([name, beside]))
+        epsilon = epsilon + other.design.epsilon
+        yield Knows("beside", f"with the sets of {beside}", start, told, epsilon)
+    if given and beside is not None:
+        yield Knows("together", f"with {shown} and the sets of {beside}", known, told, epsilon)
+
+
+def conditional(table: Attacked, name: str, given: Sequence[str], overall: NDArray[np.float64]) -> ByRow:
+    """The distribution among records with the same given values, with some of the overall one mixed in."""
+    joint = table.joint([name, *given])
+    for axis, column in enumerate(given, 1):
+        if column in table.covers:
+            joint = np.moveaxis(np.tensordot(table.covers[column], joint, (1, axis)), 0, axis)
+    sizes = joint.shape[1:]
+    counts = joint.reshape(len(overall), -1).T * table.records
+    held = counts.sum(axis=1, keepdims=True)
+    weight = max(table.shrink, 1e-9)
+    shares = (counts + weight * overall) / (held + weight)
+    slot = np.ravel_multi_index([table.keys[column] for column in given], sizes)
+    return lambda rows: np.asarray(shares[slot[rows]])
+
+
+def _both(own: Sets, other: Sets, joint: NDArray[np.float64]) -> ByRow:
+    """The likelihood of both sets of a record: the other's, averaged over what the own value says about it."""
+    mass = joint.sum(axis=1, keepdims=True)
+    turn = np.divide(joint, mass, out=np.zeros_like(joint), where=mass > 0)
+    return lambda rows: np.asarray(own.likelihood(rows) * (other.likelihood(rows) @ turn.T))
+
+
+def remembered(joint: Joint) -> Joint:
+    """The same distribution is worked out once."""
+    known: dict[tuple[str, ...], NDArray[np.float64]] = {}
+
+    def found(names: Sequence[str]) -> NDArray[np.float64]:
+        key = tuple(names)
+        if key not in known:
+            known[key] = joint(names)
+        return known[key]
+
+    return found
+
+
+ROWS = 1 << 16
+"""Rows that are looked at for the choice."""
+MOST_VALUES = 256
+MOST_CELLS = 12_000
+"""Cells of a joint distribution that is worth estimating."""
+CLEARLY = 6.0
+"""Standard deviations of chance, at least, before two columns have something to do with each other."""
+LEAST_RECORDS = 25
+"""Records that a combination of exact values should have on average."""
+
+
+@dataclass
+class Correlates:
+    """The columns of a release as indicators of values."""
+
+    sets: Mapping[str, Sets]
+    keys: Mapping[str, NDArray[np.int64]]
+    """The codes of columns that are published exactly, or as general values."""
+    sizes: Mapping[str, int]
+    """How many different codes every one of them may have."""
+    widths: Mapping[str, int]
+    """How many values it takes in a joint distribution."""
+    _made: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    @property
+    def records(self) -> int:
+        return min(ROWS, len(next(iter(self.sets.values()))))
+
+    def _indicators(self, name: str) -> NDArray[np.float32]:
+        """(rows, values): membership in standard units, so that sums of products are too."""
+        if name not in self._made:
+            one = self.sets[name]
+            self._made[name] = _standard(members(one.codes[: self.records], one.design.d))
+        return self._made[name]
+
+    def with_sets(self, column: str, other: str) -> float:
+        """How much more two decoy columns have to do with each other than chance explains, per record."""
+        mine, theirs = self._indicators(column), self._indicators(other)
+        live = int(mine.any(axis=0).sum()) * int(theirs.any(axis=0).sum())
+        return self._excess(mine.T @ theirs, live)
+
+    def with_key(self, column: str, codes: NDArray[np.int64], size: int) -> float:
+        """The same for a column of codes, one for every record."""
+        mine, n = self._indicators(column), self.records
+        share = np.bincount(codes, minlength=size) / n
+        spread = np.sqrt(share * (1 - share))
+        scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+        together = np.stack([np.bincount(codes, one, minlength=size) for one in mine.T]) * scale
+        return self._excess(together, int(mine.any(axis=0).sum()) * int((scale > 0).sum()))
+
+    def _excess(self, together: NDArray, live: int) -> float:
+        """0 unless the sum of squares is clearly more than the number of cells, which chance gives on average."""
+        found = float((together.astype(np.float64) ** 2).sum()) / self.records - live
+        return found / self.records if found > CLEARLY * (2 * live) ** 0.5 else 0.0
+
+    def beside(self, column: str) -> str | None:
+        """The decoy column that tells most about another; none if chance explains all."""
+        d = self.sets[column].design.d
+        fit = [n for n, one in self.sets.items() if n != column and one.design.d * d <= MOST_CELLS and _tells(one)]
+        if d > MOST_VALUES:
+            return None
+        found = {name: self.with_sets(column, name) for name in fit}
+        best = max(found, key=lambda name: found[name], default=None)
+        return best if best is not None and found[best] > 0 else None
+
+    def given(self, column: str) -> tuple[str, ...]:
+        """One column of codes, or two, that tell most about a decoy column."""
+        d = self.sets[column].design.d
+        if d > MOST_VALUES:
+            return ()
+        n = len(self.sets[column])
+        fit = [m for m, size in self.sizes.items() if 1 < size <= min(MOST_VALUES, n / LEAST_RECORDS)]
+        fit = [name for name in fit if self.widths[name] * d <= MOST_CELLS]
+        heads = {name: self.keys[name][: self.records] for name in fit}
+        alone = {name: self.with_key(column, heads[name], self.sizes[name]) for name in fit}
+        first = max(alone, key=lambda name: alone[name], default=None)
+        if first is None or alone[first] <= 0:
+            return ()
+        best: tuple[str, ...] = (first,)
+        gain = alone[first]
+        for other in fit:
+            cells = self.sizes[first] * self.sizes[other]
+            many = self.widths[first] * self.widths[other] * d
+            if other == first or many > MOST_CELLS or cells > n / LEAST_RECORDS:
+                continue
+            found = self.with_key(column, heads[first] * self.sizes[other] + heads[other], cells)
+            if found > gain:
+                best, gain = (first, other), found
+        return best
+
+
+def _tells(one: Sets) -> bool:
+    """Whether the sets of a column say anything at all."""
+    return one.design.eta < one.design.d and one.design.p > 0
+
+
+def members(codes: NDArray, d: int) -> NDArray[np.float32]:
+    """(rows, values): 1 where a row of codes holds a value."""
+    out = np.zeros((len(codes), d), np.float32)
+    np.put_along_axis(out, codes.astype(np.int64), np.float32(1), axis=1)
+    return out
+
+
+def _standard(indicators: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean 0 and variance 1 for every value that some and not all rows hold, 0 for the others."""
+    share = indicators.mean(axis=0, dtype=np.float64)
+    spread = np.sqrt(share * (1 - share))
+    scale = np.divide(1, spread, out=np.zeros_like(spread), where=spread > 1e-9)
+    return ((indicators - share) * scale).astype(np.float32)
+
 
 NEAR = 16
 """Groups of general values that are told apart when columns are chosen."""

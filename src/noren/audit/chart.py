@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from noren.audit.base import HOLDER_ONLY, AttackResult, Scenario
-from noren.audit.counts import ROWS
+from noren.audit.sample import ROWS
 from noren.estimates.counts.plots import FONT, INK, PALETTE, RULE, SOFT
 
 STEPS = 400

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.audit.base import Attack, AttackResult, Case, Scenario
-from noren.audit.counts import ROWS, Times
 from noren.audit.people import known_people
-from noren.audit.sample import Sample
-from noren.audit.told import (
+from noren.audit.sample import ROWS, Sample, Times
+from noren.audit.targets import (
     Target,
     in_release,
     is_attackable,

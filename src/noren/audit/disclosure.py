@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from noren.audit.class_attack import ClassAttack, Columns, belief_in
-from noren.audit.counts import Times, mean
-from noren.audit.told import Target
+from noren.audit.sample import Times, mean
+from noren.audit.targets import Target
 from noren.models.histograms import Histograms
 
 NOTHING = 1e-12

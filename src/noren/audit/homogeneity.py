@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, best_guess, guessed
-from noren.audit.counts import Times, mean
-from noren.audit.told import Target
+from noren.audit.sample import Times, mean
+from noren.audit.targets import Target
 from noren.models.histograms import Histograms
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from noren.audit.class_attack import CERTAIN, ClassAttack, Columns, belief_in
-from noren.audit.counts import Times, known_mean, mean
-from noren.audit.told import Target, attackable, counted_keys
+from noren.audit.sample import Times, known_mean, mean
+from noren.audit.targets import Target, attackable, counted_keys
 from noren.engines.finding import Matches
 from noren.models.histograms import Histograms, summed
 from noren.ragged import chosen, distinct_of, owners, runs

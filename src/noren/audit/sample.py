@@ -3,6 +3,11 @@
 What an attack knows is always the whole release, and at the holder the whole original; a sample is only of those it is
 tried on. So a share is unbiased, and its error is that of a sample of so many without replacement. The largest figure
 of anybody is the largest of those who were measured. No verdict about a requirement rests on a sample.
+
+A release as its different rows and how often each occurs: what an attack sees where another machine counts them.
+
+An attack that needs no more than counts works on the different combinations of a few columns' cells as if they were the
+rows, and weighs each by its number. Its figures are those of all rows, and never of a sample.
 """
 
 from __future__ import annotations
@@ -16,9 +21,32 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.bounds import LEVEL, wilson
 from noren.engines.finding import Matches
+from noren.errors import ReleaseError
 from noren.ragged import chosen, distinct_of
+from noren.release.published import Published
+from noren.release.store import MemoryStore
+from noren.statements import Statement
+
+LEVEL = 0.95
+
+
+def wilson(share: float, trials: int, level: float = LEVEL) -> tuple[float, float]:
+    """Wilson's score interval for a share of independent trials; honest near 0 and 1, where the plain one is not."""
+    if trials <= 0:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    middle = share + z * z / (2 * trials)
+    half = z * sqrt(max(0.0, share * (1 - share)) / trials + z * z / (4 * trials * trials))
+    scale = 1 + z * z / trials
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def mean_bounds(mean: float, std_error: float, level: float = LEVEL) -> tuple[float, float]:
+    """Normal bounds for a mean of many independent, bounded figures."""
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    return mean - z * std_error, mean + z * std_error
+
 
 MOST = 100_000
 """People, or rows, up to which all are measured."""
@@ -110,3 +138,48 @@ def sample_of(n: int, most: int = MOST) -> Sample:
         return Sample(n, np.arange(n))
     lines = np.random.default_rng(0).choice(n, most, replace=False, shuffle=False)  # measuring only; nothing secret
     return Sample(n, np.sort(lines))
+
+
+ROWS = "rows"
+"""The column of a frame that says how many published rows a line stands for."""
+Times = NDArray[np.int64] | None
+"""How many rows every line stands for; None where each stands for itself."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Some columns of a release: all rows, or the different ones with their numbers."""
+
+    release: Published
+    times: Times = None
+
+
+def counted_view(release: Published, columns: Sequence[str]) -> View:
+    """The different rows of these columns, as the store counts them."""
+    statements: list[Statement] = [release.column(name) for name in columns]
+    cells, times = release.store.counted(statements)  # type: ignore[attr-defined]
+    if int(times.sum()) != release.rows:
+        raise ReleaseError(
+            f"the data hold {int(times.sum())} rows, the manifest says {release.rows}.",
+            hint="Do not use it; ask the holder for it again.",
+        )
+    store = MemoryStore(cells)
+    return View(Published(statements, store, len(times), suppressed=release.suppressed, title=release.title), times)
+
+
+def mean(of: NDArray, times: Times = None) -> float:
+    """The mean over all rows."""
+    return float(of.mean() if times is None else np.average(of, weights=times))
+
+
+def known_mean(of: NDArray, times: Times = None) -> float:
+    """The same over the rows that have a figure; NaN where none has."""
+    there = np.isfinite(of)
+    if not there.any():
+        return float("nan")
+    return mean(of[there], None if times is None else times[there])
+
+
+def sizes(bounds: NDArray, order: NDArray, times: Times = None) -> NDArray[np.int64]:
+    """How many rows every set order[bounds[i]:bounds[i + 1]] has; none is empty."""
+    return np.diff(bounds) if times is None else np.add.reduceat(times[order], bounds[:-1])

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from noren.audit.class_attack import CERTAIN, TIE, ClassAttack, Columns, belief_in, best_guess
-from noren.audit.counts import Times, mean
-from noren.audit.told import Target, attackable
+from noren.audit.sample import Times, mean
+from noren.audit.targets import Target, attackable
 from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.schema.domain import MISSING, OTHER, Domain

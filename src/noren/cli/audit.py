@@ -137,7 +137,7 @@ def audit(
 def _run(case: Case, names: Sequence[str], options: Mapping[str, Any]) -> tuple[list[AttackResult], dict[str, str]]:
     """The results of the attacks that were named, or of all that apply and why the others do not."""
     from noren.audit import made, reasons
-    from noren.audit.beside import runs
+    from noren.audit.base import runs
 
     skipped: dict[str, str] = {}
     chosen = list(dict.fromkeys(names))

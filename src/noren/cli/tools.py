@@ -42,8 +42,13 @@ def strength(
     as_json: bool,
 ) -> None:
     """Which simple and recursive diversity imply (tau, l)-diversity, and what a table can meet at all."""
-    from noren.metrics.strength import checked_requirement, eligibility, strength_table, weakest_simple
-    from noren.metrics.strength_chart import save_strength_chart
+    from noren.metrics.strength import (
+        checked_requirement,
+        eligibility,
+        save_strength_chart,
+        strength_table,
+        weakest_simple,
+    )
 
     checked_requirement(tau, size)
     if (values is None) == (data is None) or (data is None) != (column is None):

@@ -7,8 +7,7 @@ from typing import Any
 
 from noren.report.charts import Bar, Group, Kind, bars
 from noren.report.gains import final, headline, is_rival, is_share, shown_scenarios
-from noren.report.render import Figure, Part, Table, number, percent
-from noren.report.worst import MOST, counted, worst
+from noren.report.render import MOST, Figure, Part, Table, counted, number, percent, worst
 
 Result = Mapping[str, Any]
 MOST_GROUPS = 8

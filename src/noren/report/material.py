@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from noren.ahead import Begun
 from noren.audit import ATTACKS, AttackResult, Case, made
-from noren.audit.beside import LARGE, apart
+from noren.audit.base import LARGE, apart
 from noren.engines import Table, TermSearch
 from noren.errors import NAMED_FROM, NorenError, QueryError
 from noren.estimates.counts.estimate import Estimate

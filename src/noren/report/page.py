@@ -18,14 +18,22 @@ from noren.files import refuse_target, write_whole
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
 from noren.release.release import Release, open_release
-from noren.report import risk, truth, worst
+from noren.report import risk, truth
 from noren.report.attacks import each_attack, overview
 from noren.report.content import content_of
 from noren.report.material import Material, from_outcome, gather
-from noren.report.render import render_page
-from noren.report.short import in_short
-from noren.report.words import GROUNDS
+from noren.report.render import MANY_COLUMNS, Line, columns, counted, render_page, verdicts
+from noren.report.truth import in_words
 from noren.workflow.anonymize import Outcome
+
+GROUNDS = {
+    "the release alone": "Anybody can recompute it from the published files and need trust nobody.",
+    "the published design": "It follows from the design that the release states; trust that it was drawn that way.",
+    "an estimate from the release": "It rests on the stated design and on an estimate of how common the values are.",
+    "the original": "It was computed with the original table; only the holder can repeat it.",
+}
+"""What a verdict rests on, and whom a reader must trust."""
+
 
 SECTIONS = {
     "truth": "The truth on one page",
@@ -132,7 +140,7 @@ def made(material: Material) -> Page:
 
 def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
     """The content as HTML. A part that has nothing to say is left out."""
-    wide = len(content["published"]["columns"]) > worst.MANY_COLUMNS
+    wide = len(content["published"]["columns"]) > MANY_COLUMNS
     empty = {"left-out": not content["left_out"], "recipient": estimate is None}
     return render_page(
         "report.html",
@@ -144,9 +152,9 @@ def laid_out(content: Mapping[str, Any], estimate: Estimate | None) -> str:
         truth_table=truth.table(content["truth"]),
         truth_rest=truth.remainder(content["truth"]),
         adversaries=truth.adversaries(content["truth"]),
-        columns=worst.columns(content["published"]["columns"]),
-        verdicts=worst.verdicts(content["verdicts"]),
-        counted=worst.counted,
+        columns=columns(content["published"]["columns"]),
+        verdicts=verdicts(content["verdicts"]),
+        counted=counted,
         grounds=GROUNDS,
         beliefs=risk.beliefs(content["beliefs"], wide),
         overview=overview(content["attacks"]["run"]),
@@ -164,3 +172,26 @@ def write_page(path: Path, text: str, *, private: bool = True) -> None:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def in_short(content: Mapping[str, Any]) -> list[Line]:
+    """How much was published, whether all checks hold, against whom it stands and against whom not."""
+    published, verdicts = content["published"], content["verdicts"]
+    bad = [v for v in verdicts if v["holds"] is False]
+    unsure = [v for v in verdicts if v["holds"] is None]
+    if not verdicts:
+        found = "Nothing was required of the release, so nothing was checked."
+    elif bad:
+        found = f"{len(bad)} of {len(verdicts)} checks fail: do not rely on this release."
+    elif unsure:
+        found = f"{len(unsure)} of {len(verdicts)} checks cannot be decided from what is at hand; the others hold."
+    else:
+        checks = f"All {len(verdicts)} checks hold" if len(verdicts) > 1 else "The one check holds"
+        found = f"{checks}, on the published cells."
+    return [
+        Line(f"Published: {published['records']:,} records with {len(published['columns'])} columns."),
+        Line(found),
+        *(Line(one["sentence"]) for one in content["replayed"]),
+        *in_words(content["truth"]),
+        Line("What is not protected stands in a section of its own; read it before you publish or rely on the data."),
+    ]

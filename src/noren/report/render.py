@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 VISIBLE = {code: "\N{REPLACEMENT CHARACTER}" for code in range(32) if chr(code) not in "\n\t"}
@@ -119,3 +120,57 @@ def number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:,.4g}"
+
+
+MOST = 10
+"""Lines of one kind."""
+MANY_COLUMNS = 20
+"""Published columns from which those of one kind share a line."""
+
+
+def worst(found: Sequence[Any], badness: Callable[[Any], float], most: int = MOST) -> list[Any]:
+    """The worst of them in the order they came."""
+    if len(found) <= most:
+        return list(found)
+    ranked = sorted(range(len(found)), key=lambda at: -badness(found[at]))[:most]
+    return [found[at] for at in sorted(ranked)]
+
+
+def counted(found: Sequence[Any], most: int = MOST) -> str:
+    """A sentence for what is not shown; empty where all is."""
+    more = len(found) - most
+    return "" if more <= 0 else f"{more} more, all of them less, stand in the JSON of this report."
+
+
+def verdicts(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Verdicts that fail or are undecided first, then those nearest to their limit."""
+
+    def badness(one: Mapping[str, Any]) -> float:
+        near = 1 - abs((one["achieved"] or 0.0) - one["required"]) / max(abs(one["required"]), 1e-9)
+        return (2.0 if one["holds"] is False else 1.5 if one["holds"] is None else 0.0) + min(max(near, 0.0), 1.0)
+
+    return worst(found, badness)
+
+
+def columns(found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Published columns; where there are many, those of one role, form and requirement share a line."""
+    if len(found) <= MANY_COLUMNS:
+        return [dict(one) for one in found]
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for one in found:
+        groups.setdefault((one["role"], one["form"], tuple(one["requirements"])), []).append(one)
+    out = []
+    for (role, form, asked), some in groups.items():
+        sizes = [one["values"] for one in some if one["values"]]
+        said = {one["published"] for one in some}
+        out.append(
+            {
+                "name": f"{len(some)}: {', '.join(one['name'] for one in some)}" if len(some) > 1 else some[0]["name"],
+                "role": role,
+                "published": said.pop() if len(said) == 1 else f"as {form}s",
+                "values": max(sizes) if sizes else None,
+                "domain_from": ", ".join(dict.fromkeys(one["domain_from"].split(";")[0] for one in some)),
+                "requirements": list(asked),
+            }
+        )
+    return out

@@ -7,8 +7,7 @@ from typing import Any
 
 from noren.estimates.counts.estimate import Estimate
 from noren.report.charts import Bar, Group, Kind, bars, rendered
-from noren.report.render import Figure, Part, Table, percent
-from noren.report.worst import counted, worst
+from noren.report.render import Figure, Part, Table, counted, percent, worst
 
 MOST_ROWS = 60
 """Cells of an estimate that are listed below its chart."""

@@ -10,7 +10,7 @@ import pytest
 
 import noren as nr
 from noren.audit import attack, reasons
-from noren.audit.correlates import Correlates
+from noren.audit.bayes import Correlates
 from noren.audit.people import unique_pairs
 from noren.audit.sets import Sets, published_sets
 from noren.designs.decoys import DecoyDesign

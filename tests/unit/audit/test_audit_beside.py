@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.audit import applicable, attack, beside, made
+from noren.audit import applicable, attack, base, made
 from noren.audit.base import Case
 from noren.audit.predictable import Predictable
 from noren.errors import QueryError
@@ -27,7 +27,7 @@ def release() -> nr.Release:
 
 def test_results_are_the_same_as_one_after_the_other(release, monkeypatch) -> None:
     one_by_one = attack(release).to_dict()
-    monkeypatch.setattr(beside, "LARGE", 1)
+    monkeypatch.setattr(base, "LARGE", 1)
     assert attack(release).to_dict() == one_by_one
     found, refused = run_attacks(release, None, None, None, nr.progress.quiet)
     assert [one.to_dict()["attack"] for one in found] == [one["attack"] for one in one_by_one["results"]]
@@ -44,9 +44,9 @@ def test_who_stands_apart_runs_in_a_thread_of_large_releases(release, monkeypatc
     monkeypatch.setattr(Predictable, "run", run)
     attacks = [made(name, {}) for name in applicable(release)]
     for rows in (10**9, 1):
-        monkeypatch.setattr(beside, "LARGE", rows)
+        monkeypatch.setattr(base, "LARGE", rows)
         *_, last = [
-            one for one, kind in zip(beside.runs(attacks, Case(release)), attacks, strict=True) if kind.stands_apart
+            one for one, kind in zip(base.runs(attacks, Case(release)), attacks, strict=True) if kind.stands_apart
         ]
         with pytest.raises(QueryError, match="nothing to be found"):
             last()

@@ -9,7 +9,7 @@ import pytest
 
 import noren as nr
 from noren.audit import Case, applicable, attack
-from noren.audit.told import published_target
+from noren.audit.targets import published_target
 from noren.designs.posterior import posterior
 from noren.errors import DataError, QueryError
 from noren.release.release import Release

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.audit import ATTACKS, attack, rivals
+from noren.audit import ATTACKS, attack, linking
 from noren.audit.chart import steps
-from noren.audit.inference import Adversary
+from noren.audit.linking import Adversary
 from noren.engines.finding import Finder, exact_nodes, numbered_sets
 from noren.errors import DataError, QueryError
 from noren.schema.nodes import Nodes
@@ -358,7 +358,7 @@ def test_equal_lists_have_one_number() -> None:
 @pytest.mark.parametrize("diversity", ["frequency", "distinct"])
 def test_the_diverse_table_is_diverse_however_few_sets_are_told_apart(monkeypatch, most, diversity) -> None:
     """Classes are formed with fewer values than there are sets; what comes out must hold for the sets."""
-    monkeypatch.setattr(rivals, "MOST_VALUES", most)
+    monkeypatch.setattr(linking, "MOST_VALUES", most)
     rng = np.random.default_rng(most)
     n = 200
     sets = [sorted(rng.choice(list(DISEASES.terms), size=rng.integers(1, 4), replace=False)) for _ in range(n)]
@@ -370,13 +370,13 @@ def test_the_diverse_table_is_diverse_however_few_sets_are_told_apart(monkeypatc
     )
     release = nr.anonymize(people, policy)
     seen = []
-    real = rivals._finder
+    real = linking._finder
 
     def watched(*given):
         seen.append(real(*given))
         return seen[-1]
 
-    monkeypatch.setattr(rivals, "_finder", watched)
+    monkeypatch.setattr(linking, "_finder", watched)
     (found,) = attack(release, "linking", original=people, policy=policy, k=3, l=2, diversity=diversity)
     assert not [note for note in found.notes if note.startswith("no table")]
     diverse = seen[1]

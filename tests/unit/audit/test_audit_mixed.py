@@ -9,10 +9,9 @@ import pytest
 import noren as nr
 from noren.audit import ATTACKS, Attacks, attack, made, people, reasons
 from noren.audit.base import Case
-from noren.audit.bayes import Bayes
-from noren.audit.knows import conditional
+from noren.audit.bayes import Bayes, conditional
 from noren.audit.people import known_people
-from noren.audit.place import place_people
+from noren.audit.targets import place_people
 
 N = 1_500
 ILLS = ["flu", "cold", "ulcer", "gout", "none"]

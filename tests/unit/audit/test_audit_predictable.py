@@ -12,9 +12,8 @@ import noren as nr
 from noren.audit import attack, predictable
 from noren.audit.base import Case
 from noren.audit.patterns import design_pattern, moments, neighbours, order_patterns, trend
-from noren.audit.predictable import ORDER, Predictable
+from noren.audit.predictable import FAMILIES, ORDER, Predictable, _long_python_order, chance, draw, seeds, truths
 from noren.audit.sets import Sets
-from noren.audit.weak import FAMILIES, _long_python_order, chance, draw, seeds, truths
 from noren.designs.decoys import DecoyDesign
 from noren.errors import QueryError
 from noren.release.release import Release

@@ -7,7 +7,7 @@ from threading import current_thread, main_thread
 
 import pytest
 
-from noren.audit import beside, people
+from noren.audit import base, people
 from noren.audit.reidentification import Reidentification
 from noren.errors import ReleaseError
 from noren.release.kept import KeptStore
@@ -28,7 +28,7 @@ def world(tmp_path_factory) -> World:
 
 @pytest.fixture
 def large(monkeypatch) -> None:
-    for room in (material, beside):
+    for room in (material, base):
         monkeypatch.setattr(room, "LARGE", 1)
 
 

@@ -13,8 +13,8 @@ from noren.audit import AttackResult, Scenario
 from noren.cli.audit import _check_targets, _write
 from noren.cli.main import main
 from noren.errors import DataError
+from noren.report.content import _without_places
 from noren.report.material import _file
-from noren.report.reproduce import _without_places
 
 
 @pytest.mark.parametrize("name", ["beliefs.csv", "deeper/beliefs.csv"])

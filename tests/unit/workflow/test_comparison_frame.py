@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from noren.audit.risk import nearness
+from noren.audit.risk import raw as nearness
 from noren.methods import Anatomy, Mondrian
 from noren.workflow.compare import Candidate
 from noren.workflow.comparison import Comparison

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import noren as nr
-from noren.audit.risk.nearness import lonely
-from noren.audit.risk.raw import RawColumn, RawTable
-from noren.audit.risk.uniques import class_sizes, find_uniques, joined
+from noren.audit.risk.raw import RawColumn, RawTable, class_sizes, find_uniques, joined, lonely
 from noren.engines import Recode
 from noren.errors import NorenError, QueryError
 from noren.policy.proposal import Findings
@@ -218,7 +216,7 @@ def raw(*columns: list[float], people: list[int] | None = None) -> RawTable:
 
 @pytest.mark.parametrize("room", [4, 6, 1 << 62])
 def test_rows_are_alike_where_all_columns_are(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("noren.audit.risk.uniques.ROOM", room)
+    monkeypatch.setattr("noren.audit.risk.raw.ROOM", room)
     rng = np.random.default_rng(1)
     columns = [rng.integers(0, 3, 20).tolist() for _ in range(3)]
     table = raw(*columns)

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 import noren as nr
-from noren.audit.risk import _looks, uniques
-from noren.audit.risk.nearness import lonely, near
-from noren.audit.risk.raw import RawColumn, RawTable
-from noren.audit.risk.uniques import class_sizes, dis_scores, find_uniques, reach, weight
+from noren.audit.risk import _looks
+from noren.audit.risk import raw as uniques
+from noren.audit.risk.raw import RawColumn, RawTable, class_sizes, dis_scores, find_uniques, lonely, near, reach, weight
 from noren.errors import DataError, PolicyError, QueryError
 from tests.oracles import risk as oracle
 

@@ -11,11 +11,8 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.audit.risk import Risk, _looks
-from noren.audit.risk.nearness import lonely
-from noren.audit.risk.raw import RawColumn, RawTable
-from noren.audit.risk.uniques import Combination, class_sizes, dis_scores
-from noren.audit.risk.weights import weight_risk
+from noren.audit.risk import Risk, _looks, weight_risk
+from noren.audit.risk.raw import Combination, RawColumn, RawTable, class_sizes, dis_scores, lonely
 from noren.errors import DataError, QueryError
 from noren.metrics.population import expected_inverse
 from tests.unit.workflow.test_risk import QUASI, SURVEY

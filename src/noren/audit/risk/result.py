@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from noren.audit.risk.nearness import Near
-from noren.audit.risk.uniques import Combination
+from noren.audit.risk.raw import Combination, Near
 from noren.models.verdict import Verdict, Verdicts
 from noren.results import Shown, make_frame, plain
 
