@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import noren as nr
 from noren.audit import attack
-from noren.audit import told as room
+from noren.audit import targets as room
 from noren.designs.posterior import posterior
 from noren.release.release import Release
 from tests.oracles import audit as oracle

@@ -158,6 +158,8 @@ FAST = 1 << 26
 """Rows that each of the other generators may order in all: in very long tables not every seed's order is undone."""
 DEEP = 1 << 19
 """Records that may be drawn again in all for orders that come after all decoys."""
+SHOWN = 50
+"""Seeds after which progress is shown."""
 ORDER = "order of rows"
 TITLES = {"mean_belief": "mean belief", "certain": "certain", "seed_found": "seed found", "order_found": "order undone"}
 
@@ -214,14 +216,14 @@ class Way:
 class Testable:
     """A decoy column that careless code could have drawn, and how the test on it decides."""
 
-    sets: Sets
+    name: str
+    codes: NDArray
+    """(rows, eta): the published sets."""
+    size: tuple[int, int]
+    """How many values the column has, and a set."""
     chance: float
     probed: int
-    """How many records decide; 0 where no number does."""
-
-    @property
-    def size(self) -> tuple[int, int]:
-        return self.sets.design.d, self.sets.design.eta
+    """How many records decide."""
 
 
 class Predictable(Attack):
@@ -351,8 +353,9 @@ def _columns(sets: Mapping[str, Sets], tests: int, level: float) -> list[Testabl
             continue
         q = chance(design.d - 1, design.eta - 1)
         need = int(np.ceil(np.log(level / max(1, tests)) / np.log(q))) if q < 1 else 0
-        out.append(Testable(one, q, need if need <= len(one) else 0))
-    return [column for column in out if column.probed]
+        if 0 < need <= len(one):
+            out.append(Testable(one.name, one.codes, (design.d, design.eta), q, need))
+    return out
 
 
 def _guess(
@@ -382,10 +385,12 @@ def _guess(
                 budget -= cost
                 deep += 1
                 _try_after(family, seed, n, columns, found)
-        progress(1)
-    facts = {"tests": tests, "orders_after_all_decoys": deep, "columns_tested": [c.sets.name for c in columns]}
+        if (number + 1) % SHOWN == 0:
+            progress(SHOWN)
+    progress(len(tried) % SHOWN)
+    facts = {"tests": tests, "orders_after_all_decoys": deep, "columns_tested": [c.name for c in columns]}
     facts["orders_undone"] = min(len(tried), ordering[False])
-    facts["records_compared"] = {column.sets.name: column.probed for column in columns}
+    facts["records_compared"] = {column.name: column.probed for column in columns}
     return found, facts
 
 
@@ -408,7 +413,7 @@ def _try_sets(
     plans += [[column] for column in columns]
     state = _state(generator)
     for plan in plans:
-        if all(column.sets.name in found for column in plan):
+        if all(column.name in found for column in plan):
             continue
         left, sizes = ways, [column.size for column in plan]
         for many in (GLANCE, max(column.probed for column in plan)):
@@ -419,7 +424,7 @@ def _try_sets(
         for way in left:
             picked = draw(family, _restored(generator, state), sizes, way.n)
             for column, part in zip(plan, picked, strict=True):
-                _settle(Hit(family.name, seed, way.name, column.sets.name, 0.0, 0.0), column, part, way, found)
+                _settle(Hit(family.name, seed, way.name, column.name, 0.0, 0.0), column, part, way, found)
 
 
 def _state(generator: Any) -> Any:
@@ -442,19 +447,19 @@ def _restored(generator: Any, state: Any) -> Any:
 def _fits(plan: list[Testable], picked: list[NDArray[np.int64]], rows: NDArray) -> bool:
     """Whether all of some rows fit the decoys in all columns of a plan."""
     pairs = zip(plan, picked, strict=True)
-    return all(truths(part, column.sets.codes[rows]).any(axis=1).all() for column, part in pairs)
+    return all(truths(part, column.codes[rows]).any(axis=1).all() for column, part in pairs)
 
 
 def _settle(supposed: Hit, column: Testable, picked: NDArray, way: Way, found: dict[str, Found]) -> None:
     """A column is explained if so many of its first records fit that chance is excluded; then all are looked at."""
     rows, place = way.rows(way.n), way.place
-    fits = truths(picked, column.sets.codes[rows])
-    if column.sets.name in found or not fits[: column.probed].any(axis=1).all():
+    fits = truths(picked, column.codes[rows])
+    if column.name in found or not fits[: column.probed].any(axis=1).all():
         return
     by_row = np.zeros(fits.shape, bool)
     by_row[rows] = fits
     hit = replace(supposed, share=float(fits.any(axis=1).mean()), p=column.chance**column.probed)
-    found[column.sets.name] = Found(hit, by_row, place)
+    found[column.name] = Found(hit, by_row, place)
     if place is not None and ORDER not in found:
         found[ORDER] = Found(replace(hit, column=ORDER), None, place)
 
@@ -465,7 +470,7 @@ def _try_after(family: Family, seed: int, n: int, columns: list[Testable], found
     picked = draw(family, generator, [column.size for column in columns], n)
     way = Way("shuffled after", n, family.order(generator, n), is_by_place=True)
     for column, part in zip(columns, picked, strict=True):
-        _settle(Hit(family.name, seed, way.name, column.sets.name, 0.0, 0.0), column, part, way, found)
+        _settle(Hit(family.name, seed, way.name, column.name, 0.0, 0.0), column, part, way, found)
 
 
 # ---------------------------------------------------------------------- order
