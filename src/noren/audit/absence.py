@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.people import People, known_people
 from noren.engines.left_out import LEFT_OUT
-from noren.errors import QueryError
 from noren.release.release import Release
 from noren.statements import Statement
 from noren.workflow.truth import is_countable, published_counts
@@ -53,8 +52,7 @@ class Absence(Attack):
 
     def run(self, case: Case) -> list[AttackResult]:
         release = case.release
-        if (reason := self.applies(release)) is not None:
-            raise QueryError(f"the absence attack does not apply: {reason}.")
+        self.demand(case.release)
         people = None if case.original is None else known_people(case)
         with case.stage("Looking who is missing", None):
             return [self._attack(case, statement, people) for statement in _countable(release)]
@@ -79,18 +77,14 @@ class Absence(Attack):
         sure = int(scenarios[1].summary["certain"] * lines)
         if sure:
             notes.append(f"{sure:,} missing people are certain: all who were left out have one and the same value")
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=(statement.name,),
-            adversary=self.adversary,
-            success=self.success,
             baseline=dict(scenarios[0].summary),
             scenarios=(scenarios[1],),
             titles={**TITLES, **(TRUTH_TITLES if truth is not None else {})},
-            measure="belief",
             shares=("certain", "mean_belief", *(("right",) if truth is not None else ())),
             facts={"missing": release.suppressed, "values": len(labels), "judged": _is_judged(release)},
-            notes=tuple(notes),
+            notes=notes,
         )
 
 

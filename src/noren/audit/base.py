@@ -12,15 +12,17 @@ and draws for a long time runs in a thread of its own meanwhile.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from noren.ahead import Begun
 from noren.audit.sample import MOST, ROWS, Sample, Times, View, counted_view, sample_of
+from noren.audit.sets import Sets, estimated, published_sets
 from noren.errors import QueryError
 from noren.policy.policy import Policy
 from noren.progress import Stage, quiet
@@ -30,6 +32,7 @@ from noren.results import Results, make_frame, one_line, plain
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 
     from noren.engines import Table
 
@@ -91,6 +94,15 @@ class Case:
             raise QueryError(f"the {attack.name} attack does not run on counts: {attack.needs_rows}.", hint=f"{ALONE}.")
 
     @property
+    def sets(self) -> dict[str, Sets]:
+        """The published decoy sets of every column, where a row is one person's."""
+        return self.remembered("sets", lambda: published_sets(self.release))
+
+    def estimate(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """The distribution over some columns together, as anybody estimates it from the release."""
+        return self.remembered(("estimate", *names), lambda: estimated(self.release, names))
+
+    @property
     def measured_rows(self) -> Sample:
         """The published rows that are measured."""
         return self.remembered("rows", lambda: sample_of(self.release.rows, self.most))
@@ -102,6 +114,20 @@ class Case:
     def measured(self, people: int) -> Sample:
         """The people of the original who are measured."""
         return self.remembered(("sample", people), lambda: sample_of(people, self.most))
+
+
+def make_lines(columns: Mapping[str, NDArray], called: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Figures as a frame; codes (-1 for none) of the columns in `called` by what they are called."""
+    import polars as pl
+
+    out = {}
+    for name, figures in columns.items():
+        if name in called:
+            texts = pl.Series([*called[name], None], dtype=pl.String)
+            out[name] = texts.gather(np.where(figures < 0, len(called[name]), figures))
+        else:
+            out[name] = pl.Series(figures).fill_nan(None) if figures.dtype.kind == "f" else pl.Series(figures)
+    return pl.DataFrame(out)
 
 
 @dataclass(frozen=True)
@@ -231,6 +257,31 @@ class Attack(BaseModel, ABC):
     @abstractmethod
     def run(self, case: Case) -> list[AttackResult]:
         """One result for every target. Raises where there is nothing to attack."""
+
+    def demand(self, release: Release) -> None:
+        """Refuse a release in which there is nothing to attack."""
+        if (reason := self.applies(release)) is not None:
+            raise self.refusal(reason)
+
+    def refusal(self, reason: str) -> QueryError:
+        """The error that says why there is nothing to attack."""
+        return QueryError(f"the {self.name} attack does not apply to this release: {reason}.")
+
+    def make_result(
+        self,
+        target: Sequence[str],
+        baseline: Mapping[str, float],
+        scenarios: Sequence[Scenario],
+        titles: Mapping[str, str],
+        shares: tuple[str, ...],
+        facts: Mapping[str, Any],
+        notes: Iterable[str],
+        measure: str = "belief",
+    ) -> AttackResult:
+        """What this attack gains about one target."""
+        found, said = tuple(scenarios), tuple(notes)
+        known = self.adversary, self.success, baseline
+        return AttackResult(self.name, tuple(target), *known, found, titles, measure, shares, facts, said)
 
 
 COLUMNS: dict[str, type] = {

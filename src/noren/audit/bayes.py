@@ -43,8 +43,6 @@ from noren.audit.sets import (
     constant,
     drawn_anew,
     drawn_statements,
-    estimated,
-    published_sets,
     tabulated,
 )
 from noren.audit.targets import Place, key_statements, likelihood, place_people
@@ -322,9 +320,8 @@ class Bayes(Attack):
 
     def run(self, case: Case) -> list[AttackResult]:
         release = case.release
-        if (reason := self.applies(release)) is not None:
-            raise QueryError(f"the Bayesian attack does not apply to this release: {reason}.")
-        rows = self._rows(release)
+        self.demand(case.release)
+        rows = self._rows(case)
         some = case.measured_rows
         targets = list(rows.sets) if self.column is None else [self.column]
         self._check(rows, targets)
@@ -353,8 +350,9 @@ class Bayes(Attack):
             if strange:
                 raise QueryError(f"the release has no {what} {strange[0]!r}.", hint=f"It has {', '.join(known)}.")
 
-    def _rows(self, release: Release) -> Attacked:
+    def _rows(self, case: Case) -> Attacked:
         """The published rows, and what anybody can estimate."""
+        release = case.release
         statements = key_statements(release)
         cells = release.cells([one.name for one in statements]) if statements else {}
         keys, covers = {}, {}
@@ -364,8 +362,7 @@ class Bayes(Attack):
             else:
                 distinct, keys[one.name] = cells[one.name].distinct()
                 covers[one.name] = likelihood(one, distinct).dense(one.d)
-        joint = remembered(lambda names: estimated(release, names))
-        return Attacked(published_sets(release), keys, joint, self.shrink, covers)
+        return Attacked(case.sets, keys, case.estimate, self.shrink, covers)
 
     def _people(self, release: Release, rows: Attacked, people: People, who: Sample) -> Subjects:
         """Everybody with the sets that are recognisably theirs, or with sets drawn anew."""
@@ -427,15 +424,11 @@ class Bayes(Attack):
         facts["all_columns"] |= {key: lead[key] for key in ("right", "right_before") if truth is not None}
         facts |= {"prior": "the original" if people is not None else "an estimate from the release"}
         facts["largest_move_allowed"] = limits
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=(name,),
-            adversary=self.adversary,
-            success=self.success,
             baseline=_baseline(table.joint([name]), own.design.eta, truth),
-            scenarios=tuple(scenarios),
+            scenarios=scenarios,
             titles=TITLES | (TRUTH_TITLES if truth is not None else {}),
-            measure="belief",
             shares=(*SHARES, *(("right",) if truth is not None else ())),
             facts=facts,
             notes=tuple(_notes(own.design, scenarios, facts, place, measured)),

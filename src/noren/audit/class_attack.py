@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.base import Attack, AttackResult, Case, Scenario, make_lines
 from noren.audit.people import known_people
 from noren.audit.sample import ROWS, Sample, Times
 from noren.audit.targets import (
@@ -29,13 +29,9 @@ from noren.audit.targets import (
     why_no_secret,
 )
 from noren.engines.finding import Matches
-from noren.errors import QueryError
 from noren.models.histograms import Histograms
 from noren.release.release import Release
 from noren.statements import Statement
-
-if TYPE_CHECKING:
-    import polars as pl
 
 CERTAIN = 0.999
 TIE = 1e-12
@@ -90,8 +86,7 @@ class ClassAttack(Attack):
 
     def run(self, case: Case) -> list[AttackResult]:
         release = case.release
-        if (reason := self.applies(release)) is not None:
-            raise QueryError(f"the {self.name} attack does not apply: {reason}.")
+        self.demand(case.release)
         out, left = [], []
         for statement in secret_statements(release):
             reason = self.suits(statement) if is_attackable(statement) else f"it is {statement.words}"
@@ -100,7 +95,7 @@ class ClassAttack(Attack):
             else:
                 out.append(self._attack(case, statement))
         if not out:
-            raise QueryError(f"the {self.name} attack does not apply: {'; '.join(left)}.")
+            raise self.refusal("; ".join(left))
         return out
 
     def _attack(self, case: Case, statement: Statement) -> AttackResult:
@@ -135,13 +130,10 @@ class ClassAttack(Attack):
         if lost and truth is not None:
             notes.append(self._lower(lost, scenarios[-1].summary))
         facts = {"prior_from": target.basis, "values": target.d, "classes": len(target.own.bounds) - 1}
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=(statement.name,),
-            adversary=self.adversary,
-            success=self.success,
             baseline=self._baseline(target, truth),
-            scenarios=tuple(scenarios),
+            scenarios=scenarios,
             titles={**self.titles, **(self.truth_titles if truth is not None else {})},
             measure=self.measure,
             shares=(*self.shares, *(self.truth_shares if truth is not None else ())),
@@ -203,22 +195,10 @@ class ClassAttack(Attack):
         summary = self.sums(lines, target, times)
         if by == "person":
             summary["without_group"] = some.scaled(int((lines["groups"] == 0).sum()))
-        frame, shares = self._frame(lines, target, numbers, times), (*self.shares, *self.truth_shares)
+        shares = (*self.shares, *self.truth_shares)
+        head = {"record": numbers} | ({} if times is None else {ROWS: times})
+        frame = make_lines(head | lines, self.labels(target))
         return Scenario(name, title, by, summary, frame, holder_only, some.bounds(summary, shares), some.of)
-
-    def _frame(self, lines: Columns, target: Target, numbers: NDArray, times: Times) -> pl.DataFrame:
-        import polars as pl
-
-        called = self.labels(target)
-        columns: dict[str, pl.Series] = {"record": pl.Series(numbers)}
-        columns |= {} if times is None else {ROWS: pl.Series(times)}
-        for name, figures in lines.items():
-            if name in called:
-                texts = pl.Series([*called[name], None], dtype=pl.String)
-                columns[name] = texts.gather(np.where(figures < 0, len(called[name]), figures))
-            else:
-                columns[name] = pl.Series(figures).fill_nan(None) if figures.dtype.kind == "f" else pl.Series(figures)
-        return pl.DataFrame(columns)
 
 
 # ---------------------------------------------------------------------- figures that several attacks need

@@ -37,7 +37,6 @@ from noren.audit.sets import (
     constant,
     drawn_anew,
     drawn_statements,
-    estimated,
     portions,
     published_sets,
     tabulated,
@@ -126,9 +125,9 @@ class Intersection(Attack):
 
     def run(self, case: Case) -> list[AttackResult]:
         if (reason := self.applies(case.release)) is not None and (case.release.rows_per_record > 1 or not self.other):
-            raise QueryError(f"the intersection attack does not apply to this release: {reason}.")
+            raise self.refusal(reason)
         others = [open_release(path) for path in self.other]
-        sets = published_sets(case.release)
+        sets = case.sets
         if not sets:
             return compose(self, case, others)
         if not others:
@@ -168,7 +167,7 @@ class Intersection(Attack):
         people: People | None,
         person: NDArray[np.int64],
     ) -> AttackResult:
-        prior, d = estimated(case.release, [own.name]), own.design.d
+        prior, d = case.estimate([own.name]), own.design.d
         memoised = case.release.manifest.randomness == "memoised"
         more = [_evidence(own, release, places, memoised) for release, places in both]
         truth = None
@@ -209,7 +208,7 @@ class Intersection(Attack):
         """Sets of as many people as are needed for a tight bound, drawn again and again by the published design."""
         people = None if case.original is None else known_people(case)
         if people is None:
-            prior = estimated(case.release, [name])
+            prior = case.estimate([name])
             pick = np.random.default_rng(0).choice(one.design.d, SIMULATED, p=prior)
         else:
             codes = people.truth(one.statement)
@@ -243,15 +242,11 @@ class Intersection(Attack):
         truth: bool,
     ) -> AttackResult:
         bounds = f"bounds are Wilson's, {LEVEL:.0%}, over the chance of the decoys"
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=(own.name,),
-            adversary=self.adversary,
-            success=self.success,
             baseline=baseline,
-            scenarios=tuple(scenarios),
+            scenarios=scenarios,
             titles=TITLES | (TRUTH_TITLES if truth else {}),
-            measure="belief",
             shares=(*SHARES, *(("right",) if truth else ())),
             facts={"values": own.design.d, "l": own.design.eta} | dict(facts),
             notes=(*notes, bounds),
@@ -427,15 +422,11 @@ def _result(
         scenarios.append(Scenario(name, title, by, figures, frame, truth is not None, bounds))  # type: ignore[arg-type]
     who = "people" if truth is not None else "rows"
     titles = {"alone": "one value left", "below": f"fewer than {m} left", "mean_left": "values left"}
-    return AttackResult(
-        attack=attack.name,
+    return attack.make_result(
         target=(secret.name,),
-        adversary=attack.adversary,
-        success=attack.success,
         baseline=baseline,
-        scenarios=tuple(scenarios),
+        scenarios=scenarios,
         titles=titles | ({"right": "right guess"} if truth is not None else {}),
-        measure="belief",
         shares=("alone", "below", "mean_belief", *(("right",) if truth is not None else ())),
         facts={"values": secret.d, "releases": len(releases), "m": m, "exposed": exposed} | dict(facts),
         notes=(

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from noren.audit.base import Attack, AttackResult, Case, Scenario
+from noren.audit.base import Attack, AttackResult, Case, Scenario, make_lines
 from noren.audit.people import People, known_people
-from noren.audit.targets import class_keys, find_people, searchable
+from noren.audit.targets import find_people, searchable, sorted_rows
 from noren.engines import Recode, Records
 from noren.engines.finding import Finder, Matches, exact_nodes, numbered_sets
 from noren.engines.priors import priors
@@ -80,19 +80,14 @@ class Inferred:
 
     def frame(self, rows: NDArray[np.int64], adversary: Adversary) -> pl.DataFrame:
         """One line per person."""
-        import polars as pl
-
-        names = pl.Series([*adversary.knowledge.labels, None], dtype=pl.String)
-        top = np.where(self.top < 0, len(adversary.knowledge.labels), self.top)
-        columns: dict[str, pl.Series] = {"record": pl.Series(rows)}
+        columns: dict[str, NDArray] = {"record": rows}
         for one in fields(self):
             found = getattr(self, one.name)
             if one.name == "top":
-                columns["linked"] = pl.Series(self.labels > 0)
-                columns["label"] = names.gather(top)
+                columns |= {"linked": self.labels > 0, "label": found}
             elif found is not None:
-                columns[one.name] = pl.Series(found).fill_nan(None) if found.dtype.kind == "f" else pl.Series(found)
-        return pl.DataFrame(columns)
+                columns[one.name] = found
+        return make_lines(columns, {"label": adversary.knowledge.labels})
 
     def summary(self, adversary: Adversary) -> dict[str, float]:
         """Figures over all people."""
@@ -364,7 +359,7 @@ class Linking(Attack):
 
     def _rows(self, release: Release, terms: LinkedTerms, adversary: Adversary, holder_only: bool) -> Scenario:
         """Every published row: the group of records that look like it. The rise shows a prior from the original."""
-        order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
+        order, bounds = sorted_rows(release)
         told = adversary.in_groups(terms.cells, order, bounds, None)
         frame = told.frame(np.arange(1, release.records + 1), adversary)
         title = "this release, row by row"
@@ -383,15 +378,11 @@ class Linking(Attack):
         titles = TITLES if truth is None else TITLES | TRUTH_TITLES
         knowledge = terms.knowledge
         told: dict[str, Any] = {"labels": len(knowledge.labels), "terms": len(knowledge.terms), "prior": basis}
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=terms.names,
-            adversary=self.adversary,
-            success=self.success,
             baseline=adversary.baseline(truth),
             scenarios=scenarios,
             titles=titles,
-            measure="belief",
             shares=(*SHARES, *(("right",) if truth is not None else ())),
             facts=told | {"unlinked": self.unlinked} | dict(facts),
             notes=(*notes, *_doubt(scenarios[-1].summary)),

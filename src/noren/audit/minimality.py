@@ -19,8 +19,7 @@ from pydantic import Field
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.people import People, known_people
 from noren.audit.sample import LEVEL, Sample, mean_bounds
-from noren.audit.targets import class_keys, key_names, searchable
-from noren.errors import QueryError
+from noren.audit.targets import key_names, searchable, sorted_rows
 from noren.methods.mechanism.cutting import CLEARLY, Cut, learn
 from noren.methods.mechanism.judge import guarding, rule_of
 from noren.methods.mechanism.omissions import left_out
@@ -31,7 +30,7 @@ from noren.models.base import Model
 from noren.models.class_check import ClassModel
 from noren.models.term_check import TermModel, linked_terms
 from noren.policy.policy import Policy
-from noren.ragged import owners, rows_in_order
+from noren.ragged import owners
 from noren.release.release import Release
 from noren.statements import Statement
 from noren.workflow.mechanism import settings_of
@@ -91,13 +90,9 @@ class Minimality(Attack):
 
     def run(self, case: Case) -> list[AttackResult]:
         release = case.release
-        if (reason := self.applies(release)) is not None:
-            raise QueryError(f"the minimality attack does not apply to this release: {reason}.")
+        self.demand(case.release)
         people = None if case.original is None else known_people(case)
-        out = [
-            attack_terms(release, columns, model, self.adversary, self.success)
-            for columns, model in _leaves_out(release)
-        ]
+        out = [attack_terms(self, release, columns, model) for columns, model in _leaves_out(release)]
         targets = _targets(release, self.k, case.policy)
         with case.stage("Replaying the method", len(targets)) as progress:
             for target in targets:
@@ -109,7 +104,7 @@ class Minimality(Attack):
                 progress(1)
         if not out:
             reason = _why_silent(release, _classes_by(release, None, case.policy))
-            raise QueryError(f"the minimality attack does not apply to this release: {reason}.")
+            raise self.refusal(reason)
         return out
 
     # ------------------------------------------------------------------ outsider
@@ -243,15 +238,11 @@ class Minimality(Attack):
             told.append(f"{facts['undecided_classes']:,} classes are undecided: hardly any draw breaks the requirement")
         if any(scenario.bounds for scenario in scenarios):
             told.append(f"bounds are {LEVEL:.0%}, of the simulation of {self.draws} draws")
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=(target.statement.name,),
-            adversary=self.adversary,
-            success=self.success,
             baseline=baseline,
             scenarios=scenarios,
             titles=TITLES | (TRUTH_TITLES if truth is not None else {}),
-            measure="belief",
             shares=(*SHARES, *(("right",) if truth is not None else ())),
             facts=facts,
             notes=(*told, *notes),
@@ -369,7 +360,7 @@ def _values(release: Release, statement: Statement) -> NDArray[np.int64]:
 
 def _classes(release: Release) -> NDArray[np.int64]:
     """The class of every published row: rows with equal quasi-identifiers."""
-    order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
+    order, bounds = sorted_rows(release)
     out = np.empty(len(order), np.int64)
     out[order] = owners(bounds)
     return out
@@ -404,7 +395,7 @@ def term_requirements(release: Release) -> list[tuple[tuple[Statement, ...], Ter
 
 
 def attack_terms(
-    release: Release, columns: tuple[Statement, ...], model: TermModel, adversary: str, success: str
+    attack: Minimality, release: Release, columns: tuple[Statement, ...], model: TermModel
 ) -> AttackResult:
     """What whoever knows the search believes about the rows of every group, whose they are being unknown."""
     import polars as pl
@@ -417,7 +408,7 @@ def attack_terms(
     alpha = knowledge.priors
     if alpha is None:
         alpha = np.asarray(mean_beliefs(terms.offsets, terms.data, *knowledge.links))
-    order, bounds = rows_in_order(class_keys(release, searchable(release)), release.rows)
+    order, bounds = sorted_rows(release)
     found = left_out(terms, knowledge, model, np.asarray(alpha, np.float64), order, bounds)
     n = len(found.rows)
     scenarios = []
@@ -444,16 +435,12 @@ def attack_terms(
     ]
     if n < release.rows:
         notes.append(f"{n:,} of {release.rows:,} rows were looked at")
-    return AttackResult(
-        attack="minimality",
+    return attack.make_result(
         target=tuple(one.name for one in columns),
-        adversary=adversary,
-        success=success,
         baseline={"mean_belief": peak, "max_belief": peak, "certain": 0.0, "gains": 0.0},
-        scenarios=tuple(scenarios),
+        scenarios=scenarios,
         titles=TERM_TITLES,
-        measure="belief",
         shares=("certain", "mean_belief", "gains"),
         facts=facts,
-        notes=tuple(notes),
+        notes=notes,
     )

@@ -27,7 +27,7 @@ from pydantic import Field
 from noren.audit.base import Attack, AttackResult, Case, Scenario
 from noren.audit.patterns import Pattern, design_pattern, order_patterns, ranked_columns
 from noren.audit.sample import Sample
-from noren.audit.sets import CERTAIN, Sets, estimated, published_sets
+from noren.audit.sets import CERTAIN, Sets
 from noren.designs import DecoyDesign
 from noren.errors import QueryError
 from noren.release.release import Release
@@ -249,12 +249,12 @@ class Predictable(Attack):
     def run(self, case: Case) -> list[AttackResult]:
         tried = list(seeds(self.seeds, self._window()))
         release = case.release
-        sets = published_sets(release)
+        sets = case.sets
         level = self.alarm / 2
         with case.stage("Guessing seeds", len(tried)) as progress:
             hits, facts = _guess(release, sets, tried, level, progress)
         with case.stage("Testing order", len(release.columns)) as progress:
-            patterns = list(_patterns(release, sets, progress))
+            patterns = list(_patterns(case, sets, progress))
         limit = level / max(1, len(patterns))
         alarms = [pattern for pattern in patterns if pattern.p < limit]
         facts |= {
@@ -325,18 +325,14 @@ class Predictable(Attack):
         baseline = {"mean_belief": before, "certain": float(before >= CERTAIN), "seed_found": 0.0, "order_found": 0.0}
         title = f"{facts['seeds']:,} seeds tried"
         scenario = Scenario("seeds", title, "row", summary, frame, holder_only=False, of=some.of)
-        return AttackResult(
-            attack=self.name,
+        return self.make_result(
             target=(name,),
-            adversary=self.adversary,
-            success=self.success,
             baseline=baseline,
             scenarios=(scenario,),
             titles=TITLES,
-            measure="belief",
             shares=("mean_belief", "certain", "seed_found", "order_found"),
             facts=facts,
-            notes=tuple(notes),
+            notes=notes,
         )
 
 
@@ -496,13 +492,14 @@ def _try_order(
             return
 
 
-def _patterns(release: Release, sets: Mapping[str, Sets], progress: Any) -> Iterator[Pattern]:
+def _patterns(case: Case, sets: Mapping[str, Sets], progress: Any) -> Iterator[Pattern]:
     """The tests that need no seed."""
+    release = case.release
     for statement in release.statements:
         name = statement.name
         yield from order_patterns(statement, sets[name] if name in sets else release.cells([name])[name])
         if name in sets:
-            found = design_pattern(sets[name], estimated(release, [name]))
+            found = design_pattern(sets[name], case.estimate([name]))
             if found is not None:
                 yield found
         progress(1)

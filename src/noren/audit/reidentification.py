@@ -142,8 +142,7 @@ class Reidentification(Attack):
         return None
 
     def run(self, case: Case) -> list[AttackResult]:
-        if (reason := self.applies(case.release)) is not None:
-            raise QueryError(f"the {self.name} attack does not apply: {reason}.")
+        self.demand(case.release)
         release = case.release
         names, lost = key_names(release)
         notes = []
@@ -159,13 +158,10 @@ class Reidentification(Attack):
             scenarios.append(self._rows(found, case.measured_lines(found.times)))
         facts = {"threshold": self.threshold, "classes": len(found.sizes), "quasi_identifiers": names}
         return [
-            AttackResult(
-                attack=self.name,
+            self.make_result(
                 target=tuple(names),
-                adversary=self.adversary,
-                success=self.success,
                 baseline=self._before(release.records, found),
-                scenarios=tuple(scenarios),
+                scenarios=scenarios,
                 titles=TITLES,
                 measure="risk",
                 shares=SHARES,

@@ -231,6 +231,11 @@ def class_keys(release: Published, names: Sequence[str]) -> list[NDArray]:
     ]
 
 
+def sorted_rows(release: Published) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All rows class by class, and where each class begins: rows that agree in every quasi-identifier."""
+    return rows_in_order(class_keys(release, searchable(release)), release.rows)
+
+
 def published_classes(release: Published, names: Sequence[str]) -> Matches:
     """Rows that agree in all these columns, as published."""
     return alike(class_keys(release, names), release.rows)
@@ -348,7 +353,7 @@ def _published_target(case: Case, statement: Statement, prior: NDArray[np.float6
     shares = statement.shares(_tally(statement, cells, times))
     basis = "the original" if prior is not None else "an estimate from the release" if drawn else "the release"
     if prior is None:
-        prior = estimated(_every_row(view), [statement.name]) if drawn else shares
+        prior = _estimated(case, view, statement.name) if drawn else shares
     distinct, kind = cells.distinct()
     if drawn:
         own = each_alone(kind)
@@ -373,13 +378,13 @@ def _tally(statement: Statement, cells: Cells, times: Times) -> NDArray[np.int64
     return np.bincount(statement.key(cells), times, minlength=statement.d).astype(np.int64)
 
 
-def _every_row(view: View) -> Published:
-    """All rows of a view, for an estimate."""
+def _estimated(case: Case, view: View, name: str) -> NDArray[np.float64]:
+    """The distribution of a drawn column, from all rows of a view."""
     if view.times is None:
-        return view.release
+        return case.estimate([name])
     shown, every = view.release, np.repeat(np.arange(len(view.times)), view.times)
     cells = {name: part.take(every) for name, part in shown.cells(shown.columns).items()}
-    return Published(shown.statements, MemoryStore(cells), len(every), title=shown.title)
+    return estimated(Published(shown.statements, MemoryStore(cells), len(every), title=shown.title), [name])
 
 
 @dataclass(frozen=True)
