@@ -119,7 +119,7 @@ def test_a_general_value_is_given_by_what_lies_under_it(table, policy, release) 
     case = Case(release, policy, table)
     whole = known_people(case)
     attacked = Bayes(shrink=3)
-    subjects = attacked._people(release, attacked._rows(release), whole, case.measured(whole.n))
+    subjects = attacked._people(release, attacked._rows(case), whole, case.measured(whole.n))
     ills = release.column("ill").domain.values
     overall = subjects.table.joint(["ill"])
     found = conditional(subjects.table, "ill", ("age",), overall)(slice(0, N))
