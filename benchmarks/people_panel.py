@@ -37,11 +37,15 @@ def compared(data: pl.DataFrame, method: str) -> str:
     """The losses of both, and whom the first one exposes."""
     asked = [{"model": "k-anonymity", "k": 5}, {"model": "frequency-l-diversity", "on": "ill", "l": 3}]
     asked += [] if method == "sweep" else [{"model": "distinct-l-diversity", "on": "ill", "l": 3}]
-    whole = nr.Policy(attributes=ROLES, require=asked, method=method, people={"key": "who"})
-    by_rows = run(data, nr.Policy(attributes=ROLES, require=asked, method=method, people={"rows": "independent"}))
-    by_people = run(data, whole)
+    of_people, of_rows = (
+        nr.Policy(attributes=ROLES, require=asked, method=method, people=people, mechanism="ignored")
+        for people in ({"key": "who"}, {"rows": "independent"})
+    )
+    by_rows, by_people = run(data, of_rows), run(data, of_people)
     diverse = nr.models.DistinctLDiversity(on="ill", l=3)
-    judge = nr.Policy(attributes=ROLES, require=[whole.require[0], diverse], method="mondrian", people={"key": "who"})
+    judge = nr.Policy(
+        attributes=ROLES, require=[of_people.require[0], diverse], method="mondrian", people={"key": "who"}
+    )
     found = {one.model: one.breaches for one in nr.verify(by_rows.release, judge, original=data)}
     losses = [f"{one.facts.losses['ncp_loss']:.3f}" for one in (by_rows, by_people)]
     return f"{', '.join(losses)} | {found['distinct-l-diversity']:,}, {found['k-anonymity']:,}"

@@ -12,9 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import noren as nr
+from noren.methods.hilbert import along_curve
+from noren.workflow.prepare import prepare
 from tests.fuzz.again import again
 from tests.fuzz.judge import judge
+from tests.fuzz.people import judge_people, judge_rule, judge_twins, replayed
 from tests.fuzz.reading import Read, read_release
 from tests.fuzz.texts import is_missing, text
 from tests.fuzz.ties import places
@@ -38,6 +43,8 @@ class Outcome:
     words: str = ""
     places: dict[str, float] = field(default_factory=dict)
     """Whether places in the table decided among equal records: see `ties`."""
+    replay: dict[str, float] = field(default_factory=dict)
+    """How many secrets a replay of the curve is certain of, how many rightly, and whether the policy ignores it."""
 
     @property
     def wrong(self) -> bool:
@@ -64,7 +71,11 @@ def run_case(seed: int, folder: Path) -> Outcome:
         return Outcome(seed, world.tag, "wrong", "traceback: " + traceback.format_exc()[-1500:])
     told: dict[str, float] = {}
     found = judged(world, folder, target, data, policy, told)
-    return Outcome(seed, world.tag, "wrong" if found else "release", "; ".join(found), told)
+    replay = {key: told.pop(key) for key in ("certain", "right") if key in told}
+    end = "wrong" if found else "release"
+    return Outcome(
+        seed, world.tag, end, "; ".join(found), told, replay | ({"ignored": world.ignores} if replay else {})
+    )
 
 
 def judged(world: World, folder: Path, target: Path, data: Any, policy: nr.Policy, told: dict[str, float]) -> list[str]:
@@ -77,6 +88,10 @@ def judged(world: World, folder: Path, target: Path, data: Any, policy: nr.Polic
         told |= places(world, read, kept_records(world))
         found = judge(read, world.require, overall(world, read), world)
         found += against_original(world, read, target)
+        found += judge_people(world, read) + judge_rule(world, read) + judge_twins(read)
+        if world.curve:
+            records = prepare(data, policy).records
+            told["certain"], told["right"] = replayed(world, read, along_curve(records, np.arange(records.n)).tolist())
         release = nr.open_release(target)
         if release.frame().height != len(read.rows):
             found.append("the release opens with another number of rows")
@@ -163,7 +178,8 @@ def make_policy(world: World, folder: Path) -> nr.Policy:
         options["separator"] = world.separator
     policy = nr.Policy(
         attributes=world.attributes, require=world.require, method=world.method, data=options, randomness=randomness,
-        dependence={"most": world.dependence}, base=folder, mechanism="ignored" if world.seed % 4 else "judged",
+        dependence={"most": world.dependence}, base=folder, mechanism="ignored" if world.ignores else "judged",
+        **({"people": {"key": world.person}} if world.person else {}),
     )  # fmt: skip
     if world.through_toml:
         policy = nr.Policy.parse(policy.to_toml(), base=folder)

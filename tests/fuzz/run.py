@@ -1,7 +1,8 @@
 """The nightly fuzz run: python -m tests.fuzz.run --cases 10000 [--start 0] [--summary fuzz-summary.json]
 
 Prints a line of progress, the seed of every failure, and a summary that a machine can read: how cases ended, why they
-were refused, and for `ties` cases and standard deviations by which the places of equal records decide. One case alone:
+were refused, for `ties` cases and standard deviations by which the places of equal records decide, and for `replays`
+of how many people a replay of the public curve is certain, and right, with the mechanism judged and ignored. One case:
 python -m tests.fuzz.run --start SEED --cases 1
 """
 
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
+from math import sqrt
 from pathlib import Path
 
 from tests.fuzz.case import Outcome, run_case
@@ -31,6 +33,7 @@ def main() -> int:
     refusals: Counter[str] = Counter()
     wrong: list[Outcome] = []
     places: dict[str, list[float]] = defaultdict(list)
+    replays = {"judged": [0, 0], "ignored": [0, 0]}
     done = 0
     for seed in range(given.start, given.start + given.cases):
         if time.monotonic() - started > given.seconds:
@@ -44,6 +47,10 @@ def main() -> int:
         for what, number in outcome.places.items():
             for which in (outcome.tag, "all"):
                 places[f"{which} {what}"].append(number)
+        if outcome.replay:
+            said = replays["ignored" if outcome.replay["ignored"] else "judged"]
+            said[0] += int(outcome.replay["certain"])
+            said[1] += int(outcome.replay["right"])
         if outcome.wrong:
             wrong.append(outcome)
             print(f"\nseed {seed} ({outcome.tag}): {outcome.words}", flush=True)
@@ -54,6 +61,10 @@ def main() -> int:
     decided = [name for name, (_, beyond) in ties.items() if beyond > SURE]
     if decided:
         print(f"places in the table decide among equal records: {decided}", flush=True)
+    certain, right = replays["judged"]
+    tells = right > certain / 2 + SURE * sqrt(certain) / 2  # among the two secrets of a pair
+    if tells:
+        print(f"a replay of the curve is certain of {certain} people and right about {right}", flush=True)
     summary = {
         "start": given.start,
         "cases": done,
@@ -65,11 +76,12 @@ def main() -> int:
         "refusals": dict(refusals.most_common()),
         "ties": ties,
         "ties_decided": decided,
+        "replays": replays,
     }
     if given.summary is not None:
         given.summary.write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     print(json.dumps({key: value for key, value in summary.items() if key != "wrong"}, indent=1))
-    return 1 if wrong or decided else 0
+    return 1 if wrong or decided or tells else 0
 
 
 if __name__ == "__main__":

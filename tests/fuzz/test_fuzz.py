@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import noren as nr
+from noren.methods.hilbert import along_curve
+from noren.policy.options import PeopleOptions
+from noren.workflow.prepare import prepare
 from tests.fuzz.again import again
 from tests.fuzz.case import make_policy, run_case, write_source
 from tests.fuzz.judge import judge
+from tests.fuzz.people import judge_people, judge_rule, judge_twins, replayed
 from tests.fuzz.reading import Read, read_release
 from tests.fuzz.ties import SURE, beyond_chance, places
 from tests.fuzz.truth import against_original, overall
@@ -168,3 +174,70 @@ def test_the_judge_finds_ways_round_a_register(tmp_path):
         assert "a lost register is not missed" in found
         return
     raise AssertionError("no memoised release")
+
+
+# ---------------------------------------------------------------- several rows, public curves, lookalikes
+
+
+def test_the_judge_finds_what_several_rows_of_a_person_disclose(tmp_path):
+    """Rows taken for people of their own, judged as rows of people."""
+    found: list[str] = []
+    for seed in range(4000):
+        world = make_world(seed)
+        if not world.person or not world.ignores or world.rows < 45 or world.tag not in ("mondrian", "hilbert"):
+            continue
+        home = tmp_path / str(seed)
+        home.mkdir()
+        try:
+            policy = make_policy(world, home)
+            alone = policy.model_copy(update={"people": PeopleOptions(rows="independent")})
+            nr.anonymize(write_source(world, home), policy, to=home / "release")
+            nr.anonymize(write_source(world, home), alone, to=home / "alone")
+        except nr.NorenError:
+            continue
+        assert not judge_people(world, read_release(home / "release"))
+        found += judge_people(world, read_release(home / "alone"))
+        if any("belief" in words for words in found) and any("fit" in words for words in found):
+            return
+    raise AssertionError(f"found only {found}")
+
+
+def test_the_judge_finds_a_method_whose_rule_is_not_ignored_and_whom_it_makes_certain(tmp_path):
+    certain = right = 0
+    for seed in range(4000):
+        world = make_world(seed)
+        if not world.curve or not world.ignores or world.method.get("blind", True) or world.rows < 120:
+            continue
+        home = tmp_path / str(seed)
+        home.mkdir()
+        data, policy = write_source(world, home), make_policy(world, home)
+        nr.anonymize(data, policy, to=home / "release")
+        read = read_release(home / "release")
+        records = prepare(data, policy).records
+        said = replayed(world, read, along_curve(records, np.arange(records.n)).tolist())
+        certain, right = certain + said[0], right + said[1]
+        assert not judge_rule(world, read)
+        read.manifest.pop("mechanism")
+        assert judge_rule(replace(world, seed=4 * seed), read)
+        if certain > 60:
+            break
+    assert right > 0.9 * certain > 50
+
+
+@pytest.mark.parametrize("twin", ["W-1\u200b", "W\u2010\u00ad1", "\u051c-1"])
+def test_the_judge_finds_values_that_look_the_same(twin):
+    entry = {"form": "exact", "kind": "string", "values": ["W-1", "W-2"]}
+    rows = [{"ill": "W-1"}, {"ill": "W-2"}]
+    assert not judge_twins(Read({}, {"ill": entry}, rows, {}, {}))
+    assert judge_twins(Read({}, {"ill": entry}, [*rows, {"ill": twin}], {}, {}))
+    assert judge_twins(Read({}, {"ill": entry | {"values": ["W-1", twin]}}, rows, {}, {}))
+
+
+def test_worlds_hold_twins_that_are_refused_or_counted_once(tmp_path):
+    worlds = [world for world in map(make_world, range(1500)) if world.twins][:12]
+    assert len(worlds) == 12
+    for world in worlds:
+        home = tmp_path / str(world.seed)
+        home.mkdir()
+        outcome = run_case(world.seed, home)
+        assert not outcome.wrong, outcome.words

@@ -49,11 +49,22 @@ class World:
     knowledge: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """Pairs of label and term by set-valued column."""
     priors: dict[str, dict[str, float]] = field(default_factory=dict)
+    person: str = ""
+    """The column that says whose rows are whose, if people have several."""
+    curve: bool = False
+    """Whether quasi-identifiers are numbers on a curve that anybody can draw."""
+    twins: bool = False
+    """Whether two values of a column look the same."""
     weights: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    @property
+    def ignores(self) -> bool:
+        """Whether the policy publishes what replays of the method disclose."""
+        return bool(self.seed % 4)
 
     @property
     def tag(self) -> str:
@@ -95,6 +106,7 @@ def make_world(seed: int) -> World:
     world.through_toml = r.random() < 0.2
     world.dependence = 1.0 if r.random() < 0.8 else 0.05
     _markers(r, world)
+    _harder(random.Random(f"harder {seed}"), world)
     order = list(world.columns)
     r.shuffle(order)
     world.columns = {name: world.columns[name] for name in order}
@@ -289,3 +301,90 @@ def _markers(r: random.Random, world: World) -> None:
     """Missing cells written as a marker."""
     if r.random() < 0.15:
         world.data["missing_values"] = ["?", "n/a"]
+
+
+def _harder(r: random.Random, world: World) -> None:
+    """Some worlds with several rows a person, on a public curve, or with values that look the same."""
+    roll = r.random()
+    if roll < 0.16 and not (world.memoised or world.knowledge):
+        _several_rows(r, world)
+    elif roll < 0.32 and world.tag in ("hilbert", "three-phase", "mondrian", "auto") and not world.memoised:
+        _on_a_curve(r, world)
+    elif roll > 0.96:
+        _twins(r, world)
+
+
+def _several_rows(r: random.Random, world: World) -> None:
+    """Two or three rows a person: quasi-identifiers move a little, secrets rarely."""
+    n, each = world.rows, r.choice((2, 2, 3))
+    who = [i // each if r.random() < 0.95 else r.randrange(n) for i in range(n)]
+    r.shuffle(who)
+    first = {person: i for i, person in reversed(list(enumerate(who)))}
+    for name, values in world.columns.items():
+        role = world.attributes[name]["role"]
+        moves = {"quasi-identifier": 0.2, "sensitive": 0.0 if r.random() < 0.8 else 0.3}.get(role, 1.0)
+        if role == "sensitive-quasi-identifier":
+            moves = 0.0
+        for i, person in enumerate(who):
+            if r.random() >= moves:
+                values[i] = values[first[person]]
+    world.person = "person"
+    world.columns["person"] = [f"Pz{person:05d}x" for person in who]
+    world.attributes["person"] = {"role": "identifier"}
+    world.method.pop("suppression", None)
+
+
+def _on_a_curve(r: random.Random, world: World) -> None:
+    """Numbers, a secret that goes with the first of them, and l = 2."""
+    n = r.choice((60, 120, 250))
+    heads = [f"n{i}" for i in range(r.choice((2, 3)))]
+    pool = [f"W{i}" for i in range(r.choice((4, 6)))]
+    world.columns = {"row": list(range(n))} | {head: [r.randrange(80) for _ in range(n)] for head in heads}
+    world.columns["s0"] = [
+        pool[age // 14 % len(pool)] if r.random() < 0.35 else r.choice(pool) for age in world.columns[heads[0]]
+    ]
+    world.attributes = {"row": {"role": "plain"}} | {head: {"role": "quasi-identifier"} for head in heads}
+    world.attributes["s0"] = {"role": "sensitive"}
+    model = r.choice(("frequency-l-diversity", "distinct-l-diversity"))
+    world.require = [{"model": model, "on": "s0", "l": 2}]
+    name = r.choice((world.tag, "hilbert"))
+    world.method = {"name": name} | ({"blind": False} if name == "hilbert" and r.random() < 0.5 else {})
+    world.files, world.knowledge, world.priors, world.weights = {}, {}, {}, {}
+    world.curve = True
+
+
+def _twins(r: random.Random, world: World) -> None:
+    """Half of the records of one value write it so that nobody sees a difference."""
+    texts = [
+        name
+        for name, values in world.columns.items()
+        if world.attributes[name]["role"] in ("sensitive", "quasi-identifier")
+        and any(isinstance(value, str) for value in values)
+    ]
+    if not texts:
+        return
+    name = r.choice(texts)
+    values = world.columns[name]
+    value = r.choice([one for one in values if isinstance(one, str)])
+    one, other = r.choice(
+        [
+            (value, value + "\u200b"), (value, "\u00ad" + value), (value + " x", value + "\u00a0x"),
+            (value + "a", value + "\u0430"), (value + "\u00e9", value + "e\u0301"), (value, value + "\u2060"),
+        ]
+    )  # fmt: skip
+    places = [i for i, cell in enumerate(values) if cell == value]
+    if len(places) < 2:
+        return
+    for i in places:
+        values[i] = one
+    for i in r.sample(places, len(places) // 2):
+        values[i] = other
+    attribute = world.attributes[name]
+    if "values" in attribute:
+        attribute["values"] = [*(x for x in attribute["values"] if x != value), one, other]
+    tree = attribute.get("hierarchy")
+    if isinstance(tree, dict) and "tree" in tree:
+        for leaves in tree["tree"].values():
+            if value in leaves:
+                leaves[leaves.index(value) :] = [*leaves[leaves.index(value) + 1 :], one, other]
+    world.twins = True

@@ -1,14 +1,6 @@
-"""Who is certain by replaying a method on a public order: slow attacks that share no code with the check.
-
-The attacker has the release, everybody's quasi-identifiers and knows the method. Along a curve with l = 2 whoever is
-next and is passed over has the secret of the first member of the pair (Ghinita et al. 2007: a group takes the next
-record whose secret it lacks). Tight ends of intervals name the members of a pair. Equalities are chained by
-union-find and joined with what every pair publishes.
-"""
+"""Nobody is certain by replaying a method on a public order, in a release that says so: attacked by a slow oracle."""
 
 from __future__ import annotations
-
-from collections import defaultdict
 
 import numpy as np
 import polars as pl
@@ -21,6 +13,8 @@ from noren.methods.hilbert import along_curve
 from noren.methods.requirements import compiled
 from noren.workflow.anonymize import run
 from noren.workflow.prepare import prepare
+from tests.oracles.replay import certain_by_the_curve as certain
+from tests.oracles.replay import named_pairs
 
 ILLS = ["Angina", "Burn", "Cold", "Flu", "Gout", "Hay fever"]
 HEADS = ("age", "income", "prestige")
@@ -43,86 +37,13 @@ def policy(table: pl.DataFrame, method: object, *more: object, mechanism: str = 
     return nr.Policy(attributes=roles, require=[diverse, *more], method=method, mechanism=mechanism)
 
 
-class Chain:
-    """Union-find over people with one and the same secret."""
-
-    def __init__(self, n: int) -> None:
-        self.above = list(range(n))
-
-    def find(self, one: int) -> int:
-        while self.above[one] != one:
-            one = self.above[one]
-        return one
-
-    def join(self, one: int, other: int) -> None:
-        self.above[self.find(one)] = self.find(other)
-
-
-def interval(cell: object) -> tuple[float, float]:
-    """The least and the largest number that a cell shows."""
-    text = str(cell)
-    if text.startswith("["):
-        low, high = text.strip("[])").split(",")
-        return float(low), float(high)
-    low, _, high = text.partition(" to ")
-    return float(low), float(high or low)
-
-
-def named_pairs(release: nr.Release, table: pl.DataFrame, heads: list[str]) -> list[tuple[list[int], list[str]]]:
-    """The classes of two whose members their ends name, with the secrets of the two."""
-    people = table.select(heads).to_numpy().astype(float)
-    at: dict[tuple[float, ...], list[int]] = defaultdict(list)
-    for number, one in enumerate(people):
-        at[tuple(one)].append(number)
-    rows: dict[tuple[str, ...], list[str]] = defaultdict(list)
-    for row in release.frame().iter_rows(named=True):
-        rows[tuple(str(row[name]) for name in heads)].append(row["ill"])
-    out = []
-    for cells, secrets in rows.items():
-        if len(secrets) != 2:
-            continue
-        ends = [interval(cell) for cell in cells]
-        found = set()
-        for code in range(2 ** len(ends)):
-            one = tuple(end[(code >> j) & 1] for j, end in enumerate(ends))
-            other = tuple(end[1 - ((code >> j) & 1)] for j, end in enumerate(ends))
-            for x in at.get(one, []):
-                found |= {(min(x, y), max(x, y)) for y in at.get(other, []) if x != y}
-        if len(found) == 1:
-            out.append((list(found.pop()), secrets))
-    return out
-
-
 def certain_by_the_curve(release: nr.Release, table: pl.DataFrame, rules: nr.Policy) -> dict[int, str]:
-    """Whose secret the attacker knows, and which it is."""
+    """Whose secret the attacker of the oracle knows, and which it is."""
     heads = [name for name in table.columns if name != "ill"]
     records = prepare(table, rules).records
-    place = np.empty(records.n, int)
-    place[along_curve(records, np.arange(records.n))] = np.arange(records.n)
-    shared = table.select(heads).is_duplicated().to_numpy()
-    pairs = [(sorted(two, key=place.__getitem__), secrets) for two, secrets in named_pairs(release, table, heads)]
-    pairs.sort(key=lambda pair: place[pair[0][0]])
-    begins = {two[0]: place[two[0]] for two, _ in pairs} | {two[1]: place[two[0]] for two, _ in pairs}
-    curve = np.argsort(place)
-    same = Chain(records.n)
-    for (first, second), _ in pairs:
-        for who in curve[place[first] + 1 : place[second]].tolist():
-            if begins.get(who, -1) > place[first] and not shared[who]:  # in a later pair, so it was passed over
-                same.join(first, who)
-    could: dict[int, set[str]] = defaultdict(lambda: set(ILLS))
-    for two, secrets in pairs:
-        for one in two:
-            could[same.find(one)] &= set(secrets)
-    while True:
-        before = sum(map(len, could.values()))
-        for (first, second), (one, other) in pairs:
-            for mine, partner in ((first, second), (second, first)):
-                if len(left := could[same.find(mine)]) == 1 and one != other:
-                    could[same.find(partner)] -= left
-        if sum(map(len, could.values())) == before:
-            break
-    known = {who: could[same.find(who)] for two, _ in pairs for who in two}
-    return {who: next(iter(left)) for who, left in known.items() if len(left) == 1}
+    people = [tuple(map(float, row)) for row in table.select(heads).iter_rows()]
+    pairs = named_pairs(release.frame().iter_rows(named=True), people, heads, "ill")
+    return certain(pairs, people, along_curve(records, np.arange(records.n)).tolist())
 
 
 def right(found: dict[int, str], table: pl.DataFrame) -> int:
