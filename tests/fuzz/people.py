@@ -55,7 +55,12 @@ def _intersections(world: World, read: Read, name: str, rows: dict[Any, list[int
     if read.manifest["suppressed"]:
         return []
     found = tell_people(world, read, name, rows, kept)
+    grouped = read.entries[name]["form"] == "group"
     out = []
+    if grouped and "row" in read.entries:
+        group = {int(row["row"]): row[name] for row in read.rows}
+        several = sum(len({group[i] for i in own}) > 1 for own in rows.values())
+        out += [f"{name}: {several} people have rows in several groups"] if several else []
     for asked in world.require:
         if asked["model"] == "k-anonymity":
             least = min(one.owners for one in found.values())
@@ -66,7 +71,8 @@ def _intersections(world: World, read: Read, name: str, rows: dict[Any, list[int
             believed = max(max(one.belief.values(), default=1.0) for one in found.values())
             if possible < asked["l"] - EPS:
                 out.append(f"{name}: all rows of a person leave {possible} values, asked {asked['l']}")
-            if asked["model"] == "frequency-l-diversity" and believed * asked["l"] > 1 + EPS:
+            apart = grouped or asked["model"] != "frequency-l-diversity"  # of groups see above: one holds all rows
+            if not apart and believed * asked["l"] > 1 + EPS:
                 out.append(f"{name}: all rows of a person leave a belief of {believed:.3f}, asked l = {asked['l']}")
     return out
 
