@@ -125,11 +125,17 @@ class Frame:
     def em_pass(
         self,
         x: NDArray[np.float64],
-        held: NDArray[np.int32] | NDArray[np.float64] | None = None,
+        held: NDArray[np.int32] | None = None,
         floor: NDArray[np.float64] | None = None,
         scale: float = 1.0,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         return self.tuples.em_pass(x, held, floor, scale)
+
+    def start(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The product of the attributes' own estimates."""
+        from noren.estimates.counts.raking import Singles
+
+        return Singles.of(self.tuples, counts, self.stopping.tolerance).product()
 
     def searched(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
         from noren.estimates.counts.raking import by_held_out

@@ -30,8 +30,6 @@ from noren.statements.batch import number
 if TYPE_CHECKING:
     from scipy.sparse import csc_array, csr_array
 
-    from noren.estimates.counts.held_out import Held
-
 
 FLOOR = 0.01  # of the mean weight: what a value of weight 0 starts with, since nothing says that it cannot occur
 TRACE = 1e-9  # of its start: what a value keeps that the column alone has ruled out
@@ -272,8 +270,6 @@ class Grid:
     """How the axes' own estimates, from which it starts, were stopped."""
     steps: int = 0
     stopping: Stopping = COARSE
-    together: NDArray[np.int64] | None = None
-    """Tuples of one number are held out together: records of a class tell of each other."""
 
     @classmethod
     def of(cls, axes: Sequence[Atoms], n: int) -> Grid:
@@ -355,7 +351,7 @@ class Grid:
         if not len(self.counts):
             return Fit(np.zeros(self.shape), 0, self.facts)
         if not self.hidden:
-            return Fit(self.start(self.counts), self.steps, self.facts)
+            return Fit(self.start(self.counts) * self.counts.sum(), self.steps, self.facts)
         return None
 
     @property
@@ -370,7 +366,7 @@ class Grid:
     def em_pass(
         self,
         x: NDArray[np.float64],
-        held: NDArray[np.int32] | NDArray[np.float64] | None = None,
+        held: NDArray[np.int32] | None = None,
         floor: NDArray[np.float64] | None = None,
         scale: float = 1.0,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
@@ -380,37 +376,6 @@ class Grid:
             chances = np.maximum(scale * sums + (0.0 if floor is None else floor), 1e-300)
             score = float((held * np.log(chances)).sum())  # not a dot product: BLAS wakes threads for it
         return self._without_stars(acc).reshape(x.shape), sums, score
-
-    def searched(self, rule: Stopping, max_steps: int, progress: Progress | None) -> Fit:
-        from noren.estimates.counts.held_out import Outset, folds_of, search
-
-        held = folds_of(self.counts, together=self.together)
-        folds = np.stack([self.start(self.counts - out) for out in held.counts.T], axis=-1)
-        outset = Outset.of(self, held, self.start(self.counts), folds)
-        found = search(self, held, outset, rule, max_steps, progress)
-        return Fit(found.table, found.passes, found.facts(held))
-
-    def __len__(self) -> int:
-        return len(self.counts)
-
-    def take(self, chosen: NDArray[np.int64]) -> Grid:
-        """Some of the tuples, in ascending order."""
-        return replace(self, slot=self.slot[chosen], ids=self.ids[chosen], counts=self.counts[chosen])
-
-    def fold_pass(
-        self,
-        x: NDArray[np.float64],
-        held: Held,
-        floor: NDArray[np.float64] | None = None,
-        scale: NDArray[np.float64] | None = None,
-    ) -> tuple[NDArray[np.float64], float]:
-        """`em_pass` of four tables, which stand along the last dimension of x, and the log likelihood of all held
-        records together."""
-        scales = np.zeros(x.shape[-1]) if scale is None else scale
-        passes = [
-            self.em_pass(x[..., fold], held.counts[:, fold], floor, float(scales[fold])) for fold in range(x.shape[-1])
-        ]
-        return np.stack([acc for acc, _, _ in passes], axis=-1), sum(score for _, _, score in passes)
 
     def _with_stars(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         if not self.stars:
@@ -431,9 +396,8 @@ class Grid:
         return acc
 
     def start(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The slots' records, if tuple t occurs counts[t] times, times the hidden axes' own estimates, which all
-        records have made."""
-        x = np.bincount(self.slot, counts, minlength=len(self.slots)).astype(np.float64)
+        """The slots' records times the hidden axes' own estimates, which all records have made. Sums to 1."""
+        x = np.asarray(np.bincount(self.slot, self.counts, minlength=len(self.slots)) / self.counts.sum())
         for j in self.hidden:
             x = np.multiply.outer(x, self.axes[j].prior / self.axes[j].prior.sum())
         return x
@@ -505,5 +469,5 @@ def prepare_rows(
     drawn = any(reading.axis.is_drawn for reading in readings)
     rule = DRAWN if drawn else COARSE
     if (tight := [i for i, j in enumerate(grid.hidden) if readings[j].fitted is not None]) and len(grid.counts):
-        grid = replace(grid, together=row_numbers([grid.ids[:, i] for i in tight], len(grid.ids)))
+        rule = replace(rule, together=row_numbers([grid.ids[:, i] for i in tight], len(grid.ids)))
     return replace(grid, facts=facts, steps=steps, stopping=rule)

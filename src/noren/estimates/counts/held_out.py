@@ -31,13 +31,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, LEAST, Passes, Progress, Stopping
-from noren.estimates.counts.tuples import Weighed
+from noren.estimates.counts.fit import FOLD_SEED, FOLDS, HELD_OUT_MIX, LEAST, Progress, Stopping
+from noren.estimates.counts.tuples import Tuples, Weighed
 
 
 class Held(NamedTuple):
@@ -54,7 +54,7 @@ class Held(NamedTuple):
         once = (counts == 1) & (a + b + c + d == 1)
         return cls(held, np.where(once, b + 2 * c + 3 * d, -1).astype(np.int8))
 
-    def take(self, chosen: NDArray[np.int64]) -> Held:
+    def rows(self, chosen: NDArray[np.int64]) -> Held:
         """Those of some tuples."""
         return Held(self.counts[chosen], self.only[chosen])
 
@@ -78,7 +78,7 @@ NEAR, FAR = 0.3, 1.0  # by what share of a step the sample is wrong at the next 
 SMALLEST = 1e-300
 
 
-def chosen(records: Records) -> NDArray[np.int64] | None:
+def chosen(records: Tuples) -> NDArray[np.int64] | None:
     """Which tuples are sampled; None if all of them are soon looked at."""
     every = len(records) // max(LEAST_TUPLES, PER_CELL * prod(records.shape))
     if every < WORTH:
@@ -95,20 +95,20 @@ class Looks:
         self.apart = 0
 
     @classmethod
-    def of_folds(cls, records: Records, held: Held) -> Looks:
+    def of_folds(cls, records: Tuples, held: Held) -> Looks:
         """Of four tables along the last dimension, each without its held-out records."""
         rows = chosen(records)
         if rows is None:
             return cls(None)
-        part, out = records.take(rows), held.take(rows)
+        part, out = records.rows(rows), held.rows(rows)
         return cls(lambda x: part.fold_pass(x, out)[0])
 
     @classmethod
-    def of_all(cls, records: Records) -> Looks:
+    def of_all(cls, records: Tuples) -> Looks:
         rows = chosen(records)
         if rows is None:
             return cls(None)
-        part = records.take(rows)
+        part = records.rows(rows)
         return cls(lambda x: part.em_pass(x)[0])
 
     def seen(self, x: Floats, acc: Floats) -> Floats:
@@ -146,25 +146,6 @@ KEPT = 20_000_000  # cells of earlier tables that are kept for going back
 SPARSE = 0.34  # share of the steps so far that may follow before the score is looked at again
 
 
-class Records(Passes, Protocol):
-    """Distinct tuples of cells with their counts, over which EM takes steps."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Cells of the table along every dimension."""
-
-    def __len__(self) -> int: ...
-
-    def take(self, chosen: NDArray[np.int64]) -> Records:
-        """Some of the tuples, in ascending order."""
-
-    def fold_pass(
-        self, x: Floats, held: Held, floor: Floats | None = None, scale: Floats | None = None
-    ) -> tuple[Floats, float]:
-        """`em_pass` of four tables at once, which stand along the last dimension of x, and the log likelihood of all
-        held records together."""
-
-
 @dataclass(frozen=True)
 class Outset:
     """A table to start from, those of the folds, and what a first pass over the records says of them."""
@@ -179,7 +160,7 @@ class Outset:
     """Log likelihood of the held-out records before any step."""
 
     @classmethod
-    def of(cls, records: Records, held: Held, table: Floats, folds: Floats) -> Outset:
+    def of(cls, records: Tuples, held: Held, table: Floats, folds: Floats) -> Outset:
         floor = records.em_pass(table)[1] * (HELD_OUT_MIX / table.sum())
         return cls(table, folds, floor, *records.fold_pass(folds, held, floor, scales(folds)))
 
@@ -207,22 +188,9 @@ class Course:
     stops: int = 1
     """Of how many bands of slots each has a stop of its own; curve, best and steps are then those of the largest."""
 
-    def facts(self, held: Held) -> dict[str, Any]:
-        """What diagnostics say about the stop."""
-        return {
-            "stopping": "held-out likelihood",
-            "folds": int(self.folds.shape[-1]),
-            "held_out": [value / max(float(held.counts.sum()), 1.0) for value in self.curve],
-            "held_out_steps": self.steps,
-            "held_out_best": self.best,
-            "plain_steps": self.plain_steps,
-            "stops": self.stops,
-            "converged": self.has_ended,
-        }
 
-
-def folds_of(counts: Floats, weighed: Weighed | None = None, together: NDArray[np.int64] | None = None) -> Held:
-    """Four folds by chance, independent of the rows' order. Tuples with one number in `together` share a fold.
+def folds_of(counts: Floats, weighed: Weighed | None = None) -> Held:
+    """Four folds by chance, independent of the rows' order.
 
     A fold that would hold out everything, or nothing, holds out nothing.
     """
@@ -235,10 +203,7 @@ def folds_of(counts: Floats, weighed: Weighed | None = None, together: NDArray[n
         weight[:, weight.sum(axis=0) >= each.sum()] = 0
         return Held.of(weight, counts)
     tuple_of = np.repeat(np.arange(len(counts)), counts.astype(np.int64))
-    if together is None:
-        fold = rng.integers(0, FOLDS, len(tuple_of))
-    else:
-        fold = rng.integers(0, FOLDS, int(together.max(initial=0)) + 1)[together[tuple_of]]
+    fold = rng.integers(0, FOLDS, len(tuple_of))
     held = np.bincount(tuple_of * FOLDS + fold, minlength=len(counts) * FOLDS).reshape(-1, FOLDS)
     held[:, held.sum(axis=0) == len(fold)] = 0
     return Held.of(held.astype(np.int32), counts)
@@ -370,7 +335,7 @@ def smooth(at: NDArray[np.int64], steps: list[int], curve: list[float]) -> Float
 
 
 def search(
-    records: Records,
+    records: Tuples,
     held: Held,
     outset: Outset,
     rule: Stopping,
@@ -421,7 +386,7 @@ def search(
 
 
 def _as_far(
-    records: Records, walk: Walk, time: float, progress: Progress | None, told: int, score: float
+    records: Tuples, walk: Walk, time: float, progress: Progress | None, told: int, score: float
 ) -> tuple[Floats, int]:
     """All records from where the folds stopped to a later time, then one plain step; and the passes that took."""
     passes, looks, left = 0, Looks.of_all(records), 0

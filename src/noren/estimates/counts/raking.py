@@ -209,7 +209,7 @@ class Sought:
 
     def _of_slots(self, slots: NDArray[np.int64], outset: Outset) -> Course:
         part, rows = restricted(self.tuples, slots)
-        held = self.held.take(rows)
+        held = self.held.rows(rows)
         start = Outset.of(part, held, outset.table[slots], outset.folds[slots])
         return search(part, held, start, self.rule, self.max_steps, self.progress)
 
@@ -275,8 +275,17 @@ def by_held_out(
             outset = raked
             facts["start"] = "pairs of columns"
     found = sought.searched(outset)
-    facts |= found.facts(sought.held)
-    facts["pair_steps"] = pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {})
+    facts |= {
+        "stopping": "held-out likelihood",
+        "folds": int(outset.folds.shape[-1]),
+        "held_out": [value / max(float(sought.held.counts.sum()), 1.0) for value in found.curve],
+        "held_out_steps": found.steps,
+        "held_out_best": found.best,
+        "plain_steps": found.plain_steps,
+        "stops": found.stops,
+        "pair_steps": pair_steps or ({tuple(columns): found.plain_steps} if len(columns) == 2 else {}),
+        "converged": found.has_ended,
+    }
     return Fit(rake(found.table, margins), passes + found.passes, facts)
 
 

@@ -43,8 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs.inversion import Groups
-from noren.estimates.counts.fit import Fit, ascend
-from noren.estimates.counts.held_out import folds_of
+from noren.estimates.counts.fit import Fit, ascend, shuffled_folds
 
 if TYPE_CHECKING:
     from noren.estimates.counts.axes import Axis
@@ -73,7 +72,7 @@ def regularised(frame: Frame, found: Fit) -> Fit:
         return found
     tried = GRID[np.abs(GRID - noise) <= REACH]
     weights = prior_weights(tried, information(axis), frame.kept)
-    folds = [held for held in folds_of(frame.counts).counts.T if 0 < held.sum() < frame.kept]
+    folds = [held for held in shuffled_folds(frame.counts) if 0 < held.sum() < frame.kept]
     score = -0.5 * ((tried - noise) / NEAR) ** 2
     for held in folds:
         for i, x in enumerate(_fitted(frame, found.table, weights, held)):

@@ -147,7 +147,7 @@ class Tuples:
         ids = np.column_stack([np.zeros(len(sets), np.int32), np.arange(len(sets), dtype=np.int32)])
         return cls(1, (design,), (sets,), (0, 1), ids, counts, (weights,))
 
-    def take(self, chosen: NDArray[np.int64]) -> Tuples:
+    def rows(self, chosen: NDArray[np.int64]) -> Tuples:
         """Some of the tuples, in ascending order."""
         ids, counts = self.ids[chosen], self.counts[chosen]
         return Tuples(self.shape[0], self.designs, self.sets, self.order, ids, counts, self.weights)
@@ -256,7 +256,7 @@ class Tuples:
     def em_pass(
         self,
         x: NDArray,
-        held: NDArray[np.int32] | NDArray[np.float64] | None = None,
+        held: NDArray[np.int32] | None = None,
         floor: NDArray[np.float64] | None = None,
         scale: float = 1.0,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:

@@ -10,7 +10,6 @@ from noren.estimates.counts import fit as em
 from noren.estimates.counts import intervals
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.frame import prepare
-from noren.estimates.counts.held_out import folds_of
 from noren.statements import SetCells
 
 
@@ -69,12 +68,15 @@ def test_small_slices_of_an_exact_column_borrow_from_the_others():
 
 def test_folds_hold_every_record_out_once_and_ignore_row_order():
     counts = np.array([1.0, 5.0, 40.0, 2.0])
-    held = folds_of(counts).counts
-    np.testing.assert_array_equal(held.sum(axis=1), counts)
-    np.testing.assert_array_equal(held, folds_of(counts).counts)
-    whole = folds_of(counts, together=np.array([0, 1, 1, 0])).counts
-    np.testing.assert_array_equal(np.sort(whole, axis=1)[:, -1], counts)
-    np.testing.assert_array_equal(whole[1] > 0, whole[2] > 0)
+    held = em.shuffled_folds(counts)
+    np.testing.assert_array_equal(held.sum(axis=0), counts)
+    np.testing.assert_array_equal(held, em.shuffled_folds(counts))
+
+
+def test_longer_steps_keep_the_records_of_every_slot():
+    x, acc = np.array([[2.0, 1.0], [3.0, 4.0]]), np.array([[1.2, 0.6], [1.0, 1.0]])
+    np.testing.assert_allclose(em.advance(x, acc, 2.5).sum(axis=1), (x * acc).sum(axis=1))
+    np.testing.assert_allclose(em.advance(x, acc, 1.0), x * acc)
 
 
 def test_fisher_equals_the_dense_inverse():
