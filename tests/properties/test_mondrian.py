@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from noren.engines import Plan, Recode, Records
 from noren.errors import RequirementNotMet
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian.classes import _divided, classes_of
-from noren.methods.mondrian.exchange import Exchange, Reserve
+from noren.methods.mondrian.classes import Exchange, _divided, classes_of
+from noren.methods.mondrian.kernels.exchange import Reserve
 from noren.models import MODELS
 from noren.models.base import Model
 from tests.oracles.mondrian import cuts, published_loss, satisfies, small_table

@@ -9,8 +9,7 @@ import pytest
 import noren as nr
 from noren.engines import Records
 from noren.methods.mondrian import Mondrian
-from noren.methods.mondrian.classes import Workbench, classes_of
-from noren.methods.mondrian.exchange import Exchange
+from noren.methods.mondrian.classes import Exchange, Workbench, classes_of
 from noren.metrics.general import view_of
 from noren.metrics.losses import granularity_score
 from noren.models import MODELS

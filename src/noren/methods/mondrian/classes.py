@@ -12,11 +12,12 @@ from noren.ahead import side_by_side
 from noren.engines import RandomOrder, Records
 from noren.methods import kernels as kinds
 from noren.methods.mondrian.kernels import Points, Required, cut, drop, move_records
+from noren.methods.mondrian.kernels.exchange import Reserve, Secrets, exchange
 from noren.methods.mondrian.space import losses_of, space_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.requirements import Compiled, about_values, compiled
 from noren.models.base import Model
-from noren.ragged import in_order, offsets_of, owners, runs
+from noren.ragged import in_order, offsets_of, owners, row_numbers, runs
 
 if TYPE_CHECKING:
     from noren.methods.mondrian import Mondrian
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 MANY = 100_000
 """Records from which on classes are shared out among the cores, and into how many shares."""
 SHARES = 4
+USED = 0.1
+PER_SECRET = 20
+"""A part of many records may use a tenth of what requirements permit, one of 20 records for every secret all of it.
+Chosen on census and generated tables."""
 
 
 class Workbench:
@@ -77,6 +82,33 @@ class Workbench:
         return float(losses_of(self.records.rows, begins, self.space.costs).loss @ np.diff(begins))
 
 
+class Exchange(Workbench):
+    """A workbench whose cuts thin a side until it holds. Which of equal records stay behind is left to the order."""
+
+    def __init__(
+        self, table: Records, requirements: Sequence[Model], order: RandomOrder, weights: Mapping[str, float]
+    ) -> None:
+        super().__init__(table, requirements, order, weights)
+        codes = self.records.secrets
+        of = row_numbers(list(codes.T), (codes.max(axis=0, initial=0) + 1).tolist(), table.n)
+        example = np.unique(of, return_index=True)[1]
+        self.secrets = Secrets(of, codes[example].astype(np.int64), np.bincount(of) / max(1, table.n))
+        self.reserve = Reserve(USED, float(PER_SECRET * len(example)))
+
+    def divide(self, begins: NDArray[np.int64], relaxed: bool) -> NDArray[np.int64]:
+        """Cut the parts that begin there: the first time with something in reserve, then and later without."""
+        marks = exchange(self.records, self.secrets, begins, self.space.costs, self.required, self.reserve)
+        if self.reserve.least < 1:
+            self.reserve = Reserve(1.0, 1.0)
+            return self.divide(np.concatenate([[0], np.flatnonzero(marks)]), relaxed)
+        return np.asarray(marks)
+
+    def arrange(self, of: NDArray[np.int64]) -> NDArray[np.int64]:
+        together = super().arrange(of)
+        self.secrets = self.secrets._replace(of=self.secrets.of[together])
+        return together
+
+
 def classes_of(
     table: Records, requirements: Sequence[Model], order: RandomOrder, method: Mondrian
 ) -> tuple[NDArray[np.int64], int]:
@@ -88,8 +120,6 @@ def classes_of(
     bench = Workbench(table, requirements, order, method.weights)
     begins = _divided(bench, table.n, method)
     if method.exchange and any(model.relative for model in requirements) and bench.required.terms is None:
-        from noren.methods.mondrian.exchange import Exchange
-
         other = Exchange(table, requirements, order, method.weights)
         found = _divided(other, table.n, method)
         if other.loss(found) < bench.loss(begins):

@@ -4,14 +4,12 @@
 - `slots`: the rows of a part, by the values of one column, and what they cover.
 - `cuts`: recursive cuts; the cheapest one whose sides meet every requirement is made.
 - `exchange`: cuts that leave records of too common secrets behind.
-- `moves`: afterwards records move to neighbouring classes where that lowers the loss.
-- `drops`: single records are dropped where that helps the others.
+- `moves`: afterwards records move to neighbouring classes, or are dropped, where that lowers the loss.
 - `term_rules`: what quasi-sensitive terms reveal of a class.
 """
 
 from noren.methods.mondrian.kernels.costs import Cover
 from noren.methods.mondrian.kernels.cuts import Points, Required, cut
-from noren.methods.mondrian.kernels.drops import drop
-from noren.methods.mondrian.kernels.moves import Losses, move_records
+from noren.methods.mondrian.kernels.moves import Losses, drop, move_records
 
 __all__ = ["Cover", "Losses", "Points", "Required", "cut", "drop", "move_records"]

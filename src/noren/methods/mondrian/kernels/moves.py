@@ -1,9 +1,9 @@
-"""After the cuts: records move to neighbouring classes where that lowers what all classes lose together.
+"""After the cuts: records move to neighbouring classes, or are dropped, where that lowers what all classes lose.
 
 Neighbours are found in as many sorted orders as there are columns, each with another column last: beside a record
 stand those that differ from it in that column alone. A record moves if the class it leaves and the class it joins
-meet every requirement afterwards. A class whose records all find a better place is dissolved. Rules about terms find
-the terms of a record by its row.
+meet every requirement afterwards. With suppression, a record is dropped where that helps the others of its class more
+than it costs. Rules about terms find the terms of a record by its row.
 """
 
 # mypy: ignore-errors
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from noren.kernel import kernel
-from noren.methods.kernels import class_holds
+from noren.methods.kernels import class_holds, stable_order
 from noren.methods.mondrian.kernels.costs import NOTHING, SET, bit_of, cell_cost
 from noren.methods.mondrian.kernels.term_rules import terms_hold
 
@@ -23,8 +23,6 @@ REACH = 4
 """How far from a record its neighbours are looked for, in every order and direction."""
 LARGEST = 1024
 """Points of the largest class that takes part, where requirements look at sensitive values."""
-DISSOLVED = 32
-"""Points of the largest class that may be dissolved."""
 LEAST_GAIN = 1e-9
 
 
@@ -71,11 +69,10 @@ class Neighbours(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Room to work in: the edges of a class, its histograms, and the records that leave it."""
+    """Room to work in: the edges of a class, and its histograms."""
 
     edges: Any
     hists: Any
-    leaving: Any
 
 
 def new_desk(records, required):
@@ -83,7 +80,6 @@ def new_desk(records, required):
     return Desk(
         Edges(np.empty((4, q), np.int32), np.empty((2, q), np.uint64)),
         np.zeros((records.secrets.shape[1], required.rules.reference.shape[1])),
-        np.empty(DISSOLVED, np.int64),
     )
 
 
@@ -109,7 +105,7 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
     """`move_records`, into `touched`."""
     rows, secrets, least, limit = records.rows, records.secrets, required.least, near.limit
     of, head, links, size = members
-    edges, hists, leaving = desk
+    edges, hists = desk
     loss = losses.loss
     asked = 0
     for c in range(len(awake)):
@@ -122,7 +118,7 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
             saved = saving(rows, r, c, size[c], losses, costs, edges)
             if saved > LEAST_GAIN and spares(secrets, c, r, members, required, hists):
                 asked += 1
-                d, _ = _target(records, r, saved - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
+                d = _target(records, r, saved - LEAST_GAIN, asked, near, members, losses, costs, required, hists)
                 if d >= 0:
                     _move(r, d, members)
                     look(rows, c, members, costs, losses, edges)
@@ -130,32 +126,6 @@ def _move_records(records, near, members, losses, awake, costs, required, desk, 
                     _touch(r, near, of, touched)
                     touched[c] = True
             r = following
-        if not 0 < size[c] <= DISSOLVED or loss[c] <= 0:
-            continue
-        m = size[c]
-        r = head[c]
-        for i in range(m):
-            leaving[i] = r
-            r = links[r, 0]
-        left = m * loss[c] - LEAST_GAIN
-        gone = 0
-        while gone < m:
-            asked += 1
-            r = leaving[gone]
-            d, harm = _target(records, r, left, asked, near, members, losses, costs, required, hists)
-            if d < 0:
-                break
-            _move(r, d, members)
-            _widen(rows, r, d, costs, losses)
-            left -= harm
-            gone += 1
-        for i in range(gone):
-            if gone == m:
-                _touch(leaving[i], near, of, touched)
-            else:
-                d = of[leaving[i]]
-                _move(leaving[i], c, members)
-                look(rows, d, members, costs, losses, edges)
 
 
 def lists(begins, of):
@@ -267,7 +237,7 @@ def saving(rows, r, c, m, losses, costs, found):
 
 @kernel
 def _target(records, r, bound, asked, near, members, losses, costs, required, hists):
-    """The class near r where it does least harm, below `bound`: the class (-1 for none) and the harm.
+    """The class near r where it does least harm, below `bound`, -1 for none.
 
     asked: a number that no other question has.
     """
@@ -312,7 +282,7 @@ def _target(records, r, bound, asked, near, members, losses, costs, required, hi
             if not _terms_permit(terms, d, members, r, False):
                 continue
             bound, found = harm, d
-    return found, bound
+    return found
 
 
 @kernel
@@ -386,3 +356,49 @@ def _histogram(secrets, c, members, hists):
 def _add(secrets, r, sign, hists):
     for k in range(secrets.shape[1]):
         hists[k, secrets[r, k]] += sign
+
+
+def drop(records, begins, of, losses, costs, required, price, budget):
+    """Drop at most `budget` records, so that their class is -1: each only if the others of its class gain more than
+    `price`, those first that help most. Returns how many. The rest as in `move_records`."""
+    return _drop(records, lists(begins, of), losses, costs, required, new_desk(records, required), price, budget)
+
+
+@kernel
+def _drop(records, members, losses, costs, required, desk, price, budget):
+    """`drop` in room that was made for it."""
+    rows, secrets, least = records.rows, records.secrets, required.least
+    n, count = len(rows), len(members.head)
+    of, head, links, size = members
+    edges, hists, loss = desk.edges, desk.hists, losses.loss
+    gains = np.zeros(n)
+    dropped = 0
+    made = 1
+    while made and dropped < budget:
+        made = 0
+        gains[:] = 0
+        for c in range(count):
+            if size[c] > least and loss[c] > 0:
+                look(rows, c, members, costs, losses, edges)
+                r = head[c]
+                while r >= 0:
+                    gains[r] = saving(rows, r, c, size[c], losses, costs, edges)
+                    r = links[r, 0]
+        for r in stable_order(-gains):
+            if gains[r] <= price + LEAST_GAIN or dropped == budget:
+                break
+            c = of[r]
+            if size[c] <= least:
+                continue
+            look(rows, c, members, costs, losses, edges)
+            gain = saving(rows, r, c, size[c], losses, costs, edges)
+            if gain <= price + LEAST_GAIN:
+                continue
+            if not spares(secrets, c, r, members, required, hists):
+                continue
+            unlink(r, c, members)
+            look(rows, c, members, costs, losses, edges)
+            of[r] = -1
+            dropped += 1
+            made += 1
+    return dropped
