@@ -11,9 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups, postings_of, removal_cost
-from noren.methods.suppress.found import GroupResult
 from noren.methods.suppress.kernels.linkage import link_counts, link_labels
-from noren.methods.suppress.search import Search, search_group
+from noren.methods.suppress.search import GroupResult, Search, search_group
 from noren.schema.knowledge import Knowledge
 
 SEARCHES: tuple[Search, ...] = ("best", "adaptive", "depth-first")

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from noren.methods.suppress import search as term_search
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior
-from noren.methods.suppress.found import GroupsResult
-from noren.methods.suppress.plain import FEW, MORE, patience
-from noren.methods.suppress.search import search_groups
+from noren.methods.suppress.search import FEW, MORE, GroupsResult, patience, search_groups
 from tests.properties.test_term_search import Case, world
 
 

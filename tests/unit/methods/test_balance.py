@@ -15,10 +15,9 @@ from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import Workbench, classes_of
 from noren.methods.mondrian.terms import term_rules
 from noren.methods.suppress import balance
-from noren.methods.suppress.balance import Balanced, balanced
-from noren.methods.suppress.cut_trees import CutTree, cut_tree_of, grown, priced, weaker
+from noren.methods.suppress.balance import Balanced, CutTree, balanced, cut_tree_of, grown, priced, weaker
+from noren.methods.suppress.beliefs import linkages
 from noren.methods.suppress.kernels.balance import Prices, best_covers, cover_below, cut_tree
-from noren.methods.suppress.linkages import linkages
 from noren.methods.suppress.search import search_groups
 from noren.metrics.general import view_of
 from noren.metrics.losses import ncp_loss

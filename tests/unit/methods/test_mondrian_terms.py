@@ -12,8 +12,7 @@ from noren.methods.incognito import Incognito
 from noren.methods.mondrian import Mondrian
 from noren.methods.mondrian.classes import classes_of
 from noren.methods.mondrian.terms import same_terms, term_rules
-from noren.methods.suppress.beliefs import measure_groups
-from noren.methods.suppress.linkages import linkages
+from noren.methods.suppress.beliefs import linkages, measure_groups
 from noren.methods.sweep import Sweep
 from noren.models import MODELS
 from noren.models.base import Model

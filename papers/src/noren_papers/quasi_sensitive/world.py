@@ -20,8 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from noren.methods.suppress.beliefs import TermRequirement, estimated_prior, measure_groups
-from noren.methods.suppress.found import GroupResult
-from noren.methods.suppress.search import Search, search_group
+from noren.methods.suppress.search import GroupResult, Search, search_group
 from noren.schema.knowledge import Knowledge
 from noren_papers.base import Bench
 from noren_papers.datasets import Used

@@ -179,8 +179,7 @@ def _shortfall(table: Records, model: Model, given: Mapping[str, Any]) -> tuple[
 
 def _terms_shortfall(table: Records, model: Model) -> tuple[str, str] | None:
     """What the terms of all records together reveal, where that is more than a requirement permits."""
-    from noren.methods.suppress.beliefs import measure_groups
-    from noren.methods.suppress.linkages import linkages
+    from noren.methods.suppress.beliefs import linkages, measure_groups
 
     everyone, whole = np.arange(table.n), np.array([0, table.n])
     for found in linkages(table, [model]):

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Records
-from noren.methods.suppress.beliefs import postings_of
-from noren.methods.suppress.linkages import Linkage, linkages
+from noren.methods.suppress.beliefs import Linkage, linkages, postings_of
 from noren.models.base import Model
 from noren.ragged import offsets_of
 from noren.statements import TermCells

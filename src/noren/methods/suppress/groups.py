@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from noren.engines import Omit, Plan, Records, TermSearch
 from noren.errors import PolicyError, Problem, RequirementNotMet
 from noren.methods.cover import cover
-from noren.methods.suppress.beliefs import measure_groups
-from noren.methods.suppress.found import GroupsResult
-from noren.methods.suppress.linkages import Linkage, linkages
-from noren.methods.suppress.search import search_groups
+from noren.methods.suppress.beliefs import Linkage, linkages, measure_groups
+from noren.methods.suppress.search import GroupsResult, search_groups
 from noren.metrics.general import view_of
 from noren.models.base import Model
 from noren.progress import Meter

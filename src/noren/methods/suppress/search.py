@@ -18,6 +18,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any, Literal
@@ -25,9 +26,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.engines.finding import numbered_sets
 from noren.errors import NorenError
 from noren.methods.suppress import setting as settings
-from noren.methods.suppress.alike import alike, of_groups
 from noren.methods.suppress.beliefs import (
     Array,
     TermRequirement,
@@ -36,11 +37,8 @@ from noren.methods.suppress.beliefs import (
     priced_cost,
     removal_cost,
 )
-from noren.methods.suppress.choices import choice_cost, overlap_order, removed_entries, reordered
-from noren.methods.suppress.clock import Clock
-from noren.methods.suppress.found import GroupResult, GroupsResult
-from noren.methods.suppress.plain import FEW, MORE, patience, proven
-from noren.methods.suppress.setting import Setting
+from noren.methods.suppress.setting import Setting, choice_cost, overlap_order, removed_entries, reordered
+from noren.ragged import chosen, offsets_of, ranges, runs
 from noren.schema.knowledge import Knowledge
 
 Search = Literal["best", "adaptive", "depth-first"]
@@ -58,6 +56,81 @@ FEW_OPTIONS = 4096
 """Options of a group up to which some starts take less than a look at the clock is worth."""
 AT_ONCE = 16
 """Groups that a thread is given together, where there are many."""
+FEW = 1 << 12
+"""Nodes of a group: no more than a good first choice and its bounds cost."""
+MORE = 1 << 20
+"""Nodes of all groups that are left together: less than what compiling the other search costs."""
+SHARE = 0.25
+"""Of the time and the nodes that a group has."""
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    """What to remove from one group: a mask over its (record, term) entries, and how good it is known to be.
+
+    Without a solution `feasible` is false and the cost infinite; `optimal` then says that none exists.
+    """
+
+    removed: NDArray[np.bool_]
+    cost: float
+    lower_bound: float
+    optimal: bool
+    feasible: bool
+    nodes: int
+    seconds: float
+
+    @property
+    def gap(self) -> float:
+        """By how much the cost may exceed the least possible, as a share of the proven lower bound."""
+        if self.optimal or self.cost == self.lower_bound:
+            return 0.0
+        return self.cost / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
+
+
+@dataclass(frozen=True)
+class GroupsResult:
+    """The same for many groups: one mask over all entries of the table, and one value a group."""
+
+    removed: NDArray[np.bool_]
+    cost: NDArray[np.float64]
+    lower_bound: NDArray[np.float64]
+    optimal: NDArray[np.bool_]
+    feasible: NDArray[np.bool_]
+    searched: NDArray[np.bool_]
+    nodes: int
+    seconds: float
+
+
+class Clock:
+    """When to stop: a deadline, a node budget, or both; and how many nodes to look at before asking again."""
+
+    def __init__(self, seconds: float | None, nodes: int | None) -> None:
+        self.begin = time.perf_counter()
+        self.end = np.inf if seconds is None else self.begin + seconds
+        self.nodes = (1 << 62) if nodes is None else nodes
+        self.timed = seconds is not None
+        self.rate = 2e5
+
+    def share(self, part: float, used: int) -> tuple[float, int]:
+        """A part of what is left: a deadline and a number of nodes."""
+        now = time.perf_counter()
+        end = now + part * max(0.0, self.end - now) if self.timed else np.inf
+        return end, used + int(part * max(0, self.nodes - used)) if self.nodes < 1 << 62 else self.nodes
+
+    def run(self, step: Callable[[int], object], counters: Array, at: int, end: float, limit: int) -> None:
+        """Call step(nodes in all) in slices of some milliseconds until it makes no progress or a bound is reached."""
+        while counters[at] < limit:
+            now = time.perf_counter()
+            if now >= end:
+                return
+            before = int(counters[at])
+            slice_ = limit if not self.timed else before + int(max(200, self.rate * min(0.02, (end - now) / 2 + 1e-4)))
+            step(min(limit, slice_))
+            spent = time.perf_counter() - now
+            done = int(counters[at]) - before
+            if done == 0 or counters[at] < min(limit, slice_):
+                return
+            self.rate = max(1e4, 0.5 * self.rate + 0.5 * done / max(spent, 1e-6))
 
 
 def search_group(
@@ -378,3 +451,89 @@ def search_groups(
         out.removed, out.cost, out.lower_bound, out.optimal, out.feasible, out.searched, looked,
         time.perf_counter() - begin,
     )  # fmt: skip
+
+
+def patience(groups: int, nodes: int | None, pool: int = MORE) -> int:
+    """Nodes for each of so many groups that `FEW` were not enough for, of all that it has; 0 if those are no more.
+    pool: what the groups have left together."""
+    each = max(0, pool) // max(1, groups)
+    if nodes is not None:
+        each = min(each, int(SHARE * nodes))
+    return each if each > FEW else 0
+
+
+def proven(group: Any, rule: Any, clock: Clock, most: int) -> tuple[NDArray[np.int64] | None, float, int] | None:
+    """The cheapest option of every record (None: no choice meets the requirement), its cost, and how many options were
+    looked at; or None if that is not known after so many."""
+    from noren.methods.suppress.kernels import plain
+    from noren.methods.suppress.kernels.judge import CL, EMD
+
+    if rule.kind == CL or not group.complete.all() or most <= 0:
+        return None
+    if rule.kind == EMD:
+        group = group._replace(flat=np.zeros_like(group.flat))
+        wanted = rule.bound - rule.tolerance
+    else:
+        wanted = rule.alpha_square * rule.records**2 - rule.bound - rule.tolerance
+    end, limit = clock.share(SHARE, 0)
+    limit = min(limit, most)
+    order = overlap_order(group)
+    front = plain.no_nodes(limit + int(np.diff(group.first).max()) + 1)
+    choice = np.empty(order.size, np.int64)
+    done = False
+
+    def step(budget: int) -> None:
+        nonlocal done
+        done = bool(plain.prove(group, rule, order, wanted, front, choice, budget))
+
+    clock.run(step, front.counters, plain.LOOKED, end, limit)
+    if not done:
+        return None
+    cost, looked = float(front.numbers[plain.BEST]), int(front.counters[plain.LOOKED])
+    if not np.isfinite(cost):
+        return None, cost, looked
+    by_record = np.empty_like(choice)
+    by_record[order] = choice
+    return by_record, cost, looked
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Groups by kind. Record i of a group in `order` has the terms of record i of the kind's first group."""
+
+    order: Array
+    bounds: Array
+    """Where every group begins and ends in `order`."""
+    kinds: list[Array]
+    """The groups of every kind, in the order of their first ones."""
+
+    def entries(self, group: int, terms: Array) -> tuple[Array, Array]:
+        """Where the records' terms begin in one group, and where they lie among all of the table."""
+        return chosen(terms, self.order[self.bounds[group] : self.bounds[group + 1]])
+
+
+def alike(order: Array, bounds: Array, terms: Array, codes: Array) -> Alike:
+    """Sort groups order[bounds[g]:bounds[g + 1]] of records with the terms codes[terms[r]:terms[r + 1]] into kinds."""
+    sizes = np.diff(bounds)
+    offsets, entries = chosen(terms, order)
+    own = codes[entries]
+    number = numbered_sets(offsets, own - own.min(initial=0))
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    ranked = np.lexsort((number, group))
+    kind = numbered_sets(bounds, number[ranked])
+    by_kind = np.argsort(kind, kind="stable")
+    parts = np.split(by_kind, runs(kind[by_kind])[1:-1]) if len(kind) else []
+    kinds = sorted(parts, key=lambda part: int(part[0]))
+    first = np.arange(len(sizes))
+    for same in kinds:
+        if len(same) > 1:
+            first[same] = same[0]
+    rank = np.empty(len(order), np.int64)
+    rank[ranked] = np.arange(len(order)) - bounds[:-1][group]
+    placed = bounds[:-1][group] + rank[ranges(bounds[first], bounds[first] + sizes)]
+    return Alike(order[ranked[placed]], bounds, kinds)
+
+
+def of_groups(order: Array, bounds: Array, todo: Array) -> tuple[Array, Array]:
+    """The records of some groups alone, and where each group begins and ends among them."""
+    return order[ranges(bounds[todo], bounds[todo + 1])], offsets_of(np.diff(bounds)[todo])

@@ -6,7 +6,6 @@
 - `judge`: how far a choice is from its requirement, with one record at a time taken out.
 - `plain`: under closeness, a proof alone, which most groups need nothing beside.
 - `bound`: lower bounds on the cost, as if the records shared no label.
-- `start`: good first choices, read off the bounds.
-- `best`: exchange from there, and a best-first search that proves the optimum.
+- `best`: good first choices, read off the bounds; exchange from there, and a best-first search that proves the optimum.
 - `tree`: the paper's own two searches, over single terms.
 """
