@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from noren.designs import DecoyDesign
+from noren_papers.relations import Compare
 from noren_papers.standins import income, occupations
 from noren_papers.untouched_qids.median import Classes, median_classes
 from noren_papers.untouched_qids.methods import (
@@ -18,7 +19,6 @@ from noren_papers.untouched_qids.methods import (
     OURS,
     PROPOSAL,
     TP,
-    against,
     from_sets,
     gains,
     publish,
@@ -310,6 +310,7 @@ def test_what_answered_fewer_questions_is_compared_by_these() -> None:
     )  # fmt: skip
     (one,) = gains(frame, ("l",))
     assert one.typical == pytest.approx(2 / 4), "not 2 / 5.5, the mean over questions of which ours saw two"
-    ((ratio, whole),) = against(frame, ("l",), OURS)
-    assert (ratio.value, whole) == (pytest.approx(0.5), 1.0)  # type: ignore[union-attr]
-    assert against(frame, ("l",), TP) == []
+    claim, told = Compare(OURS, "alike", PROPOSAL, "mse", ("l",), each=EACH, factor=0.5).compare(frame)
+    assert claim.tally().total == 1
+    assert f"is 1 times 0.5 of that of {PROPOSAL}, in 1 place" in told
+    assert Compare(TP, "above", PROPOSAL, "mse", ("l",), each=EACH).compare(frame)[0].tally().total == 0

@@ -300,7 +300,9 @@ class Claims(dict[str, str]):
 def answer(measured: str, *claims: Claim) -> Answer:
     """The verdict over all comparisons of some claims, and how many of them were true."""
     found = sum((claim.tally() for claim in claims), Tally())
-    return Answer(found.verdict, f"{measured} ({found.told()})", f"{found.true} of {found.total}")
+    return Answer(
+        found.verdict, f"{measured} ({found.told()})", f"{found.true} of {found.total}" if found.total else ""
+    )
 
 
 def judged(outcomes: Sequence[bool | None], measured: str) -> Answer:

@@ -10,11 +10,11 @@ import polars as pl
 
 from noren_papers import draw
 from noren_papers.base import Bench, Result
-from noren_papers.claims import Alike, Answer, Below, Mean, Trend, answer, cannot, paired
+from noren_papers.claims import Alike, Answer, Below, Claims, Mean, answer, paired
+from noren_papers.relations import Along, Compare
 from noren_papers.untouched_qids.methods import (
     EACH,
     METHODS_NOTE,
-    MONDRIAN,
     OTHERS,
     OUR_SERIES,
     OURS,
@@ -23,7 +23,6 @@ from noren_papers.untouched_qids.methods import (
     PROPOSAL,
     SERIES,
     TP,
-    against,
     codes_of,
     gains,
     measured,
@@ -46,20 +45,76 @@ AS_MANY = (
     "the first {few}; where it is compared, it is by these."
 )
 
-CLAIMS_1 = {
-    "three": "With three quasi-identifiers, TP and the proposal have nearly the same MSE.",
-    "smallest": "With five and with seven quasi-identifiers, the proposal has the smallest MSE for every g.",
-}
-CLAIMS_2 = {
-    "grows": "The MSE grows with l.",
-    "reason": "The proposal's error grows because records carry more random values, which makes the estimate harder.",
-    "smallest": "The proposal's MSE is below that of all other methods for every l.",
-}
-CLAIMS_3 = {
-    "falls": "The MSE falls as s grows.",
-    "reason": "The reason is that a larger s puts more records into the group, which makes the estimate easier.",
-    "smallest": "The proposal's MSE is below that of all other methods for every s.",
-}
+
+def _smallest(x: str, where: pl.Expr | None = None) -> Compare:
+    """The other methods of the paper against the proposal, setting by setting, by the same questions."""
+    return Compare(OTHERS, "above", PROPOSAL, "mse", ("data", x), each=EACH, where=where, note=HOT_DECK)
+
+
+def _trend(x: str, *, rising: bool) -> Along:
+    """Every method's error step by step; where the questions are the same, question by question."""
+    papers, each = pl.col("series").is_in(PAPERS), EACH if x == "l" else None
+    return Along(x, "mse", ("series", "data"), rising, "standard_error", each, papers, HOT_DECK)
+
+
+SAID_1, SAID_2, SAID_3 = Claims(), Claims(), Claims()
+SAID_1(
+    "With three quasi-identifiers, TP and the proposal have nearly the same MSE.",
+    Compare(TP, "alike", PROPOSAL, "mse", ("data", "g"), each=EACH, where=pl.col("qids") == 3, note=HOT_DECK),
+)
+SAID_1(
+    "With five and with seven quasi-identifiers, the proposal has the smallest MSE for every g.",
+    _smallest("g", pl.col("qids") > 3),
+)
+SAID_2("The MSE grows with l.", _trend("l", rising=True))
+
+
+@SAID_2("The proposal's error grows because records carry more random values, which makes the estimate harder.")
+def _decoys_explain(frame: pl.DataFrame, sources: Sequence[Source]) -> Answer:
+    """The growth that equation 9 of the later paper predicts for unbiased estimates from sets of l values."""
+    pairs, words = [], []
+    for source in sources:
+        kept = frame.filter((pl.col("data") == source.name) & (pl.col("series") == PROPOSAL)).sort("l")
+        kept = kept.filter(pl.col("mse").is_not_null())
+        d, low, high = source.frame[source.secret].n_unique(), kept["l"][0], kept["l"][-1]
+        predicted = _noise(d, high) / _noise(d, low)
+        found, _ = paired(kept[EACH][-1], kept[EACH][0])
+        pairs.append((found, predicted))
+        words.append(
+            f"{source.name}: {kept['mse'][-1] / kept['mse'][0]:.2f} times from l = {low} to {high}, {predicted:.2f} "
+            "expected"
+        )
+    return answer(
+        f"the same groups are asked at every l, so only the sets differ; {'; '.join(words)} from the variance of "
+        "linear inversion (about: within 25%)",
+        Alike(pairs),
+    )
+
+
+def _noise(d: int, size: int) -> float:
+    """Squared error of linear inversion from sets of `size` values, up to the number of records."""
+    return (d - 1) ** 2 * size / (d * (d - size)) - (d - 1) / d
+
+
+SAID_2("The proposal's MSE is below that of all other methods for every l.", _smallest("l"))
+SAID_3("The MSE falls as s grows.", _trend("s", rising=False))
+
+
+@SAID_3("The reason is that a larger s puts more records into the group, which makes the estimate easier.")
+def _records_explain(frame: pl.DataFrame) -> Answer:
+    claims, words = [], []
+    for data in frame["data"].unique(maintain_order=True).to_list():
+        kept = frame.filter((pl.col("data") == data) & (pl.col("series") == PROPOSAL)).sort("s")
+        records = kept["mean_group"][-1] / kept["mean_group"][0]
+        first, last = (Mean(kept["mse"][at], kept["standard_error"][at] or 0.0) for at in (0, -1))
+        claims.append(Below([(1.0, records), (last, first)]))
+        words.append(
+            f"{data}: groups {records:.2f} times as large, the proposal's MSE divided by {first.value / last.value:.2f}"
+        )
+    return answer(f"from the smallest s to the largest, {'; '.join(words)}", *claims)
+
+
+SAID_3("The proposal's MSE is below that of all other methods for every s.", _smallest("s"))
 
 
 def figure_1(bench: Bench) -> Result:
@@ -72,19 +127,13 @@ def figure_1(bench: Bench) -> Result:
             sheets.append(_setting(bench, one, g, S, L, {"data": one.name, "qids": len(one.quasi), "g": g}))
             bench.step(f"{one.name}, g = {g}")
     sheet, size = pl.concat(sheets), _larger(bench)
-    small = sheet.filter(pl.col("qids") == 3)
-    three = answer(
-        f"TP's MSE is {_range(_ratios(small, ('data', 'g'), TP))} times the proposal's on OCC-3 and SAL-3 (nearly the "
-        f"same: within 25%). {HOT_DECK}",
-        Alike(against(small, ("data", "g"), TP)),
-    )
     return _result(
         bench, sheet, "g",
         draw.bars(
             sheet, x="g", title="Figure 1. MSE of a group's histogram against g, the quasi-identifiers asked about",
             note=f"l = {L}, s = {S}", step=13, **CHART,
         ),
-        {"three": three, "smallest": _smallest(sheet.filter(pl.col("qids") > 3), ("data", "g"), size)},
+        SAID_1.answered(frame=sheet),
         {"g": "1..d-1", "records of the second picture": list(_sizes(bench))},
         (
             FEWER.format(count=_count(bench)),
@@ -113,10 +162,7 @@ def figure_2(bench: Bench) -> Result:
             sheet, x="l", title="Figure 2. MSE of a group's histogram against l", step=10, **CHART,
             note=f"g = {G}, s = {S}; a method that cannot reach l has no point",
         ),
-        {
-            "grows": _trend(sheet, "l", rising=True), "reason": _decoys_explain(sheet, sources),
-            "smallest": _smallest(sheet, ("data", "l")),
-        },
+        SAID_2.answered(frame=sheet, sources=sources),
         {"l": list(levels), "questions": many, "of ours": _count(bench)},
         (note, AS_MANY.format(count=many, few=_count(bench), ours=OURS)),
     )  # fmt: skip
@@ -131,10 +177,7 @@ def figure_3(bench: Bench) -> Result:
             sheet, x="s", title="Figure 3. MSE of a group's histogram against s", note=f"g = {G}, l = {L}",
             size=(280, 210), **CHART,
         ),
-        {
-            "falls": _trend(sheet, "s", rising=False), "reason": _records_explain(sheet),
-            "smallest": _smallest(sheet, ("data", "s")),
-        },
+        SAID_3.answered(frame=sheet),
         {"s": list(values)},
         (FEWER.format(count=_count(bench)),),
     )  # fmt: skip
@@ -223,101 +266,3 @@ def _size_picture(size: pl.DataFrame) -> object:
         size, x="records", title="Figure 1, continued. MSE against the number of records", log_x=True, size=(280, 210),
         note=f"g = {G}, l = {L}, s = {S}; records drawn with replacement", **CHART,
     )  # fmt: skip
-
-
-# ---------------------------------------------------------------------- judging
-
-
-def _range(ratios: Sequence[float]) -> str:
-    return f"{min(ratios):.3g} to {max(ratios):.3g}" if ratios else "nowhere comparable to"
-
-
-def _smallest(sheet: pl.DataFrame, keys: Sequence[str], size: pl.DataFrame | None = None) -> Answer:
-    """The proposal against each other method of the paper, setting by setting, by the same questions."""
-    words = []
-    for name in OTHERS:
-        parts = [
-            f"{kind} {_range(found)} ({sum(r > 1 for r in found)} of {len(found)} above 1)"
-            for kind in ("OCC", "SAL")
-            if (found := _ratios(sheet.filter(pl.col("data").str.starts_with(kind)), keys, name))
-        ]
-        if parts:
-            words.append(f"{name}'s MSE over the proposal's: {', '.join(parts)}")
-    if not words:
-        return cannot("no other method could be run in any of the 0 settings that all can do")
-    sized = [f"{name} {_range(_ratios(sheet, keys, name, 'mse_true_total'))}" for name in (TP, MONDRIAN)]
-    text = "; ".join(words) + f"; divided by the true group size instead: {', '.join(sized)} times"
-    if size is not None:
-        records = max(size["records"].to_list())
-        largest = size.filter(pl.col("records") == records)
-        at_most = [f"{name} {_range(_ratios(largest, ('data',), name))}" for name in OTHERS]
-        text += f"; on OCC-5 and SAL-5 drawn to {records:,} records, g = {G}: {', '.join(at_most)} times"
-    pairs = [(other, mine) for name in OTHERS for mine, other in against(sheet, keys, name)]
-    return answer(f"{text}. {HOT_DECK}", Below(pairs))
-
-
-def _ratios(sheet: pl.DataFrame, keys: Sequence[str], name: str, values: str = "mse") -> list[float]:
-    """A method's error over the proposal's, in every setting that it could be run in."""
-    wide = sheet.pivot(on="series", index=list(keys), values=values)
-    if name not in wide.columns:
-        return []
-    return [float(value) for value in (wide[name] / wide[PROPOSAL]).drop_nulls()]
-
-
-def _trend(sheet: pl.DataFrame, x: str, *, rising: bool) -> Answer:
-    """Every method's error step by step; where the questions are the same, question by question."""
-    claims, words = [], []
-    for name in PAPERS:
-        parts = []
-        for data in sheet["data"].unique(maintain_order=True).to_list():
-            kept = sheet.filter((pl.col("data") == data) & (pl.col("series") == name) & pl.col("mse").is_not_null())
-            if kept.height < 2:
-                continue
-            kept = kept.sort(x)
-            means = [Mean(mse, error or 0.0) for mse, error in kept.select("mse", "standard_error").iter_rows()]
-            claims.append(Trend(kept[EACH].to_list() if x == "l" else means, rising))
-            parts.append(
-                f"{means[-1].value / means[0].value:.2f} times on {data} ({x} = {kept[x][0]} to {kept[x][-1]})"
-            )
-        if parts:
-            words.append(f"{name} {', '.join(parts)}")
-    return answer(f"from the smallest {x} to the largest the MSE becomes: {'; '.join(words)}. {HOT_DECK}", *claims)
-
-
-def _decoys_explain(sheet: pl.DataFrame, sources: Sequence[Source]) -> Answer:
-    """The growth that equation 9 of the later paper predicts for unbiased estimates from sets of l values."""
-    pairs, words = [], []
-    for source in sources:
-        kept = sheet.filter((pl.col("data") == source.name) & (pl.col("series") == PROPOSAL)).sort("l")
-        kept = kept.filter(pl.col("mse").is_not_null())
-        d, low, high = source.frame[source.secret].n_unique(), kept["l"][0], kept["l"][-1]
-        predicted = _noise(d, high) / _noise(d, low)
-        found, _ = paired(kept[EACH][-1], kept[EACH][0])
-        pairs.append((found, predicted))
-        words.append(
-            f"{source.name}: {kept['mse'][-1] / kept['mse'][0]:.2f} times from l = {low} to {high}, {predicted:.2f} "
-            "expected"
-        )
-    return answer(
-        f"the same groups are asked at every l, so only the sets differ; {'; '.join(words)} from the variance of "
-        "linear inversion (about: within 25%)",
-        Alike(pairs),
-    )
-
-
-def _noise(d: int, size: int) -> float:
-    """Squared error of linear inversion from sets of `size` values, up to the number of records."""
-    return (d - 1) ** 2 * size / (d * (d - size)) - (d - 1) / d
-
-
-def _records_explain(sheet: pl.DataFrame) -> Answer:
-    claims, words = [], []
-    for data in sheet["data"].unique(maintain_order=True).to_list():
-        kept = sheet.filter((pl.col("data") == data) & (pl.col("series") == PROPOSAL)).sort("s")
-        records = kept["mean_group"][-1] / kept["mean_group"][0]
-        first, last = (Mean(kept["mse"][at], kept["standard_error"][at] or 0.0) for at in (0, -1))
-        claims.append(Below([(1.0, records), (last, first)]))
-        words.append(
-            f"{data}: groups {records:.2f} times as large, the proposal's MSE divided by {first.value / last.value:.2f}"
-        )
-    return answer(f"from the smallest s to the largest, {'; '.join(words)}", *claims)

@@ -16,7 +16,7 @@ from noren.models import FrequencyLDiversity
 from noren.release.release import Release
 from noren.schema.column import quasi_identifier, sensitive
 from noren_papers.base import Bench, Gain
-from noren_papers.claims import Pair, error_of, paired
+from noren_papers.claims import error_of
 from noren_papers.untouched_qids.median import median_classes
 from noren_papers.untouched_qids.sets import equation_10, held_out, membership, overall
 from noren_papers.untouched_qids.tables import Source
@@ -170,15 +170,6 @@ def measured(
     numbers = ("mse", "standard_error", "mse_true_total", "mean_group")
     frame = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={EACH: pl.List(pl.Float64)})
     return frame.with_columns(pl.col(name).cast(pl.Float64) for name in numbers)
-
-
-def against(frame: pl.DataFrame, keys: Sequence[str], name: str, other: str = PROPOSAL) -> list[Pair]:
-    """A method beside another in every setting that both can do, by the same questions."""
-    wide = frame.filter(pl.col("mse").is_not_null()).pivot(on="series", index=list(keys), values=EACH)
-    if name not in wide.columns or other not in wide.columns:
-        return []
-    both = wide.select(name, other).drop_nulls().iter_rows()
-    return [paired(*zip(*zip(a, b, strict=False), strict=True)) for a, b in both]
 
 
 def on_the_same(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
