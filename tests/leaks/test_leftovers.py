@@ -17,7 +17,7 @@ from noren.cli.main import main
 from noren.engines import shuffle
 from noren.report.page import write_page
 from noren.secret import Register
-from noren.statements.numbered_sets import SetOrder
+from noren.statements.set_cells import SetOrder
 from noren.workflow import republish
 from tests.leaks.world import IDENTIFIERS, ILLS, JOBS, WARDS, holder, people, use_buckets, use_small_batches
 

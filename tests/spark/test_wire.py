@@ -20,8 +20,7 @@ from noren.sources.derived import with_markers
 from noren.sources.sample import sampled
 from noren.sources.source import Place, Writing
 from noren.statements import CodeCells, OpenCells, TermCells, take
-from noren.statements.numbered_sets import numbered
-from noren.statements.set_cells import SetCells
+from noren.statements.set_cells import SetCells, numbered
 
 N = 7
 

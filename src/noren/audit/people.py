@@ -21,7 +21,7 @@ from noren.ragged import row_numbers
 from noren.release.published import Published
 from noren.statements import CodeCells, OpenCells, Statement
 from noren.statements.encode import as_dictionary
-from noren.statements.encode_terms import present
+from noren.statements.term_cells import present
 from noren.workflow.prepare import prepare
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from noren.designs.draw import ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _unfair
-from noren.designs.semantic.inversion import MatrixInversion
+from noren.designs.inversion import MatrixInversion
 from noren.secret import RecordStream
 from noren.statements.design import Beliefs
 

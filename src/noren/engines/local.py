@@ -31,7 +31,7 @@ from noren.sources.place import Spot
 from noren.sources.source import Source, Writing, open_source
 from noren.statements import CellBatch, OpenCells, Statement, batch_length
 from noren.statements.encode import as_dictionary, encode_bins, encode_labels, label_counts
-from noren.statements.encode_terms import encode_terms, present, term_counts
+from noren.statements.term_cells import encode_terms, present, term_counts
 
 
 class LocalEngine:

@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from noren.models.base import Check, Evidence, Model, Promise
-from noren.models.set_check import SetSizeCheck
-from noren.models.values_check import ValuesCheck
+from noren.models.set_check import SetSizeCheck, ValuesCheck
 from noren.statements import Statement
 
 

@@ -12,8 +12,8 @@ from pydantic import Field
 from noren.errors import ModelDoesNotApply
 from noren.models.base import KNOWS_SHARES, Check, Evidence, Model, Need, Promise
 from noren.models.separation import Separating, SeparationCheck, largest_separated
+from noren.models.set_check import ValuesCheck
 from noren.models.shuffled import MemberCheck, partnered
-from noren.models.values_check import ValuesCheck
 from noren.models.verdict import Verdict
 from noren.schema.column import Column
 from noren.statements import CellBatch, SetCells, Statement

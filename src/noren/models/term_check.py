@@ -16,7 +16,7 @@ from pydantic import Field
 
 from noren.errors import ModelDoesNotApply
 from noren.models.base import Check, Evidence, Model, Need
-from noren.models.class_keys import class_keys, key_columns
+from noren.models.classes import class_keys, key_columns
 from noren.models.verdict import Basis, Verdict
 from noren.schema.knowledge import Knowledge
 from noren.statements import CellBatch, Cells, Statement, TermCells

@@ -9,8 +9,8 @@ from __future__ import annotations
 from noren.errors import ReleaseError
 from noren.release.manifest import Manifest
 from noren.sources.place import Spot, readable
-from noren.statements.numbered_sets import MOST_SETS
 from noren.statements.set import SETS
+from noren.statements.set_cells import MOST_SETS
 
 MOST_ROWS_AT_ONCE = 1 << 16
 """Rows of the largest row group that is ever written."""

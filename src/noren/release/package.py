@@ -3,6 +3,8 @@
 `datapackage.json` describes the data for any tool that knows the standard; its `noren` block is the manifest. The
 checksums find accidents and careless edits. Whoever can rewrite the data can rewrite them too: a holder who fears that
 signs the release (`signature.py`), or publishes the checksum of datapackage.json through another channel.
+
+A set that is listed beside the data and that no cell shows is refused.
 """
 
 from __future__ import annotations
@@ -20,35 +22,45 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import ValidationError
 
 from noren import __version__
 from noren.errors import ReleaseError
 from noren.files import DESCRIPTOR, keep_out, publish_directory, same_as, sync, sync_directory
 from noren.release.bounds import check_size
-from noren.release.closed import (
-    columns_of,
-    demand_columns,
-    demand_descriptor,
-    demand_files,
-    demand_order,
-    demand_pages,
-)
-from noren.release.manifest import FORMAT, Manifest
+from noren.release.closed import columns_of, demand_columns, demand_descriptor, demand_files, demand_order, demand_pages
+from noren.release.manifest import FORMAT, Manifest, early_order, known_format, upgraded
 from noren.release.parts import Part, are_known, checksum, listed, title_of
 from noren.release.readme import README, code, readme
 from noren.release.set_tally import SetTally
 from noren.release.sides import side_columns, side_fields, sides, with_sides
 from noren.release.signature import SIGNATURE, read_signature, write_signature
 from noren.release.store import Store, store_for, titles_of, write_data
-from noren.release.upgrades import early_order, known_format, upgraded
-from noren.release.used import demand_used
 from noren.release.written import demand_lines, demand_written, unlike_written
 from noren.secret.signing import SigningKey
 from noren.sources.csv import contains_byte
 from noren.sources.place import Spot
-from noren.statements import CellBatch, Statement
+from noren.statements import CellBatch, SetStatement, Statement
 from noren.statements.texts import ESCAPE, FORMULA
+
+
+def demand_used(files: Sequence[Spot], columns: Sequence[Statement]) -> None:
+    """Refuse a release that lists a set which no cell shows."""
+    numbered = [column for column in columns if isinstance(column, SetStatement) and column.sets is not None]
+    if not numbered:
+        return
+    seen = {column.name: np.zeros(column.sets or 0, bool) for column in numbered}
+    for batch in store_for(files[0], True, *files[1:]).batches(numbered):
+        for name, found in seen.items():
+            found[batch[name].ids] = True  # type: ignore[attr-defined]
+    unused = [name for name, found in seen.items() if not found.all()]
+    if unused:
+        raise ReleaseError(
+            f"{files[0].parent}: not as published: it lists sets of {unused[0]!r} that no cell shows.",
+            hint="Do not use it; ask the holder for it again.",
+        )
+
 
 MOST_BYTES = 1 << 28
 """Size of the largest descriptor that is read: 256 MB."""

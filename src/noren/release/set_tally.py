@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from noren.errors import NorenError
 from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
-from noren.statements.numbered_sets import SetOrder, numberable, numbered
 from noren.statements.set import SET_KEY
-from noren.statements.set_cells import code_dtype
+from noren.statements.set_cells import SetOrder, code_dtype, numberable, numbered
 
 LEAST_ROWS = 10_000
 """Rows from which a second file is worth its trouble to a reader."""

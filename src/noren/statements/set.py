@@ -14,8 +14,7 @@ from noren.errors import NorenError, ReleaseError
 from noren.schema.column import Column
 from noren.statements.batch import Cells
 from noren.statements.design import Design
-from noren.statements.numbered_sets import NumberedSets, numberable, numbered
-from noren.statements.set_cells import SetCells, code_dtype
+from noren.statements.set_cells import NumberedSets, SetCells, code_dtype, numberable, numbered
 from noren.statements.statement import Judge, Likelihood, ReadDesign, Statement
 from noren.statements.texts import AGAIN, codes_in, json_lists, lists_of, parsed_lists
 

@@ -41,7 +41,7 @@ from noren.statements import (
     TermsStatement,
 )
 from noren.statements.encode import as_dictionary, encode_labels, label_counts
-from noren.statements.encode_terms import encode_terms, term_counts
+from noren.statements.term_cells import encode_terms, term_counts
 from noren.workflow.prepare import read_policy
 from noren.workflow.verify import check as judge
 from noren.workflow.verify import unwanted, verify

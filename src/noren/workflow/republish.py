@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from noren.engines import Reading, Table
 from noren.errors import DataError, PolicyError, Problem, SecretError
 from noren.models.base import QUASI
-from noren.models.class_keys import key_columns
+from noren.models.classes import key_columns
 from noren.policy.options import RandomnessOptions
 from noren.policy.policy import Policy
 from noren.ragged import chosen, offsets_of, owners

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from noren.designs.closeness import largest_ps, rho_without_counts
-from noren.designs.inversion import Groups
-from noren.designs.semantic.inversion import MatrixInversion, MatrixScoring
+from noren.designs.inversion import Groups, MatrixInversion, MatrixScoring
 
 
 def test_no_belief_moves_by_more_than_one_so_everything_may_be_told() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from noren.designs.inversion import solve
 from noren.designs.semantic import inclusion as room
 from noren.designs.semantic.balanced import Balanced, Types
 from noren.designs.semantic.compatibility import Compatibility
 from noren.designs.semantic.inclusion import Inclusion, inclusion, posterior_summary, second_moments
-from noren.designs.semantic.inversion import solve
 
 SETS = np.array([[0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3]])
 CHANCES = np.array([[0.4, 1.0, 0.0], [0.5, 0.0, 0.0], [0.1, 0.5, 1.0], [0.0, 0.5, 0.0]])

@@ -14,8 +14,7 @@ from noren.designs.closeness import search
 from noren.designs.decoys import DecoyDesign
 from noren.designs.posterior import posterior, total_variation
 from noren.designs.pram import PramDesign, rounded_parts
-from noren.designs.semantic.cliques import Search
-from noren.designs.semantic.compatibility import Compatibility
+from noren.designs.semantic.compatibility import Compatibility, Search
 from noren.designs.semantic.design import SemanticDesign
 from noren.designs.subset_sums import nearest_sums
 from noren.errors import PolicyError

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.designs.semantic import flat
+from noren.designs.semantic import products
 from noren.designs.semantic.balanced import Balanced, Types
-from noren.designs.semantic.cliques import Search
-from noren.designs.semantic.compatibility import Compatibility
+from noren.designs.semantic.compatibility import Compatibility, Search
 from noren.designs.semantic.design import SemanticDesign, _law
-from noren.designs.semantic.flat import CircularFlat, flat_weights
 from noren.designs.semantic.law import list_sets
-from noren.designs.semantic.simple import Simple
-from noren.designs.semantic.uniform import Product
+from noren.designs.semantic.products import CircularFlat, Product, flat_weights
+from noren.designs.semantic.stepwise import Simple
 from noren.secret import Keystream
 
 
@@ -75,9 +73,9 @@ def test_a_set_of_one_value_scores_as_that_value() -> None:
 def test_flat_weights_are_sought_over_sets_that_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cycle of five has five sets of two neighbours; it is as even as it can be."""
     cycle = Compatibility.from_distances(CYCLE, 1.0)
-    monkeypatch.setattr(flat, "TABLE_LIMIT", 5)
+    monkeypatch.setattr(products, "TABLE_LIMIT", 5)
     assert flat_weights(cycle, 2) == pytest.approx(np.ones(5))
-    monkeypatch.setattr(flat, "TABLE_LIMIT", 4)
+    monkeypatch.setattr(products, "TABLE_LIMIT", 4)
     assert flat_weights(cycle, 2) is None
 
 

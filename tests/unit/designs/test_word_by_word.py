@@ -12,13 +12,12 @@ import pytest
 from pydantic import ValidationError
 
 from noren.designs.decoys import DecoyDesign
-from noren.designs.inversion import Groups
+from noren.designs.inversion import Groups, solve
 from noren.designs.pram import PramDesign
 from noren.designs.semantic.balanced import Balanced, Types
 from noren.designs.semantic.compatibility import Compatibility
 from noren.designs.semantic.design import SemanticDesign, _law
 from noren.designs.semantic.inclusion import Inclusion, posterior_summary
-from noren.designs.semantic.inversion import solve
 
 TWO_32 = 1 << 32
 

@@ -12,7 +12,7 @@ from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Evidence, KAnonymity, Model, Overall, TCloseness
 from noren.models import classes as room
 from noren.models.base import Check
-from noren.models.class_keys import key_columns, key_layout
+from noren.models.classes import key_columns, key_layout
 from noren.models.histograms import ClassTable, PeopleTable, ranges, summed
 from noren.models.judgement import Judgement
 from noren.models.people_groups import PeopleValues

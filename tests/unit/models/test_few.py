@@ -13,8 +13,7 @@ import noren as nr
 from noren.designs.decoys import DecoyDesign
 from noren.errors import ModelDoesNotApply
 from noren.models import MODELS, Overall, SemanticDiversity, TauLDiversity, TCloseness
-from noren.models.class_keys import key_columns, key_layout
-from noren.models.classes import _people_groups
+from noren.models.classes import _people_groups, key_columns, key_layout
 from noren.models.histograms import summed
 from noren.models.judgement import Judgement
 from noren.models.people_groups import PeopleGroups, PeopleValues

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from noren.release.database.counts import PairTally, kept_pairs
-from noren.release.database.layout import Lookup, comments, node_ranges
+from noren.release.database.layout import Lookup, comments, node_ranges, range_type
 from noren.release.database.publish import _foreign_key, _view
-from noren.release.database.ranges import range_type
 from noren.schema.nodes import Nodes
 from noren.statements import CodeCells, Statement
 from tests.statements import exact_column, group_column, node_column, set_column, term_column

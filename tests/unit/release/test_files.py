@@ -22,8 +22,7 @@ from noren.release import bounds, closed, export, store
 from noren.release.bounds import check_size
 from noren.release.database import counts
 from noren.release.database.counts import PairTally, kept_pairs
-from noren.release.database.layout import LONGEST, demand_names, lookup_name, plain, sql_type
-from noren.release.database.ranges import range_type
+from noren.release.database.layout import LONGEST, demand_names, lookup_name, plain, range_type, sql_type
 from noren.release.kept import KeptStore, kept
 from noren.release.package import manifest_block, manifest_of
 from noren.release.sides import sides

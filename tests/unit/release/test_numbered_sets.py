@@ -19,7 +19,7 @@ from noren.errors import ReleaseError
 from noren.release import set_tally
 from noren.release.package import checksum, manifest_digest
 from noren.statements import SetCells
-from noren.statements.numbered_sets import NumberedSets, SetOrder, numberable
+from noren.statements.set_cells import NumberedSets, SetOrder, numberable
 
 N = 400
 JOBS = ["clerk", "cook", "miner", "nurse", "priest", "smith"]

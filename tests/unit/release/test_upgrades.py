@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from noren.release.manifest import FORMAT
-from noren.release.upgrades import known_format, upgraded
+from noren.release.manifest import FORMAT, known_format, upgraded
 
 
 def first(*forms: str, layout: str | None = "sets", method: Any = None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from noren.sources import arrow
 from noren.sources.derived import TermSource, TermSpec, with_terms
 from noren.sources.source import open_source
 from noren.statements import TermCells
-from noren.statements.encode_terms import encode_terms, term_counts
+from noren.statements.term_cells import encode_terms, term_counts
 
 LISTS = [["a", " b "], None, [], ["a", None, ""], ["b", "b"]]
 READ = [["a", "b"], None, [], ["a"], ["b", "b"]]

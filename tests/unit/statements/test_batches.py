@@ -15,7 +15,7 @@ from noren.schema.domain import MISSING, Domain
 from noren.statements import CodeCells, NodeStatement, OpenCells, SetCells, SetStatement, Statement
 from noren.statements.batch import batch_length, concat, number, packed, record_bytes, take, unpacked
 from noren.statements.mean import MeanStatement
-from noren.statements.numbered_sets import NumberedSets, SetOrder
+from noren.statements.set_cells import NumberedSets, SetOrder
 from tests.statements import exact_column, group_column, node_column, open_column, set_column, term_column
 
 

@@ -21,9 +21,9 @@ from noren.schema.nodes import Nodes
 from noren.statements import CodeCells, GroupStatement, GroupTable, SetCells, TermCells, TermsStatement
 from noren.statements.changed import ChangedStatement
 from noren.statements.encode import encode_bins
-from noren.statements.encode_terms import encode_terms, present, term_counts
-from noren.statements.numbered_sets import TABLE_BITS, NumberedSets, SetOrder
+from noren.statements.set_cells import TABLE_BITS, NumberedSets, SetOrder
 from noren.statements.statement import Likelihood
+from noren.statements.term_cells import encode_terms, present, term_counts
 from tests.statements import exact_column, group_column, meaning, node_column, open_column, set_column
 
 

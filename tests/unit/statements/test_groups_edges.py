@@ -12,7 +12,7 @@ from noren.designs import read_design
 from noren.errors import NorenError
 from noren.statements import CodeCells, GroupStatement, GroupTable, TermsStatement
 from noren.statements.mean import MeanStatement
-from noren.statements.numbered_sets import numberable
+from noren.statements.set_cells import numberable
 from tests.statements import group_column, meaning, open_column, term_column
 
 TABLE = GroupTable.from_codes(2, 3, np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 1, 2]))

@@ -20,8 +20,7 @@ from noren.statements import (
     TermCells,
     TermsStatement,
 )
-from noren.statements.numbered_sets import NumberedSets, numberable
-from noren.statements.set_cells import SetCells
+from noren.statements.set_cells import NumberedSets, SetCells, numberable
 
 ABC = Domain(("a", "b", "c"))
 

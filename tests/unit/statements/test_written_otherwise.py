@@ -16,7 +16,7 @@ from noren.schema.hierarchy import Hierarchy
 from noren.schema.roles import Role
 from noren.statements import GroupTable, NodeStatement, SetCells
 from noren.statements.encode import encode_bins, encode_labels
-from noren.statements.numbered_sets import NumberedSets
+from noren.statements.set_cells import NumberedSets
 from tests.statements import exact_column, group_column
 
 ONE = SetCells.from_codes(4, np.array([[0, 1], [1, 2], [2, 3]]))

@@ -21,10 +21,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from noren.designs.draw import CELLS_PER_THREAD, ROWS_AT_ONCE, _checked_digests, _inside_domain, _integers, _Lanes
-from noren.designs.semantic import duplicate, simple
+from noren.designs.inversion import MatrixInversion, solve
 from noren.designs.semantic.balanced import Balanced, Types, balance, check_types, kinds_of, least_belief
 from noren.designs.semantic.compatibility import Classes, Compatibility, Line, Ranks, Structure, Table
-from noren.designs.semantic.flat import CircularFlat, flat_weights, why_not_flat
 from noren.designs.semantic.inclusion import (
     DRAWS,
     POSTERIOR_DRAWS,
@@ -35,9 +34,9 @@ from noren.designs.semantic.inclusion import (
     posterior_summary,
     second_moments,
 )
-from noren.designs.semantic.inversion import MatrixInversion, solve
 from noren.designs.semantic.law import Law, SemanticPlan
-from noren.designs.semantic.uniform import Product
+from noren.designs.semantic.products import CircularFlat, Product, flat_weights, why_not_flat
+from noren.designs.semantic.stepwise import LARGEST_L, WARNING, DuplicateProcessing, Simple, check_circle
 from noren.errors import NorenError
 from noren.secret import Keystream, RecordStream
 from noren.statements.design import Beliefs
@@ -46,7 +45,6 @@ from noren.statements.set_cells import SetCells
 Kind = Literal["simple", "duplicate-processing", "uniform-sets", "flat", "balanced"]
 Asked = Kind | Literal["best"]
 """A kind, or whichever has the least error among those that tell no more than is permitted."""
-_LARGEST_L = {"semantic-simple": simple.LARGEST_L, "semantic-duplicate-processing": duplicate.LARGEST_L}
 
 
 class SemanticDesign(BaseModel):
@@ -128,13 +126,13 @@ class SemanticDesign(BaseModel):
             compatibility = Compatibility.from_distances(distances, threshold)
         compatibility.check(l)
         name, weights, note, types = f"semantic-{kind}", None, "", None
-        if l > _LARGEST_L.get(name, l):
+        if l > LARGEST_L.get(name, l):
             raise NorenError(
-                f"The likelihood of {kind} sums over all orders of a set; l = {l} exceeds {_LARGEST_L[name]}.",
+                f"The likelihood of {kind} sums over all orders of a set; l = {l} exceeds {LARGEST_L[name]}.",
                 hint="Use the design 'flat' or 'uniform-sets'.",
             )
         if kind == "duplicate-processing":
-            duplicate.check(compatibility, l)
+            check_circle(compatibility, l)
         if kind == "flat" and not isinstance(compatibility.structure, Ranks):
             found = flat_weights(compatibility, l)
             if found is None:
@@ -227,7 +225,7 @@ class SemanticDesign(BaseModel):
     @property
     def warning(self) -> str:
         """What a holder must know before choosing this design; empty if nothing."""
-        return duplicate.WARNING if self.name == "semantic-duplicate-processing" else ""
+        return WARNING if self.name == "semantic-duplicate-processing" else ""
 
     @property
     def compatibility(self) -> Compatibility:
@@ -354,9 +352,9 @@ class SemanticDesign(BaseModel):
 def _law(design: SemanticDesign) -> Law:
     compatibility = Compatibility(design.d, design.threshold, design.structure)
     if design.name == "semantic-simple":
-        return simple.Simple(compatibility, design.eta)
+        return Simple(compatibility, design.eta)
     if design.name == "semantic-duplicate-processing":
-        return duplicate.DuplicateProcessing(compatibility, design.eta)
+        return DuplicateProcessing(compatibility, design.eta)
     if design.name == "semantic-flat" and design.weights is None:
         return CircularFlat(compatibility, design.eta)
     if design.types is not None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from noren.designs.semantic.compatibility import Compatibility
 from noren.designs.semantic.law import CHUNK, Law, spread_members, sum_pairs
-from noren.designs.semantic.uniform import Product
+from noren.designs.semantic.products import Product
 
 POSTERIOR_DRAWS = 1 << 20
 DRAWS = 1 << 22  # in all, shared out evenly over the true values

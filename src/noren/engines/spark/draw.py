@@ -30,7 +30,7 @@ from noren.secret import RecordStream
 from noren.secret.streams import CarriedKeys, order_keys
 from noren.sources.place import Place, Spot, Upload
 from noren.statements import CellBatch, Cells, SetStatement, Statement, batch_length
-from noren.statements.numbered_sets import NumberedSets
+from noren.statements.set_cells import NumberedSets
 
 ROWS_AT_ONCE = 1 << 16
 

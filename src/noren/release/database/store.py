@@ -21,7 +21,7 @@ from noren.release.package import manifest_of
 from noren.release.sides import sides
 from noren.sources.postgres import Address, Connection, PostgresSource, Refused, quoted, text
 from noren.statements import CellBatch, Cells, SetCells, Statement
-from noren.statements.numbered_sets import numbered
+from noren.statements.set_cells import numbered
 
 AGAIN = "Ask for the release again."
 NO_VIEWS = ("42501", "25006")

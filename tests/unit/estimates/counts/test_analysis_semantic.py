@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from noren.designs import inversion
 from noren.designs.decoys import DecoyDesign
-from noren.designs.semantic import inversion
 from noren.designs.semantic.design import SemanticDesign
 from noren.designs.semantic.inclusion import Inclusion
 from noren.errors import QueryError
