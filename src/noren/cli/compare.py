@@ -171,8 +171,8 @@ def read_grid(grid: Sequence[str]) -> dict[str, list[float]]:
 
 def _show_levels(data: str, policy: Path, suppression: float | None, as_json: bool) -> None:
     """What incognito could publish, the best first."""
-    from noren.workflow.levels import find_levels as run
-    from noren.workflow.levels import line
+    from noren.workflow.compare import find_levels as run
+    from noren.workflow.compare import line
 
     found = run(data, policy, suppression=suppression, stage=stages(as_json))
     if as_json:

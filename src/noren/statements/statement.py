@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -123,19 +124,19 @@ class Statement(ABC):
 
     # ------------------------------------------------------------------ the column behind it
 
-    @property
+    @cached_property
     def name(self) -> str:
         return self.column.name
 
-    @property
+    @cached_property
     def role(self) -> Role:
         return self.column.role
 
-    @property
+    @cached_property
     def domain(self) -> Domain:
         return self.column.domain
 
-    @property
+    @cached_property
     def d(self) -> int:
         """Base values of the domain; 0 for an open one."""
         return self.column.d

@@ -12,7 +12,7 @@ _HOMES = {
     "Outcome": "noren.workflow.anonymize",
     "Risk": "noren.audit.risk.result",
     "advise": "noren.workflow.advice",
-    "find_levels": "noren.workflow.levels",
+    "find_levels": "noren.workflow.compare",
     "read_policy": "noren.workflow.prepare",
     "run": "noren.workflow.anonymize",
     "verify_table": "noren.workflow.foreign",

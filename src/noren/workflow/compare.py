@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,20 @@ from noren.estimates import believed
 from noren.methods import METHODS
 from noren.methods.base import ClassMethod, Method
 from noren.methods.candidates import term_candidates, with_blind
+from noren.methods.incognito import Incognito
+from noren.methods.incognito.search import LevelVector, best_levels
 from noren.methods.parts import paired
+from noren.methods.requirements import compiled
 from noren.methods.scoring import count_query_loss, drawn_columns
 from noren.metrics.general import GeneralTable, view_of
 from noren.models import FrequencyLDiversity, KAnonymity
-from noren.models.base import Model
+from noren.models.base import Model, searched
 from noren.models.verdict import Verdict
 from noren.policy.policy import Policy
-from noren.policy.toml import method_lines
+from noren.policy.toml import method_lines, value
 from noren.progress import Stage, quiet
 from noren.release.store import names_people
-from noren.results import WIDTH, one_line
+from noren.results import WIDTH, Results, make_frame, one_line, plain
 from noren.schema.column import Column
 from noren.schema.roles import Role
 from noren.workflow.apart import PartedDraft
@@ -46,6 +49,10 @@ from noren.workflow.mechanism import demand_bounded, demand_uncertain, replay_me
 from noren.workflow.prepare import prepare, read_policy
 from noren.workflow.settling import hold_cells, judge_draft, settle_draft
 from noren.workflow.verify import check
+
+if TYPE_CHECKING:
+    import polars as pl
+
 
 Setting = Mapping[str, float]
 """Parameters of requirements: k = 5, l = 3."""
@@ -434,3 +441,61 @@ def _classes(keys: list[NDArray], n: int) -> NDArray[np.int64]:
         values, code = np.unique(key, return_inverse=True)
         of = np.unique(of * np.int64(len(values)) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
     return of
+
+
+# ---------------------------------------------------------------------- level vectors
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LevelVectors(Results[LevelVector]):
+    """Level vectors that meet the requirements, the least loss first. For the holder only."""
+
+    loss: str = "granularity"
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        columns: dict[str, type] = dict.fromkeys(self[0].levels if self else (), int)
+        rows = (one.levels | {"loss": one.loss, "classes": one.classes, "dropped": one.dropped} for one in self)
+        return make_frame(columns | {"loss": float, "classes": int, "dropped": int}, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"loss": self.loss, "levels": [plain(vars(one)) for one in self]}
+
+    def _headline(self) -> str:
+        return f"{len(self)} level vectors that hold, by {self.loss} loss" + (f"; best {self[0]}" if self else "")
+
+
+def find_levels(
+    data: Any,
+    policy: Policy | str | Path,
+    *,
+    count: int = 10,
+    suppression: float | None = None,
+    engine: str | Engine | None = None,
+    stage: Stage = quiet,
+) -> LevelVectors:
+    """The `count` best level vectors that Incognito could publish, by the loss that the policy's method names.
+
+    One of them is adopted by `levels = { age = 2, zip = 1 }` in the method. People with several rows are counted when
+    it is: the classes may then have to be larger than these.
+    """
+    policy = read_policy(policy)
+    own = next((method for method in policy.methods if isinstance(method, Incognito)), Incognito())
+    share = own.suppression if suppression is None else suppression
+    rules = policy.with_method(own.model_copy(update={"levels": {}}))
+    table = prepare(data, rules, engine, stage=stage)
+    records: Any = own.seen(table.records)
+    found: Sequence[LevelVector] = best_levels(
+        records,
+        compiled(records, searched(policy.require)),
+        own.loss,
+        share,
+        own.weights,
+        count,
+    )
+    return LevelVectors(found, own.loss)
+
+
+def line(vector: LevelVector) -> str:
+    """What to write into the policy to fix a level vector."""
+    return f"levels = {value(vector.levels)}"

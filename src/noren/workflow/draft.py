@@ -276,10 +276,6 @@ class Draft:
         """Count what parts have drawn elsewhere."""
         self._making.drawn.add(drawn)
 
-    def apply_to(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
-        """What is published of some columns, one row a record."""
-        return self._making.of_columns(batch, names)
-
     def sampled(self, most: int) -> tuple[Mapping[str, NDArray], Mapping[str, Cells]] | None:
         """True codes and published cells of about so many records by chance, where another machine has them."""
         return None

@@ -91,15 +91,10 @@ class Making:
         return replace(self, randomness=stream, drawn=Drawn(), _lock=Lock())
 
     def __call__(self, batch: CodeBatch) -> CellBatch:
-        out = self.of_columns(batch, self.columns)
-        return exploded(out, self.exploded, self.designs) if self.exploded else out
-
-    def of_columns(self, batch: CodeBatch, names: Sequence[str]) -> dict[str, Cells]:
-        """What is published of some columns, one row a record."""
-        first = batch.start - self.start
-        rows = np.arange(batch.records)
+        first, rows = batch.start - self.start, np.arange(batch.records)
         rows = rows if self.keep is None else rows[self.keep[first : first + batch.records]]
-        return self.of_records(batch, names, rows, rows + batch.start)
+        out = self.of_records(batch, self.columns, rows, rows + batch.start)
+        return exploded(out, self.exploded, self.designs) if self.exploded else out
 
     def of_records(
         self, batch: CodeBatch, names: Sequence[str], rows: NDArray[np.int64], at: NDArray[np.int64]

@@ -150,7 +150,9 @@ def sets(draft: Draft, keys: bool = False, start: int = 0) -> list[list[int]]:
     """The sets of eight records who all have the first of ten values."""
     given = pa.chunked_array([[f"p{i // 2}" for i in range(8)]]) if keys else None
     batch = CodeBatch({"job": np.zeros(8, np.int64)}, {}, {}, given, 8, start)
-    found: list[list[int]] = draft.apply_to(batch, ["job"])["job"].codes(5).tolist()  # type: ignore[attr-defined]
+    found: list[list[int]] = (
+        draft.cells_of(batch, ["job"], np.arange(8), np.arange(start, start + 8))["job"].codes(5).tolist()
+    )  # type: ignore[attr-defined]
     return found
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 import noren as nr
 from noren.methods.incognito.search import LevelVector
-from noren.workflow.levels import LevelVectors, find_levels, line
+from noren.workflow.compare import LevelVectors, find_levels, line
 
 PEOPLE = pl.DataFrame({"age": [*range(20, 59), 90], "size": [i % 20 for i in range(40)], "ill": ["flu", "cold"] * 20})
 """Nobody is near the one who is 90."""

@@ -11,9 +11,8 @@ import pytest
 import noren as nr
 from noren.errors import QueryError
 from noren.workflow import comparison
-from noren.workflow.compare import Candidate, compare, settings
+from noren.workflow.compare import Candidate, compare, find_levels, settings
 from noren.workflow.comparison import HEIGHT, LETTER, LINE, WIDTH, bend, frontier, map_chart
-from noren.workflow.levels import find_levels
 
 METHODS = (nr.methods.Mondrian(),)
 
