@@ -12,7 +12,7 @@ RUNS = re.compile(
 )
 EXCEPT = {
     "compiled.py": "Numba's own cache: files of the user alone",
-    "courier.py": "answers of the run's own Spark tasks, which Spark pickles too; never a file, never a stranger's",
+    "cluster.py": "answers of the run's own Spark tasks, which Spark pickles too; never a file, never a stranger's",
 }
 """The files that may unpickle, and what."""
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from noren.engines.spark.files import csv_files, parquet_files
+from noren.engines.spark.source import csv_files, parquet_files
 from noren.errors import DataError
 from noren.sources.source import Writing, open_source
 
@@ -139,7 +139,7 @@ def read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cal
     if "kernel" in request.param:
         monkeypatch.setattr("noren.sources.csv.LONG_BYTES", 0)
     if "tasks" in request.param:
-        monkeypatch.setattr("noren.engines.spark.files.LEAST_BYTES", 8)
+        monkeypatch.setattr("noren.engines.spark.source.LEAST_BYTES", 8)
     return READERS[request.param]
 
 

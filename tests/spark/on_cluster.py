@@ -13,7 +13,7 @@ from typing import Any
 
 import noren as nr
 from noren.engines.spark import SparkEngine
-from noren.engines.spark.guard import guarded
+from noren.engines.spark.cluster import guarded
 from tests.contracts.test_engines import CASES, table
 
 Task = Callable[[Iterator[Any]], Iterator[Any]]

@@ -12,7 +12,7 @@ import pytest
 
 import noren as nr
 from noren.engines.spark.apart import ROWS
-from noren.engines.spark.session import DRIVER
+from noren.engines.spark.cluster import DRIVER
 from noren.workflow.anonymize import Outcome, run
 
 pytestmark = pytest.mark.slow  # at every change tests/contracts/test_engines.py compares parts in memory
@@ -57,7 +57,7 @@ def policy(method: Any, *require: Any, **more: Any) -> nr.Policy:
 @pytest.fixture
 def small(session: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A driver that may take a hundred thousand bytes and hears one answer, and parts of 4,000 records."""
-    monkeypatch.setattr("noren.engines.spark.gather.AT_ONCE", 1)
+    monkeypatch.setattr("noren.engines.spark.cluster.AT_ONCE", 1)
     session.conf.set(DRIVER, "100k")
     session.conf.set(ROWS, "4000")
     yield

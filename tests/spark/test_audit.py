@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import noren as nr
 from noren.cli.main import main
-from noren.engines.spark.session import DRIVER
+from noren.engines.spark.cluster import DRIVER
 from tests.contracts.test_engines import CASES, table
 from tests.unit.audit.test_audit_counts import figures
 

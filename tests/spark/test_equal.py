@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import noren as nr
-from noren.engines.spark.courier import sent
-from noren.engines.spark.session import settings
+from noren.engines.spark.cluster import sent, settings
 from noren.engines.spark.source import payload
 from noren.release.manifest import write_column
 from noren.workflow.anonymize import run
@@ -111,7 +110,7 @@ def test_histograms_are_the_same_and_ascending(engine: Any, parquet: Path) -> No
 
 def test_answers_of_many_tasks_are_put_together_in_their_order(session: Any) -> None:
     """More than the driver takes in at once: 70 tasks, in nine lots, of which one says nothing."""
-    from noren.engines.spark.gather import gathered
+    from noren.engines.spark.cluster import gathered
 
     def say(batches: Any) -> Any:
         for batch in batches:
@@ -136,7 +135,7 @@ def test_profiles_are_the_same_wherever_they_are_put_together(
     counting = Counting(["town", "shade", "age"])
     here = engine.profile(source, counting)
     starts = engine._placed(source, ())
-    monkeypatch.setattr("noren.engines.spark.gather.AT_ONCE", 1)
+    monkeypatch.setattr("noren.engines.spark.cluster.AT_ONCE", 1)
     there = engine.profile(source, counting)
     assert [list(one.counts.items()) for one in there.columns.values()] == [
         list(one.counts.items()) for one in here.columns.values()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.engines.spark.guard import guarded
+from noren.engines.spark.cluster import guarded
 from noren.engines.spark.source import is_steady
 from noren.release.package import checksum
 from noren.workflow.anonymize import run

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pytest
 
 import noren as nr
-from noren.engines.spark import courier
+from noren.engines.spark import cluster
 from noren.engines.spark.apart import ROWS
-from noren.engines.spark.guard import TaskFailed, guarded
-from noren.engines.spark.session import DRIVER, demand_room, demand_sealed
+from noren.engines.spark.cluster import DRIVER, TaskFailed, demand_room, demand_sealed, guarded
 from noren.errors import OutOfReach, SecretError
 from noren.secret import RecordStream
 from noren.secret.streams import ORDER, CarriedKeys, carried, numbered_digests, order_keys
@@ -80,12 +79,12 @@ def test_a_task_is_packed_without_its_keys() -> None:
     keys = CarriedKeys.of(nr.Secret(bytes(range(32))), [(ORDER, "")])
     stream = carried(RecordStream(nr.Secret(bytes(range(1, 33)))), ["job"])
     task = {"make": [stream, "a long list of values"], "order": keys, "again": keys}
-    body, kept = courier.without_keys(task)
+    body, kept = cluster.without_keys(task)
     secrets = [*keys._keys.values(), *stream._secret._keys.values()]
     assert len(secrets) == 3
     assert all(secret not in body for secret in secrets)
     assert b"a long list of values" in body
-    there = courier.rejoined(body, kept)
+    there = cluster.rejoined(body, kept)
     assert there["order"] is there["again"] is keys
     digests = stream.digests(pa.array(["a", "b"]))
     assert there["make"][0].digests(pa.array(["a", "b"])).tolist() == digests.tolist()
@@ -111,7 +110,7 @@ def test_a_heavy_task_draws_the_same_and_no_key_is_in_a_broadcast(
 
     monkeypatch.setattr(CarriedKeys, "__init__", noted)
     monkeypatch.setattr(session.sparkContext, "broadcast", seen)
-    monkeypatch.setattr(courier, "HEAVY", 0)
+    monkeypatch.setattr(cluster, "HEAVY", 0)
     numbers = np.random.default_rng(7).integers(0, 4, (900, 3))
     who, beasts = [f"person-{i:05}" for i in range(900)], np.array(["moa", "auk", "dodo", "rail"])
     data = pa.table({"who": who, "beast": beasts[numbers[:, 0]], "age": numbers[:, 1], "town": numbers[:, 2]})

@@ -11,7 +11,7 @@ import pytest
 import noren as nr
 from noren.engines.spark import SparkEngine
 from noren.engines.spark.apart import ROWS
-from noren.engines.spark.session import DRIVER
+from noren.engines.spark.cluster import DRIVER
 from noren.release.package import checksum
 from noren.sources.place import Place
 from tests.contracts.test_engines import CASES, table

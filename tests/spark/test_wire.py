@@ -12,13 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from noren.engines.spark.chain import Chain
-from noren.engines.spark.files import parquet_files
+from noren.engines.spark.source import Chain, parquet_files
 from noren.engines.spark.wire import Wire
 from noren.errors import DataError
 from noren.sources.derived import with_markers
 from noren.sources.sample import sampled
-from noren.sources.source import Place, Writing
+from noren.sources.source import RowRange, Writing
 from noren.statements import CodeCells, OpenCells, TermCells, take
 from noren.statements.set_cells import SetCells, numbered
 
@@ -119,4 +118,4 @@ def test_a_partition_is_read_as_the_table_is() -> None:
     assert reads[0] == reads[2] != reads[1], "each partition has its own draws"
     assert not {"7", "9"} & set(reads[0])
     assert abs(len(reads[0]) - 200) < 8 * np.sqrt(100)
-    assert Chain(chain.top, chain.read, (0, 5, 8)).place(1) == Place(1, 5, 8)
+    assert Chain(chain.top, chain.read, (0, 5, 8)).place(1) == RowRange(1, 5, 8)

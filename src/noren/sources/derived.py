@@ -11,7 +11,7 @@ import numpy as np
 from noren.errors import DataError
 from noren.schema.domain import MISSING
 from noren.schema.tuples import Member, tuple_text
-from noren.sources.source import Place, Source
+from noren.sources.source import RowRange, Source
 from noren.statements.encode import as_dictionary
 
 
@@ -29,7 +29,7 @@ class MarkedSource:
     def rows(self) -> int | None:
         return self.inner.rows
 
-    def over(self, part: Source, place: Place) -> Source:
+    def over(self, part: Source, place: RowRange) -> Source:
         return MarkedSource(part, self._marks)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -107,7 +107,7 @@ class TermSource:
     def rows(self) -> int | None:
         return self.inner.rows
 
-    def over(self, part: Source, place: Place) -> Source:
+    def over(self, part: Source, place: RowRange) -> Source:
         return TermSource(part, self._specs)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -259,7 +259,7 @@ class TupleSource:
     def rows(self) -> int | None:
         return self.inner.rows
 
-    def over(self, part: Source, place: Place) -> Source:
+    def over(self, part: Source, place: RowRange) -> Source:
         return TupleSource(part, self._composites, self._bins)
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:

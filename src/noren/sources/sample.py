@@ -9,7 +9,7 @@ import numpy as np
 
 from noren.secret import KeystreamLane, Secret
 from noren.secret.streams import CarriedKeys
-from noren.sources.source import Place, Source
+from noren.sources.source import RowRange, Source
 
 SAMPLE = "sample"
 
@@ -39,7 +39,7 @@ class SampledSource:
         """Not known before the records are read."""
         return None
 
-    def over(self, part: Source, place: Place) -> Source:
+    def over(self, part: Source, place: RowRange) -> Source:
         """Every part has a lane of its own, so that which records are taken does not depend on who reads it when."""
         return SampledSource(part, self._share, self._key, place.number)
 

@@ -46,7 +46,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True)
-class Place:
+class RowRange:
     """Where a part of a table stands: which part it is, and which records of the table it holds."""
 
     number: int = 0
@@ -61,7 +61,7 @@ class Derived(Source, Protocol):
     def inner(self) -> Source:
         """What it is made of."""
 
-    def over(self, part: Source, place: Place) -> Source:
+    def over(self, part: Source, place: RowRange) -> Source:
         """The same made of a part of that."""
 
 

@@ -23,7 +23,7 @@ from noren.methods.parts import Part
 from noren.policy.policy import Policy
 from noren.progress import Meter, silent
 from noren.secret import RecordStream
-from noren.sources.source import Place, Source
+from noren.sources.source import RowRange, Source
 from noren.statements import CellBatch, Cells, CodeCells
 from noren.workflow.draft import Draft
 from noren.workflow.making import Making
@@ -267,7 +267,7 @@ class PickedSource:
     def rows(self) -> int | None:
         return len(self._chosen)
 
-    def over(self, part: Source, place: Place) -> Source:
+    def over(self, part: Source, place: RowRange) -> Source:
         first, stop = np.searchsorted(self._chosen, [place.start, place.stop])
         return PickedSource(part, self._drop, self._chosen[first:stop] - place.start)
 

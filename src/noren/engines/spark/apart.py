@@ -17,13 +17,9 @@ from numpy.typing import NDArray
 
 from noren.engines.apart import Cuts, PartDecision, PartFound, of_parts
 from noren.engines.engine import CodeBatch, Reading
-from noren.engines.spark.chain import base_of
-from noren.engines.spark.courier import by_part, sent
-from noren.engines.spark.draw import Encode, part_number
-from noren.engines.spark.gather import gathered
-from noren.engines.spark.guard import guarded, told
-from noren.engines.spark.session import demand_sealed, room, setting, settings
-from noren.engines.spark.source import payload
+from noren.engines.spark.cluster import by_part, demand_sealed, gathered, guarded, room, sent, setting, settings, told
+from noren.engines.spark.source import base_of, payload
+from noren.engines.spark.tasks import Encode, part_number
 from noren.engines.spark.wire import Wire
 from noren.errors import QueryError
 from noren.secret import Secret

@@ -16,16 +16,37 @@ from numpy.typing import NDArray
 from noren.engines.engine import Apply, CodeBatch, Counting, Portable, Reading, Written
 from noren.engines.local import LocalEngine, code_batch
 from noren.engines.profile import Profile
-from noren.engines.spark import draw
 from noren.engines.spark.apart import SparkParts, publishing
-from noren.engines.spark.chain import Chain, base_of, carries_keys
-from noren.engines.spark.courier import by_part, received
-from noren.engines.spark.gather import gathered
-from noren.engines.spark.guard import guarded, told
+from noren.engines.spark.cluster import (
+    TUPLE_COPIES,
+    by_part,
+    demand_room,
+    demand_sealed,
+    gathered,
+    guarded,
+    received,
+    room,
+    settings,
+    started,
+    told,
+)
 from noren.engines.spark.judge import CountedStore, judged
-from noren.engines.spark.session import TUPLE_COPIES, demand_room, demand_sealed, room, settings, started
-from noren.engines.spark.source import FilesSource, SparkSource, opened, send_table
-from noren.engines.spark.tasks import Codes, Count, Digest, Hash, Rewrite, Tuples, together
+from noren.engines.spark.source import Chain, FilesSource, SparkSource, base_of, carries_keys, opened, send_table
+from noren.engines.spark.tasks import (
+    Codes,
+    Count,
+    Digest,
+    Draw,
+    Encode,
+    Hash,
+    Held,
+    Make,
+    Rewrite,
+    Tuples,
+    Write,
+    like_of,
+    together,
+)
 from noren.engines.spark.wire import Wire
 from noren.errors import ReleaseError
 from noren.models.judgement import Judgement
@@ -136,7 +157,7 @@ class SparkEngine:
         demand_sealed(self.session)
         base: Any = base_of(source)
         chain = self._chain(source, [str(counting.key), *counting.drop])
-        task = Digest(draw.Encode(chain, Reading(drop=counting.drop, key=counting.key)), carried(on_keys.stream, []))
+        task = Digest(Encode(chain, Reading(drop=counting.drop, key=counting.key)), carried(on_keys.stream, []))
         with settings(self.session), told():
             digests = base.tasks(chain.read).mapInArrow(guarded(task), "digest long")
             times = digests.groupBy("digest").count().where(functions.col("count") > 1)
@@ -151,7 +172,7 @@ class SparkEngine:
         by_number = getattr(source, "by_number", None)
         starts = () if by_number is None else self._placed(by_number, reading.drop)
         chain = self._chain(source, [*reading.columns, *reading.drop], starts)
-        task = Codes(draw.Encode(chain, reading), chain)
+        task = Codes(Encode(chain, reading), chain)
         start = 0
         for batch in self._streamed(base, chain, task):
             yield CodeBatch(batch.codes, batch.open, batch.terms, batch.keys, batch.records, start)
@@ -168,7 +189,7 @@ class SparkEngine:
             return LocalEngine().histogram(source, reading, names)
         chain = self._chain(source, [*reading.columns, *reading.drop])
         titles = [f"k{i}" for i in range(len(names))]
-        task = Tuples(draw.Encode(chain, reading), tuple(names))
+        task = Tuples(Encode(chain, reading), tuple(names))
         with settings(self.session), told():
             parts = base.tasks(chain.read).mapInArrow(
                 guarded(task), ", ".join([*(f"{title} int" for title in titles), "n long"])
@@ -219,13 +240,13 @@ class SparkEngine:
         else:
             make, chain, drawn = self._make(source, reading, making)
             keys = CarriedKeys.of(Secret.fresh(), [(ORDER, "")])
-            wire = Wire(draw.like_of(like, tally, columns))
-            frame, task, forget = self._rows(base, chain, make.encode), draw.Draw(make, wire, keys, tally), make.forget  # type: ignore[arg-type]
+            wire = Wire(like_of(like, tally, columns))
+            frame, task, forget = self._rows(base, chain, make.encode), Draw(make, wire, keys, tally), make.forget  # type: ignore[arg-type]
         aside = folder
         if isinstance(folder, Path):  # beside it: an attempt that is late must not leave anything in a release
             aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}-attempts-", dir=folder.parent))
         try:
-            write = draw.Write(wire, titles, folder, aside)
+            write = Write(wire, titles, folder, aside)
             with settings(self.session), told():
                 drawn_rows = frame.mapInArrow(guarded(task), wire.schema)
                 ordered = drawn_rows.repartition(self._files(rows), "hi").sortWithinPartitions("hi", "lo")
@@ -296,7 +317,7 @@ class SparkEngine:
 
     def _rows(self, base: SparkSource | FilesSource, chain: Chain, encode: Any) -> Any:
         """What tasks get: the columns to read, or where nothing must be read one row each."""
-        if isinstance(encode, draw.Held):
+        if isinstance(encode, Held):
             parts = len(encode.starts) - 1
             return self.session.range(0, parts, 1, parts)
         return base.tasks(chain.read)
@@ -318,23 +339,23 @@ class SparkEngine:
         parallel = self.session.sparkContext.defaultParallelism
         return max(1, -(-rows // ROWS_PER_FILE), min(parallel, rows // ROWS_PER_TASK))
 
-    def _make(self, source: Source, reading: Reading, making: Portable) -> tuple[draw.Make, Chain, Any]:
+    def _make(self, source: Source, reading: Reading, making: Portable) -> tuple[Make, Chain, Any]:
         """What makes published cells on the cluster, with every partition's own part of what was decided."""
         demand_sealed(self.session)
         starts = self._placed(source, reading.drop)
-        encode: draw.Encode | draw.Held
+        encode: Encode | Held
         if reading.columns:
             chain = self._chain(source, [*reading.columns, *reading.drop], starts)
-            encode = draw.Encode(chain, reading)
+            encode = Encode(chain, reading)
         else:
             parts = self._files(starts[-1])
             starts = tuple(starts[-1] * number // parts for number in range(parts + 1))
-            chain, encode = Chain(source, (), starts), draw.Held(starts)
+            chain, encode = Chain(source, (), starts), Held(starts)
         context = self.session.sparkContext
         drawn = context.accumulator({}, by_part())
         shared = making.shared
         own = [] if shared is not None else [context.broadcast(making.part(a, b)) for a, b in pairwise(starts)]
-        return draw.Make(encode, shared, own, making.stream, drawn), chain, drawn
+        return Make(encode, shared, own, making.stream, drawn), chain, drawn
 
     def _like(self, source: Source, reading: Reading, making: Portable) -> dict[str, Any]:
         """What is published of no record at all: which kinds of cells there are."""

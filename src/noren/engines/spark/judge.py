@@ -9,9 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.spark.courier import by_part, received, sent
-from noren.engines.spark.guard import guarded, told
-from noren.engines.spark.session import TUPLE_COPIES, demand_room, room, settings
+from noren.engines.spark.cluster import (
+    TUPLE_COPIES,
+    by_part,
+    demand_room,
+    guarded,
+    received,
+    room,
+    sent,
+    settings,
+    told,
+)
 from noren.engines.spark.source import payload
 from noren.engines.spark.wire import Wire
 from noren.models.judgement import Judgement

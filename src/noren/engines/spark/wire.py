@@ -6,7 +6,6 @@ they are, and sets of terms follow as bytes of their own. Nothing but what will 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -166,8 +165,3 @@ def _unloose(column: Any, kind: Any) -> Any:
     mask = pa.py_buffer(np.packbits(there, bitorder="little").tobytes())
     made = pa.Array.from_buffers(inner, n, [mask, pa.py_buffer(rows)])
     return made.cast(kind) if pa.types.is_boolean(kind) else made
-
-
-def wire_of(like: CellBatch, hidden: Sequence[str] = ()) -> Wire:
-    """The wire of a batch without the columns that are never published."""
-    return Wire({name: cells for name, cells in like.items() if name not in hidden})
