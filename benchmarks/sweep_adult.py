@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from noren.engines import Plan, Recode, Records
-from noren.engines.permute import permutation
+from noren.engines.shuffle import permutation
 from noren.methods import Sweep
 from noren.methods.sweep import Run
 from noren.methods.sweep.bounds import bounds_of

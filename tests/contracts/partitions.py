@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from noren.engines.engine import Apply, CodeBatch, Counting, Reading
 from noren.engines.local import LocalEngine, code_batch, kept_batches
-from noren.engines.permute import permutation
 from noren.engines.profile import Profile
+from noren.engines.shuffle import permutation
 from noren.models.judgement import Judgement
 from noren.models.verdict import Verdict
 from noren.progress import Meter, silent

@@ -27,7 +27,7 @@ from noren.audit.people import People, known_people
 from noren.audit.targets import find_people, searchable, sorted_rows
 from noren.engines import Recode, Records
 from noren.engines.finding import Finder, Matches, exact_nodes, numbered_sets
-from noren.engines.priors import priors
+from noren.engines.records import priors
 from noren.errors import DataError, NorenError, QueryError
 from noren.methods.mechanism.refusals import repeatable
 from noren.methods.mondrian import Mondrian

@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from noren.engines.priors import priors
-from noren.engines.records import Records
+from noren.engines.records import Records, priors
 from noren.engines.table import Table
 from noren.models.base import Evidence, Model, Overall
 from noren.models.judgement import Judgement

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from noren.models.base import Overall
+from noren.models.term_check import linked_terms
 from noren.schema.column import Column
 from noren.schema.domain import Domain
 from noren.schema.knowledge import Knowledge
 from noren.schema.roles import Role
 from noren.secret import ClassSets
-from noren.statements import TermCells
+from noren.statements import TermCells, TermsStatement
 
 QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 RandomOrder = Callable[[int], NDArray[np.int64]]
@@ -100,3 +102,35 @@ class Records:
     def over(self, columns: Mapping[str, Column]) -> Records:
         """The same records with other meanings of some columns."""
         return replace(self, columns={name: columns.get(name, column) for name, column in self.columns.items()})
+
+
+# ---------------------------------------------------------------------- beliefs before a release
+
+
+def priors(records: Records) -> dict[str, Overall]:
+    """The mean belief in every label over the original, where the knowledge gives no prior.
+
+    By the code of the checks, so that a verdict does not rest on what the method computed.
+    """
+    from noren.models.kernels import mean_beliefs
+
+    out: dict[str, Overall] = {}
+    for names in records.together():
+        knowledge = records.terms[names[0]].knowledge
+        if knowledge.priors is not None:
+            continue
+        parts = [(TermsStatement(records.terms[name].column), records.terms[name].cells) for name in names]
+        cells = linked_terms([*parts], knowledge)
+        shares = mean_beliefs(cells.offsets, cells.data, *knowledge.links)
+        out |= dict.fromkeys(names, Overall(np.asarray(shares), "the original"))
+    return out
+
+
+def pinned(records: Records) -> Records:
+    """The same records; parts of them remember what was believed because of all of them."""
+    before = priors(records)
+    terms = {
+        name: replace(found, prior=before[name].shares) if name in before else found
+        for name, found in records.terms.items()
+    }
+    return replace(records, terms=terms)

@@ -1,4 +1,4 @@
-"""One uniform permutation of a whole table, in memory or through buckets on disk.
+"""Uniform random orders from a keystream, and a whole table in one: in memory, or through buckets on disk.
 
 Every record goes to a bucket drawn uniformly and independently; each bucket is then shuffled uniformly; the buckets
 are read one after the other. The order that results is uniform over all permutations of the table, whatever the
@@ -12,15 +12,42 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from noren.engines.permute import bucket_numbers, permutation
+from noren.errors import DataError
 from noren.secret import Keystream
 from noren.statements import CellBatch, Cells, batch_length, concat, take
 from noren.statements.batch import packed, record_bytes, unpacked
 
+WORDS_AT_ONCE = 1 << 20
+MOST_BUCKETS = 1 << 16
+
+
+def permutation(n: int, stream: Keystream) -> NDArray[np.int64]:
+    """A uniformly random order of n rows: every one of the n! has the same probability."""
+    from noren.engines.kernels import shuffle_with
+
+    if n >= 1 << 32:
+        raise DataError(f"Cannot shuffle {n} rows at once.", hint='Use to="directory" to write tables of this size.')
+    order = np.arange(n, dtype=np.int64)
+    left = n
+    while left > 1:
+        left = shuffle_with(stream.words32(min(left, WORDS_AT_ONCE)), order, left)
+    return order
+
+
+def bucket_numbers(n: int, buckets: int, stream: Keystream) -> NDArray[np.uint16]:
+    """A bucket for each of n rows, uniform and independent of everything else. Buckets come in powers of two."""
+    if not 1 <= buckets <= MOST_BUCKETS or buckets & (buckets - 1):
+        raise ValueError(f"buckets must be a power of two up to {MOST_BUCKETS}; got {buckets} instead")
+    bits = buckets.bit_length() - 1
+    words = stream.words32((n + 1) // 2).view(np.uint16)[:n]
+    return words >> np.uint16(16 - bits) if bits else np.zeros(n, np.uint16)
+
+
 MEMORY_BYTES = 256 << 20
 BUCKET_BYTES = 48 << 20
-MOST_BUCKETS = 256
+MOST_FILES = 256
 
 
 class Shuffler:
@@ -88,7 +115,7 @@ class Shuffler:
         import pyarrow as pa
 
         assert self._folder is not None
-        count = 1 << int(np.ceil(np.log2(min(MOST_BUCKETS, max(2, wanted)))))
+        count = 1 << int(np.ceil(np.log2(min(MOST_FILES, max(2, wanted)))))
         schema = pa.record_batch(packed(take(batch, slice(0, 0)))).schema
         for number in range(count):
             path = self._folder / f"bucket-{number}.arrow"

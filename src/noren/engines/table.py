@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines.engine import Engine, Reading
-from noren.engines.permute import permutation
 from noren.engines.profile import Profile
 from noren.engines.records import Records, TermRecords
-from noren.engines.reservoir import Reservoir
+from noren.engines.shuffle import permutation
 from noren.errors import DataError
 from noren.models.base import Model
 from noren.progress import Stage, quiet
@@ -22,6 +21,7 @@ from noren.schema.domain import MISSING, OTHER, fits_kind, infer_kind
 from noren.schema.kinds import Kind
 from noren.schema.roles import Role
 from noren.secret import ClassSets, Keystream
+from noren.sources.sample import Reservoir
 from noren.sources.source import Source
 from noren.statements import TermCells
 from noren.statements.set_cells import code_dtype

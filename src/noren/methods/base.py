@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from noren.engines import Group, Plan, RandomOrder, Recode, Records, Table
 from noren.engines.left_out import Members
-from noren.engines.permute import permutation
-from noren.engines.priors import pinned
+from noren.engines.records import pinned
+from noren.engines.shuffle import permutation
 from noren.errors import Problem, RequirementNotMet
 from noren.methods.cover import automatic_hierarchy, is_automatic
 from noren.methods.left_out import completed, without

@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.designs import draw_columns
-from noren.engines.reservoir import ReservoirSource
 from noren.policy.policy import Policy
 from noren.secret import RecordStream, Secret
 from noren.secret.key import KEY_BYTES
 from noren.secret.streams import numbered_digests
+from noren.sources.sample import ReservoirSource
 from noren.statements import Cells, MemberStatement, SetStatement, Statement, concat
 from noren.statements.batch import PERSON
 from noren.workflow.apart import PickedSource, picked

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from noren.engines import Change, CodeBatch, Group, Plan, Reading, Recode, Records, Table
-from noren.engines.priors import priors
+from noren.engines.records import priors
 from noren.engines.table import subdomain
 from noren.errors import RequirementNotMet
 from noren.models.base import Overall

@@ -9,7 +9,6 @@ from typing import Any
 from noren.engines import Engine, Table, engine_for
 from noren.engines.engine import Counting
 from noren.engines.profile import Profile
-from noren.engines.reservoir import Reservoir
 from noren.errors import NAMED_FROM, PolicyError, Problem
 from noren.policy.policy import Policy
 from noren.policy.resolve import column_problems, decimal_of, dropping, open_table, resolve
@@ -18,7 +17,7 @@ from noren.progress import Stage, quiet
 from noren.schema.domain import OTHER
 from noren.schema.kinds import Format
 from noren.schema.roles import Role
-from noren.sources.sample import sampled
+from noren.sources.sample import Reservoir, sampled
 
 KEY_SHARE = 0.05
 """An identifier with fewer different values than this share of the records names no people: it is only dropped."""

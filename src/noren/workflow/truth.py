@@ -16,7 +16,7 @@ from noren.designs.pram import PramDesign
 from noren.engines import Engine, Reading, Records, Table, TermRecords, engine_for
 from noren.engines.engine import Counting
 from noren.engines.left_out import Members
-from noren.engines.priors import priors
+from noren.engines.records import priors
 from noren.errors import DataError, ReleaseError
 from noren.estimates.counts import rows
 from noren.estimates.counts.axes import Axis

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from noren.engines.apart import Cuts, Pairs, joined_pairs, of_parts
 from noren.engines.finding import Finder, exact_nodes, numbered_sets, sorted_groups
 from noren.engines.plan import Pass, Recode, TermSearch
-from noren.engines.priors import pinned, priors
 from noren.engines.profile import OPEN_LIMIT, Profile, ValueCounts
-from noren.engines.records import Records, TermRecords
+from noren.engines.records import Records, TermRecords, pinned, priors
 from noren.engines.table import Table, subdomain
 from noren.errors import DataError
 from noren.schema.column import Column

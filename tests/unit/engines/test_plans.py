@@ -10,9 +10,9 @@ import pytest
 import noren as nr
 from noren.designs.decoys import DecoyDesign
 from noren.engines.apart import Cuts
-from noren.engines.permute import MOST_BUCKETS, bucket_numbers, permutation
 from noren.engines.plan import Average, Change, Draw, Drop, Omit, Pass, Plan, Recode
 from noren.engines.records import Records
+from noren.engines.shuffle import MOST_BUCKETS, bucket_numbers, permutation
 from noren.errors import DataError
 from noren.models import DistinctLDiversity, KAnonymity
 from noren.schema.nodes import Nodes
@@ -54,7 +54,7 @@ def test_two_rows_have_two_orders_and_too_many_none(monkeypatch: pytest.MonkeyPa
     orders = {tuple(permutation(2, Words(word, word)).tolist()) for word in (0, (1 << 32) - 1)}  # type: ignore[arg-type]
     assert orders == {(0, 1), (1, 0)}
     assert permutation(1, Words()).tolist() == [0]  # type: ignore[arg-type]
-    monkeypatch.setattr("noren.engines.permute.np", None)  # what is refused takes no memory
+    monkeypatch.setattr("noren.engines.shuffle.np", None)  # what is refused takes no memory
     with pytest.raises(DataError, match="Cannot shuffle 4294967296 rows at once"):
         permutation(1 << 32, Words())  # type: ignore[arg-type]
 

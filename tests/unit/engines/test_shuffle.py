@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from noren.engines.kernels import shuffle_with
-from noren.engines.permute import bucket_numbers, permutation
+from noren.engines.shuffle import bucket_numbers, permutation
 from noren.errors import DataError
 from noren.secret import Keystream, Secret
 
@@ -81,7 +81,7 @@ def test_where_a_row_lands_in_a_long_order_is_uniform():
 
 
 def test_too_many_rows_for_one_shuffle_are_refused():
-    with pytest.raises(DataError, match="buckets"):
+    with pytest.raises(DataError, match="Cannot shuffle 4294967296 rows"):
         permutation(TWO_32, stream())
 
 

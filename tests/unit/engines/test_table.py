@@ -11,8 +11,8 @@ import pytest
 import noren as nr
 from noren.engines import Table
 from noren.engines.finding import _beside
-from noren.engines.permute import bucket_numbers
 from noren.engines.plan import TermSearch
+from noren.engines.shuffle import bucket_numbers
 from noren.engines.table import _kind
 from noren.schema.column import Column
 from noren.schema.domain import Domain

@@ -16,7 +16,7 @@ from noren.designs import DecoyDesign
 from noren.designs.closeness import search
 from noren.designs.draw import draw_table
 from noren.engines import Group, Records
-from noren.engines.permute import permutation
+from noren.engines.shuffle import permutation
 from noren.estimates.counts.axes import Axis
 from noren.estimates.counts.frame import prepare
 from noren.methods import Rating

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import binom
 
 import noren as nr
-from noren.engines.reservoir import Reservoir, ReservoirSource
 from noren.sources import held
 from noren.sources.csv import CsvSource
+from noren.sources.sample import Reservoir, ReservoirSource
 from noren.workflow import dependence
 from noren.workflow.dependence import told
 from noren.workflow.draft import Draft
