@@ -407,7 +407,11 @@ QUASI = (Role.QUASI_IDENTIFIER, Role.SENSITIVE_QUASI_IDENTIFIER)
 
 
 def right_guesses(draft: Draft, view: GeneralTable) -> float | None:
-    """The share of people whose secret is guessed right; None where no secret can be guessed from single cells."""
+    """The share of people whose secret is guessed right; None where no secret can be guessed from single cells.
+
+    The adversary is that of the requirement `belief` and of `audit bayes`: all published columns of a record are read,
+    and how they go together is learned from the cells of others. Of all secrets the one guessed best counts.
+    """
     secrets = [s for s in draft.statements if s.role.needs_requirement and s.rows_per_record == 1]
     found = [share for s in secrets if not s.hides and (share := _by_class(view, s.name)) is not None]
     hidden = [s.name for s in secrets if s.hides]

@@ -377,7 +377,12 @@ SLACK = 1e-3
 
 
 class Screen:
-    """The cells of a few people in every column, and what everybody has, as tables."""
+    """The cells of a few people in every column, and what everybody has, as tables: most pairs of a wide table disclose
+    nothing, and a few people show it.
+
+    What is counted is what `told` counts, on fewer people, and never less. A pair is let go only if its share lies five
+    standard deviations below the limit; every other one is looked at closely.
+    """
 
     def __init__(
         self,

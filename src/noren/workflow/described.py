@@ -205,7 +205,11 @@ def asked_margins(release: Release, policy: Policy) -> list[Verdict]:
 
 
 def declared_noise(release: Release, table: Table) -> list[Verdict]:
-    """A verdict on every margin: whether its distance from the original is the noise it declares."""
+    """A verdict on every margin: whether its distance from the original is the noise it declares.
+
+    This shares no code with the drawing. The distances of the published counts from the true ones must look like
+    discrete Laplace noise of the declared scale, so exact counts, or noise that is too small, fail.
+    """
     return [_noise(release, margin, table) for margin in release.manifest.margins]
 
 

@@ -39,7 +39,11 @@ UNCOUNTED = (
 
 
 class UniqueKeys:
-    """Collects record keys and refuses a repeated one."""
+    """Collects record keys and refuses a repeated one: two people under one key would share their decoys.
+
+    Only keyed digests are kept, eight bytes a record, in a temporary file that is checked range by range, so that
+    memory does not grow with the table.
+    """
 
     def __init__(self, stream: RecordStream) -> None:
         self._stream = stream

@@ -235,6 +235,11 @@ class Outgoing:
     change: Recode | Group | None
 
 
+# Methods see only the secrets that occur: a value that nobody has must not make a class look more diverse. The manifest
+# lists a declared domain as it was declared, and of a domain taken from the data only what published records have: a
+# value that is listed and not published would disclose what the suppressed records held.
+
+
 def declared(whole: Column, counts: NDArray[np.int64], part: Outgoing) -> Outgoing:
     """A secret that is published exactly or in groups, over the domain it was declared with."""
     if (counts > 0).all() or part.column.domain == whole.domain:

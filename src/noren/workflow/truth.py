@@ -448,7 +448,11 @@ def tight_columns(release: Release) -> list[str]:
 
 
 def tight_verdicts(release: Release, truth: Mapping[str, NDArray[np.int64]]) -> list[Verdict]:
-    """One verdict for every such column; `truth` is how often each of its values occurs in the original."""
+    """One verdict for every such column; `truth` is how often each of its values occurs in the original.
+
+    Rows cannot be matched with records any more, but counts can: every class whose interval ends at a value, or whose
+    set names it, holds somebody who has it. So the original has a value at least as often as there are such classes.
+    """
     out = []
     columns = {one.name: one for one in release.statements if one.tightness is not None}
     cells = release.cells(list(columns)) if columns else {}
