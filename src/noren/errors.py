@@ -25,7 +25,7 @@ _MASKS = (
     ),
     (re.compile(r"([?&;][\w.-]*(?:secret|token|signature|sig|key)=)[^\s&;]+", re.IGNORECASE), r"\1***"),
     (re.compile(r"\b([a-z][a-z0-9+.-]+://)[^\n]*@", re.IGNORECASE), r"\1***@"),
-    (re.compile(rf"\b({_BASES}(?:\+\w+)?:)(?:[^\n]*@|[^\s:?]*:\S*)", re.IGNORECASE), r"\1***"),
+    (re.compile(rf"\b({_BASES}(?:\+\w+)?:)(?:[^\n]*@|[^\s:?]*:\S+)", re.IGNORECASE), r"\1***"),
     (re.compile(r"\b([a-z][a-z0-9+.-]+:)\S*@", re.IGNORECASE), r"\1***@"),
 )
 """What looks like an address with a password, and what is shown of it."""

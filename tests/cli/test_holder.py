@@ -103,7 +103,7 @@ def test_anonymize_as_json(hospital, tmp_path, run):
     answer = strict(run(*command).output)
     assert answer.keys() == {
         "release", "records", "dropped", "suppressed", "losses", "randomness", "designs",
-        "verdicts", "notes", "seconds", "signer",
+        "verdicts", "notes", "replayed", "seconds", "signer",
     }  # fmt: skip
     assert answer["signer"] is None
     assert answer["release"] == str(tmp_path / "release")

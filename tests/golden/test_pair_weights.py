@@ -144,6 +144,7 @@ def test_another_table_of_pairs_is_another_verdict(known: nr.Knowledge, tmp_path
         [(label, term) for label in known.labels for term in known.terms], pair_weights={("Flu", "cough"): 9.0}
     )
     assert [verdict.holds for verdict in nr.verify(release, policy(known))] == [True]
-    (verdict,) = nr.verify(release, policy(sharper))
+    verdict, domain = nr.verify(release, policy(sharper))
+    assert (domain.model, domain.holds) == ("published-domain", False), "it has another knowledge table than the policy"
     assert not verdict.holds
     assert verdict.achieved == pytest.approx(9 / 2)

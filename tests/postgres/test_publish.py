@@ -308,7 +308,7 @@ def test_what_the_manifest_does_not_describe_is_refused(server, schema, sql):
 def test_a_changed_base_is_refused(server, schema, sql):
     place = f"{server}&schema={schema}"
     released("decoys").publish(place)
-    sql(f"UPDATE {schema}.manifest SET manifest = jsonb_set(manifest, '{{title}}', '\"forged\"')")
+    sql(f"UPDATE {schema}.manifest SET manifest = jsonb_set(manifest::jsonb, '{{title}}', '\"forged\"')::json")
     with pytest.raises(ReleaseError, match="checksum"):
         nr.open_release(place)
     sql(f"DROP SCHEMA {schema} CASCADE")

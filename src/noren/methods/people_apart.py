@@ -117,11 +117,35 @@ def _grouped(table: Records, rule: BucketRule, found: Holders, there: NDArray[np
     for some, mine in by_number_of_rows(np.bincount(table.people)[people], attempt):
         groups[some] = mine + taken
         taken += int(mine.max(initial=-1)) + 1
+    _demand_counts_hide(table, rule, people, groups)
     number = np.zeros(len(there), np.int64)
     number[people] = order(taken)[groups]
     data, keep = number[table.people], there[table.people]
     codes, d = table.codes[rule.column], len(table.columns[rule.column].domain)
     return Group(GroupTable.from_codes(taken, d, data[keep], codes[keep]), data)
+
+
+def _demand_counts_hide(table: Records, rule: BucketRule, people: NDArray[np.int64], groups: NDArray[np.int64]) -> None:
+    """Refuse groups in which a number of rows is known to belong to a value: a group shows how many rows have each.
+
+    Where people of a group have different numbers of rows, at least l values must be had by people with as many rows
+    as each other, all of whose rows have one value: any two of these could have changed places.
+    """
+    assert table.people is not None
+    rows = np.bincount(table.people)[people]
+    width = int(rows.max(initial=0)) + 1
+    stratum = groups * np.int64(width) + rows
+    strata, at = np.unique(stratum, return_inverse=True)
+    mixed = np.bincount(strata // width)[strata // width] > 1
+    place = np.full(int(table.people.max(initial=-1)) + 1, -1, np.int64)
+    place[people] = np.arange(len(people))
+    kept = place[table.people]
+    pairs = np.unique(kept[kept >= 0] * np.int64(rule.m) + rule.buckets[table.codes[rule.column]][kept >= 0])
+    steady = np.bincount(pairs // rule.m, minlength=len(people))[pairs // rule.m] == 1
+    held = np.unique(at[pairs[steady] // rule.m] * np.int64(rule.m) + pairs[steady] % rule.m)
+    if (mixed & (np.bincount(held // rule.m, minlength=len(strata)) < rule.l)).any():
+        message = f"too few people have as many rows as each other for groups of {rule.column!r}."
+        raise RequirementNotMet(message, hint="Publish equally many rows of everybody, or use decoys or mondrian.")
 
 
 def _enough(rule: BucketRule, people: int, buckets: NDArray[np.int64]) -> bool:

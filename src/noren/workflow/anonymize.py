@@ -45,7 +45,7 @@ from noren.workflow.dependence import KNOWN, demand_independence
 from noren.workflow.draft import Draft
 from noren.workflow.losses import losses_of, term_losses
 from noren.workflow.margins import demand_margins, demand_rows, noised_margins
-from noren.workflow.mechanism import INSTEAD, Replayed, demand_bounded, demand_uncertain, replay_methods
+from noren.workflow.mechanism import INSTEAD, Replayed, demand_bounded, demand_uncertain, guarded_rules, replay_methods
 from noren.workflow.over_rows import advice
 from noren.workflow.prepare import prepare, read_policy, remarks
 from noren.workflow.republish import Registers
@@ -351,7 +351,7 @@ def demand_verdicts(draft: Draft, cells: WrittenCells, policy: Policy, stage: St
 
 def demand_replays(draft: Draft, cells: WrittenCells, policy: Policy, stage: Stage) -> list[Replayed]:
     """What replaying the method gives away; raises where a secret is certain to whoever replays it."""
-    if isinstance(draft, PartedDraft):
+    if isinstance(draft, PartedDraft) or not guarded_rules(policy, draft.plan.facts):
         return []
     with stage("Replaying the method", None):
         replays = replay_methods(cells.published(draft), draft.table.records, policy, draft.plan.facts)

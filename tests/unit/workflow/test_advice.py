@@ -70,7 +70,7 @@ def test_secrets_that_tell_each_other_are_put_together() -> None:
 
 def test_of_a_secret_and_its_teller_the_one_that_matters_less_is_left_out_with_the_reason() -> None:
     text = draft(open_source(found_out()))
-    assert [name for name, role in roles(text).items() if role is Role.IDENTIFIER] == ["quirk"]
+    assert [name for name, role in roles(text).items() if role is Role.DROP] == ["quirk"]
     assert "with school published too, the quirk of " in text
     assert "of the people would be certain; school is kept" in text
 

@@ -134,7 +134,7 @@ def test_columns_of_the_part_are_judged_by_its_method() -> None:
     one: Any = SimpleNamespace(columns=("a",), method=method, requirements=())
     problems(SimpleNamespace(columns=columns), one)  # type: ignore[arg-type]
     assert seen == [{"a": "role of a"}]
-    method.problems = lambda roles, asked: [SimpleNamespace(where="a", message="no.", hint=None)]
+    method.problems = lambda roles, asked: [SimpleNamespace(where="a", message="no.", hint="")]
     with pytest.raises(PolicyError):
         problems(SimpleNamespace(columns=columns), one)  # type: ignore[arg-type]
 

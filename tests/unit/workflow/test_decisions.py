@@ -355,11 +355,11 @@ def test_wide_drafts_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(advice, "prepare", lambda *_: None)
     monkeypatch.setattr(advice, "settle_draft", lambda *_: None)
-    found = [SimpleNamespace(surely=share) for share in (0.0399, 0.0401, 0.9)]
+    found = [SimpleNamespace(at_most=share) for share in (0.0399, 0.0401, 0.9)]
     monkeypatch.setattr(advice, "told", lambda _, people: asked.append(people) or found)
     for columns, tried in ((advice.WIDEST, True), (advice.WIDEST + 1, False)):
         policy = SimpleNamespace(published=["x"] * columns, dependence=SimpleNamespace(most=0.05))
         monkeypatch.setattr(advice, "Policy", SimpleNamespace(parse=lambda _, policy=policy: policy))
         result = advice._tried(None, "")  # type: ignore[arg-type]
-        assert [one.surely for one in result] == ([0.0401, 0.9] if tried else [])
+        assert [one.at_most for one in result] == ([0.0401, 0.9] if tried else [])
     assert asked == [advice.ASKED]

@@ -148,7 +148,9 @@ class TestPeople:
 
     def test_a_household_that_repeats_is_no_person(self) -> None:
         """An identifier that repeats is refused, unless the policy says that it names households."""
-        table = pl.DataFrame({"home": [i // 2 for i in range(40)], "sex": ["f", "m"] * 20, "dx": ["flu", "cold"] * 20})
+        table = pl.DataFrame(
+            {"home": [i // 2 for i in range(40)], "sex": ["f", "m"] * 20, "dx": ["flu", "flu", "cold", "cold"] * 10}
+        )
         attributes = {"home": "identifier", "sex": "quasi-identifier", "dx": "sensitive"}
         rules = {"require": [{"model": "distinct-l-diversity", "on": "dx", "l": 2}], "method": {"name": "mondrian"}}
         with pytest.raises(PolicyError, match="identifier 'home'"):

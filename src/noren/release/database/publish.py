@@ -117,8 +117,8 @@ def _write(
     base.run(f"CREATE VIEW {schema}.{RECORDS} AS {view_query(schema, statements)}")
     manifest = release.manifest.model_copy(update={"columns": tuple(statements)})
     block = json.dumps(manifest_block(manifest), ensure_ascii=False)
-    base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest jsonb NOT NULL)")
-    base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {text(block)}::jsonb)")
+    base.run(f"CREATE TABLE {schema}.{MANIFEST} (format int NOT NULL, manifest json NOT NULL)")
+    base.run(f"INSERT INTO {schema}.{MANIFEST} VALUES ({FORMAT}, {text(block)}::json)")
     for comment in comments(schema, statements, [lookup for _, lookup in columns], list(tally.held)):
         base.run(comment)
 
