@@ -129,7 +129,8 @@ def _demand_counts_hide(table: Records, rule: BucketRule, people: NDArray[np.int
     """Refuse groups in which a number of rows is known to belong to a value: a group shows how many rows have each.
 
     Where people of a group have different numbers of rows, at least l values must be had by people with as many rows
-    as each other, all of whose rows have one value: any two of these could have changed places.
+    as each other, all of whose rows have one value: any two of these could have changed places. Nothing follows from
+    numbers of rows where most people's values change from row to row.
     """
     assert table.people is not None
     rows = np.bincount(table.people)[people]
@@ -142,6 +143,9 @@ def _demand_counts_hide(table: Records, rule: BucketRule, people: NDArray[np.int
     kept = place[table.people]
     pairs = np.unique(kept[kept >= 0] * np.int64(rule.m) + rule.buckets[table.codes[rule.column]][kept >= 0])
     steady = np.bincount(pairs // rule.m, minlength=len(people))[pairs // rule.m] == 1
+    several = rows > 1
+    if 2 * len(np.unique((pairs // rule.m)[steady & several[pairs // rule.m]])) < int(several.sum()):
+        return
     held = np.unique(at[pairs[steady] // rule.m] * np.int64(rule.m) + pairs[steady] % rule.m)
     if (mixed & (np.bincount(held // rule.m, minlength=len(strata)) < rule.l)).any():
         message = f"too few people have as many rows as each other for groups of {rule.column!r}."
