@@ -7,7 +7,7 @@ import pytest
 
 from noren.engines.finding import Finder, exact_nodes
 from noren.engines.profile import ValueCounts
-from tests.unit.engines.test_reservoir import sampled
+from tests.unit.sources.test_reservoir import sampled
 
 
 def test_people_are_found_by_the_exact_values_of_several_columns() -> None:
