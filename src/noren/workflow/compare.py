@@ -243,7 +243,7 @@ def compare(
     >>> asked = [nr.models.KAnonymity(k=5), nr.models.FrequencyLDiversity(on="job", l=2)]
     >>> roles = {"town": "quasi-identifier", "job": "sensitive"}
     >>> policy = nr.Policy(attributes=roles, require=asked, method="mondrian")
-    >>> found = nr.compare(people, policy, among=["mondrian", "hilbert"])
+    >>> found = nr.compare(people, policy, among=["mondrian"])
     >>> found.best
     <Candidate mondrian: query error 0.000>
     >>> found.frame.select("method", "holds", "smallest_class").rows()[0]
@@ -289,7 +289,11 @@ def compare(
             meter(1)
     if measures is not None:
         return Comparison(sorted(found, key=lambda c: (not c.holds, (c.losses or {}).get("ncp_loss", 1.0), c.title)))
-    return Comparison(sorted(found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, one.title)))
+    loss = {one.title: (one.losses or {}).get("ncp_loss", 1.0) for one in found}
+    order = sorted(
+        found, key=lambda one: (not one.holds, round(one.risk, 3), one.query_loss, loss[one.title], one.title)
+    )
+    return Comparison(order)
 
 
 def _widest(served: Sequence[Policy]) -> Policy:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from noren.errors import NorenError, PolicyError
+from noren.errors import NorenError, PolicyError, Problem
 from noren.workflow import apart as room
 from noren.workflow.apart import PartedDraft, _as_seen, _cut, _figures, _notes, drawn_plan, parted, problems
 
@@ -134,7 +134,7 @@ def test_columns_of_the_part_are_judged_by_its_method() -> None:
     one: Any = SimpleNamespace(columns=("a",), method=method, requirements=())
     problems(SimpleNamespace(columns=columns), one)  # type: ignore[arg-type]
     assert seen == [{"a": "role of a"}]
-    method.problems = lambda roles, asked: [SimpleNamespace(where="a", message="no.", hint="")]
+    method.problems = lambda roles, asked: [Problem("a", "no.")]
     with pytest.raises(PolicyError):
         problems(SimpleNamespace(columns=columns), one)  # type: ignore[arg-type]
 
