@@ -24,6 +24,7 @@ from noren.release.manifest import PublishedMeaning, read_column, write_column
 from noren.release.sides import with_sides, write_sides
 from noren.release.store import store_for, write_data
 from noren.schema.column import Column
+from noren.schema.confusables import count_lookalikes
 from noren.schema.domain import MISSING, Domain
 from noren.schema.hierarchy import Hierarchy
 from noren.schema.knowledge import Knowledge
@@ -556,7 +557,8 @@ def test_any_texts_come_back_from_both_files(tmp_path_factory: pytest.TempPathFa
     folder = tmp_path_factory.mktemp("texts")
     d = len(domain)
     cases = [exact(domain)]
-    if d > 1 and all(value == value.strip() for value in domain.values):
+    looks_apart = not count_lookalikes(domain.values)  # knowledge tables refuse terms that look the same
+    if d > 1 and looks_apart and all(value == value.strip() for value in domain.values):
         cases.append(terms(domain))
     if d > 2:
         cases.append(drawn(domain, lambda d: DecoyDesign(d=d, eta=2), lambda d: uniform_law(d, 2, 1.0)))
