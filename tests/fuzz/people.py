@@ -68,7 +68,9 @@ def _intersections(world: World, read: Read, name: str, rows: dict[Any, list[int
                 out.append(f"all rows of a person fit {least} people, asked {asked['k']}")
         elif asked.get("on") == name and asked["model"] in ("distinct-l-diversity", "frequency-l-diversity"):
             possible = min(len(one.possible) for one in found.values())
-            believed = max(max(one.belief.values(), default=1.0) for one in found.values())
+            # the product says too much where a class holds all rows of a person, as classes of whole people do
+            ways = [(one.belief, one.together) if one.together else (one.belief,) for one in found.values()]
+            believed = max(min(max(way.values(), default=1.0) for way in some) for some in ways)
             if possible < asked["l"] - EPS:
                 out.append(f"{name}: all rows of a person leave {possible} values, asked {asked['l']}")
             apart = grouped or asked["model"] != "frequency-l-diversity"  # of groups see above: one holds all rows

@@ -26,6 +26,8 @@ class Told:
     """How many people could own all the rows."""
     belief: Mapping[Hashable, float]
     """The normalised product of the pooled shares over the distinct sets of classes that cover the rows."""
+    together: Mapping[Hashable, float]
+    """The pooled shares of the classes that cover every row: the belief where all rows of a person are in one class."""
 
 
 def covering(covers: Sequence[Cover], row: Mapping[str, Any]) -> frozenset[int]:
@@ -46,7 +48,9 @@ def told(
         whole = sum(weight.values())
         owners = sum(all(any(some & other for other in others) for some in own) for others in found.values())
         belief = {value: part / whole for value, part in weight.items()} if whole else {}
-        out[person] = Told(frozenset.intersection(*sets), owners, belief)
+        every = sum((held[c] for c in frozenset.intersection(*own)), Counter())
+        together = {value: many / every.total() for value, many in every.items()}
+        out[person] = Told(frozenset.intersection(*sets), owners, belief, together)
     return out
 
 

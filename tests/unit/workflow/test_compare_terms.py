@@ -236,14 +236,14 @@ def test_what_cannot_be_met_is_a_failure():
 
 
 def test_a_candidate_that_the_check_refutes_is_a_failure(monkeypatch):
-    real = module.check
+    real = module.judge_draft
 
     def doubting(*arguments: Any, **options: Any) -> list[Any]:
         from dataclasses import replace
 
         return [replace(verdict, holds=None) for verdict in real(*arguments, **options)]
 
-    monkeypatch.setattr(module, "check", doubting)
+    monkeypatch.setattr(module, "judge_draft", doubting)
     some = compare(table(), policy(), among=["mondrian"])
     assert {candidate.failure for candidate in some} == {"qs-closeness on signs does not hold."}
 

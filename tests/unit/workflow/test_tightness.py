@@ -14,6 +14,7 @@ def test_values_that_the_classes_show_are_in_the_original_or_it_is_said() -> Non
     ages = [20, 23, 23, 26, 40, 41, 44, 49] * 5
     table = pl.DataFrame({"age": ages, "ill": ["flu", "cold"] * 20})
     rules = nr.Policy(
+        mechanism="ignored",
         attributes={"age": "quasi-identifier", "ill": "sensitive"},
         require=[nr.models.KAnonymity(k=4), nr.models.DistinctLDiversity(on="ill", l=2)],
         method="mondrian",

@@ -228,7 +228,8 @@ def judged(
     if len(there):
         good = np.ones(len(there), bool)
         for model in models:
-            good &= np.asarray(model.judged(part, secret, overall)[1])
+            with np.errstate(divide="ignore", invalid="ignore"):  # a class may be tried with a value that nobody has
+                good &= np.asarray(model.judged(part, secret, overall)[1])
         out[there] = good
     return out
 
